@@ -1,0 +1,30 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupName is the API group of Ostinato's kinds.
+const GroupName = "batch.ostinato.dev"
+
+// GroupVersion is the group and version of this package.
+var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1"}
+
+// CronJobKind is the kind of CronJob.
+var CronJobKind = GroupVersion.WithKind("CronJob")
+
+var schemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &CronJob{}, &CronJobList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+})
+
+// AddToScheme registers the kinds with a scheme.
+var AddToScheme = schemeBuilder.AddToScheme
+
+// Resource returns the group and resource of a resource of this group.
+func Resource(resource string) schema.GroupResource {
+	return GroupVersion.WithResource(resource).GroupResource()
+}

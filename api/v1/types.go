@@ -1,0 +1,161 @@
+package v1
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CronJob runs Jobs on a schedule, as batch/v1 CronJob does, by a durable
+// Temporal workflow.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=cronjobs,singular=cronjob,scope=Namespaced,categories=all
+// +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`
+// +kubebuilder:printcolumn:name="Timezone",type=string,JSONPath=`.spec.timeZone`
+// +kubebuilder:printcolumn:name="Suspend",type=boolean,JSONPath=`.spec.suspend`
+// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.active[*].name`
+// +kubebuilder:printcolumn:name="Last Schedule",type=date,JSONPath=`.status.lastScheduleTime`
+// +kubebuilder:printcolumn:name="Next Run",type=string,JSONPath=`.status.nextScheduleTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be no more than 52 characters: the Jobs' names add 11"
+type CronJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec CronJobSpec `json:"spec"`
+	// +optional
+	Status CronJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// CronJobList is a list of CronJobs.
+//
+// +kubebuilder:object:root=true
+type CronJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []CronJob `json:"items"`
+}
+
+// CronJobSpec has the fields of batch/v1 CronJobSpec, with the same defaults.
+//
+// +kubebuilder:validation:XValidation:rule="!self.schedule.contains('TZ')",message="schedule must not set a time zone with TZ or CRON_TZ: use timeZone"
+type CronJobSpec struct {
+	// Schedule in cron format: five fields, a descriptor such as @daily, or "@every <duration>".
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Schedule string `json:"schedule"`
+
+	// TimeZone is an IANA name; unset means the zone of the worker process.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'local'",message="timeZone must be an explicit IANA name, not Local"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z._0-9+][A-Za-z.\\\\-_0-9+]{0,13}(/[A-Za-z._0-9+][A-Za-z.\\\\-_0-9+]{0,13})*$') && !self.split('/').exists(part, part == '.' || part == '..')",message="timeZone must be an IANA name such as Europe/Paris"
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// StartingDeadlineSeconds is how late a run may start; a run that is later is missed.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
+
+	// ConcurrencyPolicy says what happens when a run is due while another is active.
+	//
+	// +optional
+	// +kubebuilder:default=Allow
+	// +kubebuilder:validation:Enum=Allow;Forbid;Replace
+	ConcurrencyPolicy batchv1.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+
+	// Suspend stops new runs; those active go on.
+	//
+	// +optional
+	// +kubebuilder:default=false
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// JobTemplate is the Job that a run creates.
+	//
+	// +required
+	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
+
+	// SuccessfulJobsHistoryLimit is how many successful finished Jobs are kept.
+	//
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	SuccessfulJobsHistoryLimit *int32 `json:"successfulJobsHistoryLimit,omitempty"`
+
+	// FailedJobsHistoryLimit is how many failed finished Jobs are kept.
+	//
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
+}
+
+// CronJobStatus has the fields of batch/v1 CronJobStatus and what a durable
+// scheduler can say in addition.
+type CronJobStatus struct {
+	// Active lists the running Jobs in start order.
+	//
+	// +optional
+	// +listType=atomic
+	Active []corev1.ObjectReference `json:"active,omitempty"`
+
+	// LastScheduleTime is the nominal time of the last run that was created.
+	//
+	// +optional
+	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
+
+	// LastSuccessfulTime is when a run last completed successfully.
+	//
+	// +optional
+	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
+
+	// ObservedGeneration is the generation that the workflow took over.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// NextScheduleTime is the nominal time of the next run; absent while
+	// suspended or without a valid schedule.
+	//
+	// +optional
+	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+
+	// Conditions are ScheduleValid and Suspended.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+
+	// Workflow says where to find the CronJob's workflow.
+	//
+	// +optional
+	Workflow *WorkflowReference `json:"workflow,omitempty"`
+}
+
+// WorkflowReference names a Temporal workflow.
+type WorkflowReference struct {
+	// Namespace is the Temporal namespace.
+	Namespace string `json:"namespace"`
+	// ID is the workflow ID.
+	ID string `json:"id"`
+}
+
+// Condition types of a CronJob.
+const (
+	// ConditionScheduleValid is False when the schedule or time zone can't be used.
+	ConditionScheduleValid = "ScheduleValid"
+	// ConditionSuspended is True while no new runs start.
+	ConditionSuspended = "Suspended"
+)

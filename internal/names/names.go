@@ -1,0 +1,145 @@
+// Package names holds every name that Ostinato's processes and its users must
+// agree on: workflow IDs, task queues, deterministic object names, labels and
+// annotations. It imports no client, so workflows may use it.
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+const (
+	// JobController is the value of a Job's spec.managedBy that hands the Job
+	// to Ostinato (KEP-4368).
+	JobController = "ostinato.dev/job-controller"
+
+	// TrackingFinalizer is the finalizer that keeps a finished Pod until it is
+	// counted; upstream's own, so that its orphan clean-up works after an
+	// uninstall (parity 2.18).
+	TrackingFinalizer = batchv1.JobTrackingFinalizer
+
+	// ScheduledTimestampAnnotation carries a run's nominal time (RFC 3339).
+	ScheduledTimestampAnnotation = batchv1.CronJobScheduledTimestampAnnotation
+
+	// InstantiateAnnotation marks a Job started by hand, as kubectl does.
+	InstantiateAnnotation = "cronjob.kubernetes.io/instantiate"
+
+	// WatchBucketLabel is put on every Pod; its value (0 to WatchBuckets-1) says
+	// which PodWatch shard reports the Pod.
+	WatchBucketLabel = "ostinato.dev/watch-bucket"
+
+	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say
+	// on the CronJob who suspended or resumed it by signal, when and why.
+	SuspendedByAnnotation = "ostinato.dev/suspend-changed-by"
+	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
+	SuspendNoteAnnotation = "ostinato.dev/suspend-note"
+
+	// WorkflowAnnotation links a Job to its workflow ("<namespace>/<workflow id>").
+	WorkflowAnnotation = "ostinato.dev/workflow"
+)
+
+// WatchBuckets is the number of hash buckets Pods are spread over; a PodWatch
+// shard reports the buckets congruent to its own number.
+const WatchBuckets = 16
+
+// Cluster is the optional name of the Kubernetes cluster, for a Temporal
+// namespace that serves several. The empty Cluster adds no prefix.
+type Cluster string
+
+func (c Cluster) prefixed(id string) string {
+	if c == "" {
+		return id
+	}
+	return string(c) + "/" + id
+}
+
+// CronJobWorkflowID returns the ID of a CronJob's workflow.
+func (c Cluster) CronJobWorkflowID(namespace, name string) string {
+	return c.prefixed("cronjob/" + namespace + "/" + name)
+}
+
+// JobWorkflowID returns the ID of a Job's workflow.
+func (c Cluster) JobWorkflowID(namespace, name string) string {
+	return c.prefixed("job/" + namespace + "/" + name)
+}
+
+// PodWatchWorkflowID returns the ID of the workflow of one watch shard.
+func (c Cluster) PodWatchWorkflowID(shard, shards int) string {
+	return c.prefixed(fmt.Sprintf("podwatch/%d-of-%d", shard, shards))
+}
+
+// ControlTaskQueue is where workflows and short activities run.
+func (c Cluster) ControlTaskQueue() string { return c.prefixed("ostinato") }
+
+// BulkTaskQueue is where bulk Pod creates and deletes run, rate limited.
+func (c Cluster) BulkTaskQueue() string { return c.prefixed("ostinato-bulk") }
+
+// WatchTaskQueue is where the PodWatch activity runs.
+func (c Cluster) WatchTaskQueue() string { return c.prefixed("ostinato-watch") }
+
+// ParseCronJobWorkflowID is the inverse of CronJobWorkflowID; ok is false for
+// another cluster's ID or another kind of workflow.
+func (c Cluster) ParseCronJobWorkflowID(id string) (namespace, name string, ok bool) {
+	return c.parse("cronjob", id)
+}
+
+// ParseJobWorkflowID is the inverse of JobWorkflowID.
+func (c Cluster) ParseJobWorkflowID(id string) (namespace, name string, ok bool) {
+	return c.parse("job", id)
+}
+
+func (c Cluster) parse(kind, id string) (namespace, name string, ok bool) {
+	rest, ok := strings.CutPrefix(id, c.prefixed(kind+"/"))
+	if !ok {
+		return "", "", false
+	}
+	namespace, name, ok = strings.Cut(rest, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return "", "", false
+	}
+	return namespace, name, true
+}
+
+// ScheduledJob returns the name of the Job for a nominal time: the CronJob's
+// name and the minutes since the epoch (parity 1.7).
+func ScheduledJob(cronJob string, scheduled time.Time) string {
+	return cronJob + "-" + strconv.FormatInt(scheduled.Unix()/60, 10)
+}
+
+// TriggeredJob returns the name of the Job for the CronJob's sequence-th manual
+// trigger. Its suffix has the 11 characters that CronJob names leave free, and a
+// letter first, so it never equals a ScheduledJob name.
+func TriggeredJob(cronJob, cronJobUID string, sequence int64) string {
+	return cronJob + "-t" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10))
+}
+
+// podBase is the length a Pod's name may have before its five-character suffix,
+// as upstream's generated names (parity 2.5).
+const podBase = 58
+
+// Pod returns the name of a Job's attempt-th Pod: the Job's name and a
+// five-character suffix made from the Job's UID and the attempt, so that a
+// repeated create meets its own Pod and a re-created Job does not.
+func Pod(job, jobUID string, attempt int64) string {
+	return podPrefix(job) + podSuffix(jobUID, attempt)
+}
+
+// WatchBucket returns the value of WatchBucketLabel for the Pods of a Job.
+func WatchBucket(jobUID string) string {
+	hash := fnv.New32a()
+	hash.Write([]byte(jobUID))
+	return strconv.Itoa(int(hash.Sum32() % WatchBuckets))
+}
+
+// digest returns length characters, lower case letters and digits 2 to 7.
+func digest(length int, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:length]
+}

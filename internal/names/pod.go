@@ -1,0 +1,88 @@
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"strings"
+)
+
+// A Pod's suffix has five characters of five bits. Attempts are mapped to
+// suffixes by a permutation of these 25 bits that the Job's UID selects (a
+// Feistel network), not by a hash: with a hash two of a thousand Pods of one Job
+// would share a name once in 70 Jobs. So names are unique up to 33 million
+// attempts, and the attempt can be read back from the name.
+const (
+	suffixLength = 5
+	rightBits    = 12
+	leftBits     = 13
+	suffixRounds = 4
+
+	rightMask = 1<<rightBits - 1
+	leftMask  = 1<<leftBits - 1
+	attempts  = 1 << (leftBits + rightBits)
+)
+
+// maxAttempt is the highest attempt that PodAttempt believes: a name that
+// Ostinato did not make reads as some attempt too, most likely a huge one.
+const maxAttempt = attempts / 8
+
+var suffixEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// PodAttempt is the inverse of Pod: the attempt a Pod's name was made from. ok is
+// false for a name that was not made for this Job.
+func PodAttempt(job, jobUID, pod string) (attempt int64, ok bool) {
+	suffix, ok := strings.CutPrefix(pod, podPrefix(job))
+	if !ok || len(suffix) != suffixLength {
+		return 0, false
+	}
+	// Five characters are 25 bits; three more zero characters make whole bytes.
+	raw, err := suffixEncoding.DecodeString(suffix + "aaa")
+	if err != nil {
+		return 0, false
+	}
+	value := binary.BigEndian.Uint32(raw) >> 7
+	key := suffixKey(jobUID)
+	left, right := value>>rightBits, value&rightMask
+	for round := suffixRounds - 1; round >= 0; round-- {
+		if round%2 == 0 {
+			left ^= mix(key, round, right) & leftMask
+		} else {
+			right ^= mix(key, round, left) & rightMask
+		}
+	}
+	attempt = int64(left<<rightBits | right)
+	return attempt, attempt > 0 && attempt <= maxAttempt
+}
+
+// podPrefix returns what the names of all Pods of a Job begin with.
+func podPrefix(job string) string {
+	prefix := job + "-"
+	if len(prefix) > podBase {
+		prefix = prefix[:podBase]
+	}
+	return prefix
+}
+
+func podSuffix(jobUID string, attempt int64) string {
+	value := uint32(attempt % attempts)
+	key := suffixKey(jobUID)
+	left, right := value>>rightBits, value&rightMask
+	for round := range suffixRounds {
+		if round%2 == 0 {
+			left ^= mix(key, round, right) & leftMask
+		} else {
+			right ^= mix(key, round, left) & rightMask
+		}
+	}
+	raw := binary.BigEndian.AppendUint32(nil, (left<<rightBits|right)<<7)
+	return suffixEncoding.EncodeToString(append(raw, 0))[:suffixLength]
+}
+
+func suffixKey(jobUID string) [sha256.Size]byte { return sha256.Sum256([]byte(jobUID)) }
+
+func mix(key [sha256.Size]byte, round int, half uint32) uint32 {
+	block := append(key[:], byte(round))
+	sum := sha256.Sum256(binary.BigEndian.AppendUint32(block, half))
+	return binary.BigEndian.Uint32(sum[:])
+}
