@@ -1,0 +1,163 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ostinato.dev/ostinato/internal/devstack/process"
+)
+
+// start runs a shell script as a process that ends with the test at the latest.
+func start(t *testing.T, script string) *process.Process {
+	t.Helper()
+	p, err := process.Start(t.Context(), process.Spec{
+		Name:    "script",
+		Path:    "/bin/sh",
+		Args:    []string{"-c", script},
+		LogFile: filepath.Join(t.TempDir(), "logs", "script.log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// bounded gives a test's wait a deadline.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func waitForLog(t *testing.T, p *process.Process, line string) {
+	t.Helper()
+	err := p.WaitReady(bounded(t), func(context.Context) error {
+		if !strings.Contains(p.LogTail(100), line) {
+			return errors.New("line not there yet")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAProcessThatFailsTellsItsLastLines(t *testing.T) {
+	p := start(t, "echo all is lost; exit 3")
+	err := p.Wait()
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "all is lost") {
+		t.Fatalf("got %v, want the exit status and the log's last line", err)
+	}
+}
+
+func TestAProcessThatEndsWellIsNoError(t *testing.T) {
+	if err := start(t, "exit 0").Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWaitingForAProcessThatEndsFails(t *testing.T) {
+	p := start(t, "echo no such flag; exit 1")
+	err := p.WaitReady(bounded(t), func(context.Context) error { return errors.New("refused") })
+	if err == nil || !strings.Contains(err.Error(), "no such flag") {
+		t.Fatalf("got %v, want the log's last line", err)
+	}
+}
+
+func TestStopAsksFirst(t *testing.T) {
+	p := start(t, `trap 'echo goodbye; exit 0' TERM; echo up; while :; do sleep 0.05; done`)
+	waitForLog(t, p, "up")
+	if err := p.Stop(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(p.LogTail(5), "goodbye") {
+		t.Fatalf("the process was not given the time to end: %q", p.LogTail(5))
+	}
+}
+
+func TestStopKillsWhatDoesNotListenAndItsChildren(t *testing.T) {
+	p := start(t, `trap '' TERM; sleep 300 & echo child $!; wait`)
+	waitForLog(t, p, "child")
+	child, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(p.LogTail(1)), "child")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stop(50 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	ctx := bounded(t)
+	for isAlive(child) {
+		if ctx.Err() != nil {
+			t.Fatalf("child %d of the stopped process still runs", child)
+		}
+	}
+}
+
+// isAlive tells whether a process exists that is not a zombie.
+func isAlive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	return !strings.Contains(string(stat), ") Z ")
+}
+
+func TestStoppingTwiceIsHarmless(t *testing.T) {
+	p := start(t, "sleep 300")
+	for range 2 {
+		if err := p.Stop(10 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFreePortsAreFreeAndDiffer(t *testing.T) {
+	seen := map[int]bool{}
+	for range 50 {
+		port, err := process.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[port] {
+			t.Fatalf("port %d was handed out twice", port)
+		}
+		seen[port] = true
+		if !process.PortIsFree(port) {
+			t.Fatalf("port %d is not free", port)
+		}
+	}
+}
+
+func TestWaitPortFreeSeesWhoListens(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := process.WaitPortFree(ctx, port); err == nil {
+		t.Fatalf("port %d is taken, and was called free", port)
+	}
+	listener.Close()
+	if err := process.WaitPortFree(bounded(t), port); err != nil {
+		t.Fatal(err)
+	}
+}

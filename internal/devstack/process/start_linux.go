@@ -1,0 +1,41 @@
+package process
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// attributes makes the child a group leader that the kernel kills when its parent dies.
+func attributes(base *syscall.SysProcAttr) *syscall.SysProcAttr {
+	attr := syscall.SysProcAttr{}
+	if base != nil {
+		attr = *base
+	}
+	attr.Setpgid = true
+	attr.Pdeathsig = syscall.SIGKILL
+	return &attr
+}
+
+var (
+	forkerOnce sync.Once
+	forker     chan func()
+)
+
+// startOnOwnThread starts the command on one thread that lives as long as the program. The parent-death signal is tied
+// to the thread that forked, not to the process: a thread of Go's pool may end early and would take the child along.
+func startOnOwnThread(cmd *exec.Cmd) error {
+	forkerOnce.Do(func() {
+		forker = make(chan func())
+		go func() {
+			runtime.LockOSThread()
+			for start := range forker {
+				start()
+			}
+		}()
+	})
+	result := make(chan error, 1)
+	forker <- func() { result <- cmd.Start() }
+	return <-result
+}

@@ -1,0 +1,106 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// pollInterval is the pause between two looks at something awaited.
+const pollInterval = 50 * time.Millisecond
+
+var (
+	handedOutMutex sync.Mutex
+	handedOut      = map[int]bool{}
+)
+
+// Ports are taken from below the range that systems give to outgoing connections (32768 and up on Linux, 49152 and up
+// on macOS): a client that retries against a stopped server could otherwise be given the server's own port.
+const (
+	firstPort = 20000
+	lastPort  = 32767
+)
+
+// FreePort returns a TCP port that is free on the loopback address now. One program never gets the same port twice from
+// it, so that several servers can be given their ports before the first of them listens.
+func FreePort() (int, error) {
+	handedOutMutex.Lock()
+	defer handedOutMutex.Unlock()
+	for range 1000 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if !handedOut[port] && PortIsFree(port) {
+			handedOut[port] = true
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("find a free port: none of a thousand tries between %d and %d was free", firstPort, lastPort)
+}
+
+// PortIsFree tells whether a server could listen on the loopback port now.
+func PortIsFree(port int) bool {
+	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	listener.Close()
+	return true
+}
+
+// WaitPortFree waits until a server could listen on the loopback port. A server left over from an earlier run would
+// otherwise answer in place of the new one.
+func WaitPortFree(ctx context.Context, port int) error {
+	err := poll(ctx, func() (bool, error) { return PortIsFree(port), nil })
+	if err != nil {
+		return fmt.Errorf("wait for port %d to be free: %w", port, err)
+	}
+	return nil
+}
+
+// WaitReady polls ready until it returns nil, the process ends or the context does. The error carries the last thing
+// that was not ready and the last lines of the process's log.
+func (p *Process) WaitReady(ctx context.Context, ready func(context.Context) error) error {
+	var last error
+	err := poll(ctx, func() (bool, error) {
+		select {
+		case <-p.done:
+			if p.err == nil {
+				return false, p.Failure(fmt.Errorf("%s ended before it was ready", p.spec.Name))
+			}
+			return false, p.Err()
+		default:
+		}
+		last = ready(ctx)
+		return last == nil, nil
+	})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return p.Failure(fmt.Errorf("wait for %s to be ready: %w (last: %v)", p.spec.Name, err, last))
+	}
+	return err
+}
+
+// poll calls condition until it is true or fails, or the context ends.
+func poll(ctx context.Context, condition func() (bool, error)) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		ok, err := condition()
+		if err != nil {
+			return err
+		}
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package toolchain
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Binaries maps the name of a tool to the absolute path of its executable.
+type Binaries map[string]string
+
+// Ensure returns the executables of the names, building what the cache does not hold. What it builds, and how long
+// that takes, it tells on progress (nil: nowhere). Calls in several programs at once wait for each other; a call that
+// finds everything there takes milliseconds and needs no go command.
+func Ensure(ctx context.Context, progress io.Writer, names ...string) (Binaries, error) {
+	if progress == nil {
+		progress = io.Discard
+	}
+	wanted, err := lookUp(names)
+	if err != nil {
+		return nil, err
+	}
+	root, err := RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	binaries := Binaries{}
+	var missing []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		t := wanted[name]
+		if t.linux && runtime.GOOS != "linux" {
+			return nil, fmt.Errorf("%s exists on Linux only", name)
+		}
+		if path := asset(os.Getenv("KUBEBUILDER_ASSETS"), name, t); path != "" {
+			binaries[name] = path
+			continue
+		}
+		dir, err := folder(root, cache, platform(), name, t)
+		if err != nil {
+			return nil, err
+		}
+		binaries[name] = filepath.Join(dir, name)
+		if !isExecutable(binaries[name]) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return binaries, nil
+	}
+	unlock, err := lock(ctx, filepath.Join(cache, "tools", ".lock"), func() {
+		fmt.Fprintf(progress, "tools: waiting for another program that is building into %s\n", cache)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	missing = slices.DeleteFunc(missing, func(name string) bool { return isExecutable(binaries[name]) })
+	return binaries, buildAll(ctx, progress, build{root: root, cache: cache}, missing, wanted, binaries)
+}
+
+// buildAll builds one tool after the other: each uses every core there is.
+func buildAll(ctx context.Context, progress io.Writer, b build, missing []string, wanted map[string]tool, binaries Binaries) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(progress, "tools: building %d from their Go modules into %s: %s\n", len(missing), b.cache, strings.Join(missing, ", "))
+	for i, name := range missing {
+		t := wanted[name]
+		label := fmt.Sprintf("tools: [%d/%d] %s", i+1, len(missing), name)
+		note := ""
+		if t.note != "" {
+			note = " (" + t.note + ")"
+		}
+		fmt.Fprintf(progress, "%s%s\n", label, note)
+		started := time.Now()
+		stop := every(15*time.Second, func() {
+			fmt.Fprintf(progress, "%s: still building, %s%s\n", label, time.Since(started).Round(time.Second), note)
+		})
+		err := b.tool(ctx, progress, name, t, binaries[name])
+		stop()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(progress, "%s: built in %s\n", label, time.Since(started).Round(time.Second))
+	}
+	return nil
+}
+
+// asset returns the path of the tool in a folder of ready executables, "" where there is none.
+func asset(dir, name string, t tool) string {
+	if dir == "" || !t.asset {
+		return ""
+	}
+	path, err := filepath.Abs(filepath.Join(dir, name))
+	if err != nil || !isExecutable(path) {
+		return ""
+	}
+	return path
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
+
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// every calls tell at the interval until the returned function is called, which waits for a call under way.
+func every(interval time.Duration, tell func()) (stop func()) {
+	ticker := time.NewTicker(interval)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+				tell()
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(quit)
+		<-done
+	}
+}

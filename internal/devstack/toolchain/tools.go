@@ -1,0 +1,134 @@
+package toolchain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Sets of names for Ensure.
+var (
+	// ControlPlane is what package controlplane runs.
+	ControlPlane = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	// KwokNode is what a simulated node runs.
+	KwokNode = []string{"kwok"}
+	// RealNode is what a real node runs. Linux only.
+	RealNode = []string{
+		"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "ptp", "loopback", "host-local",
+		"node-init", "busybox",
+	}
+	// Clients are the command line clients a person or a test uses against the stack.
+	Clients = []string{"kubectl", "temporal"}
+	// Lint is what make check and make generate run.
+	Lint = []string{"staticcheck", "workflowcheck", "controller-gen", "kustomize"}
+)
+
+// tool is one executable and how it is built.
+type tool struct {
+	// module is the folder of the tool module, relative to the repository's root.
+	module string
+	// pkg is the main package's import path.
+	pkg     string
+	tags    string
+	ldflags string
+	// seccomp marks runc: it needs a C compiler and libseccomp. All others are built without cgo.
+	seccomp bool
+	// linux marks what exists on Linux only.
+	linux bool
+	// asset marks what is taken from KUBEBUILDER_ASSETS where it is there.
+	asset bool
+	// sources are folders of this repository that the executable is made of, relative to its root; none for a
+	// tool module, whose pins say it all.
+	sources []string
+	// note is told while the tool is being built, where the build takes long.
+	note string
+}
+
+const (
+	strip = "-s -w"
+	// Without these, clients see version v0.0.0-master.
+	kubernetesVersion = strip +
+		" -X k8s.io/component-base/version.gitVersion=v1.37.0" +
+		" -X k8s.io/component-base/version.gitMajor=1" +
+		" -X k8s.io/component-base/version.gitMinor=37"
+	containerdTags = "no_btrfs,no_devmapper,no_zfs"
+	minutes        = "the first build of the control plane takes minutes, later starts none"
+)
+
+var tools = map[string]tool{
+	"etcd": {module: "tools/etcd", pkg: "go.etcd.io/etcd/server/v3", ldflags: strip, asset: true},
+
+	"kube-apiserver":          kubernetes("kube-apiserver"),
+	"kube-controller-manager": kubernetes("kube-controller-manager"),
+	"kube-scheduler":          kubernetes("kube-scheduler"),
+	"kubectl":                 kubernetes("kubectl"),
+	"kubelet":                 linux(kubernetes("kubelet")),
+
+	"kwok": {module: "tools/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", ldflags: strip},
+
+	"containerd":              containerd("containerd"),
+	"containerd-shim-runc-v2": containerd("containerd-shim-runc-v2"),
+	"ctr":                     containerd("ctr"),
+	"runc": {
+		module: "tools/node", pkg: "github.com/opencontainers/runc", tags: "seccomp", ldflags: strip,
+		seccomp: true, linux: true,
+	},
+	"ptp":        plugin("main/ptp"),
+	"loopback":   plugin("main/loopback"),
+	"host-local": plugin("ipam/host-local"),
+
+	"node-init": own("node/nodeinit", "node/initspec"),
+	"busybox":   own("node/busybox"),
+
+	"temporal": {module: "tools/temporal", pkg: "github.com/temporalio/cli/cmd/temporal", ldflags: strip},
+
+	"staticcheck":    {module: "tools/lint", pkg: "honnef.co/go/tools/cmd/staticcheck", ldflags: strip},
+	"workflowcheck":  {module: "tools/lint", pkg: "go.temporal.io/sdk/contrib/tools/workflowcheck", ldflags: strip},
+	"controller-gen": {module: "tools/lint", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen", ldflags: strip},
+	"kustomize":      {module: "tools/lint", pkg: "sigs.k8s.io/kustomize/kustomize/v5", ldflags: strip},
+}
+
+func kubernetes(command string) tool {
+	return tool{
+		module: "tools/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + command, ldflags: kubernetesVersion,
+		asset: true, note: minutes,
+	}
+}
+
+func containerd(command string) tool {
+	return linux(tool{
+		module: "tools/node", pkg: "github.com/containerd/containerd/v2/cmd/" + command, tags: containerdTags, ldflags: strip,
+	})
+}
+
+func plugin(path string) tool {
+	return linux(tool{module: "tools/node", pkg: "github.com/containernetworking/plugins/plugins/" + path, ldflags: strip})
+}
+
+// own is a program of this repository; the first folder holds its main package.
+func own(folders ...string) tool {
+	sources := make([]string, len(folders))
+	for i, folder := range folders {
+		sources[i] = "internal/devstack/" + folder
+	}
+	return linux(tool{module: ".", pkg: "./" + sources[0], ldflags: strip, sources: sources})
+}
+
+func linux(t tool) tool {
+	t.linux = true
+	return t
+}
+
+// lookUp returns the tools of the names, or an error that names the first unknown one and what there is.
+func lookUp(names []string) (map[string]tool, error) {
+	found := make(map[string]tool, len(names))
+	for _, name := range names {
+		t, ok := tools[name]
+		if !ok {
+			return nil, fmt.Errorf("no tool %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(tools)), ", "))
+		}
+		found[name] = t
+	}
+	return found, nil
+}
