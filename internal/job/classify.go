@@ -1,0 +1,54 @@
+package job
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// terminal reports whether the Pod can't run any more.
+func (p Pod) terminal() bool { return p.Terminal() }
+
+// exists reports whether the Pod is known to have been created.
+func (p Pod) exists() bool { return p.UID != "" }
+
+// active Pods run or are about to (parity 2.6).
+func (p Pod) active() bool { return p.exists() && !p.terminal() && !p.Deleting }
+
+// terminating Pods still run and are being deleted (parity 2.6).
+func (p Pod) terminating() bool { return p.exists() && !p.terminal() && p.Deleting }
+
+// finished reports how an undecided Pod is to be counted, if it is to be now. A
+// Pod that is being deleted counts as failed at once unless the replacement
+// policy waits for its end; one that vanished counts as failed (parity 2.6).
+func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) {
+	switch {
+	case !p.exists():
+		return Undecided, false
+	case p.Phase == corev1.PodSucceeded:
+		return PodSucceeded, true
+	case p.Phase == corev1.PodFailed, p.Gone:
+		return PodFailed, true
+	case p.Deleting && policy != batchv1.Failed:
+		return PodFailed, true
+	default:
+		return Undecided, false
+	}
+}
+
+// named reports whether the Pod's name is covered by State.Attempts, so that the
+// Pod needs no entry in State.Accounted.
+func (s State) named(pod Pod) bool { return pod.Attempt > 0 && pod.Attempt <= s.Attempts }
+
+func (p *pass) active() int32 { return p.state.tally(Pod.active) + int32(len(p.outcome.Creates)) }
+
+func (p *pass) terminating() int32 { return p.state.tally(Pod.terminating) }
+
+func (s State) tally(match func(Pod) bool) int32 {
+	count := int32(0)
+	for _, pod := range s.Pods {
+		if match(pod) {
+			count++
+		}
+	}
+	return count
+}

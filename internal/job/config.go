@@ -1,0 +1,45 @@
+package job
+
+import "time"
+
+// Config holds the planner's constants; DefaultConfig has upstream's (parity 2.5).
+type Config struct {
+	// BackoffBase and BackoffCap bound the delay of Pods after failures.
+	BackoffBase, BackoffCap time.Duration
+	// RetryBase and RetryCap bound the delay after the API server refused.
+	RetryBase, RetryCap time.Duration
+	// MaxPods is the number of Pods that one plan creates, removes as surplus or
+	// releases at most.
+	MaxPods int
+	// ListBase and ListCap bound the silence after which the Pods are listed.
+	ListBase, ListCap time.Duration
+}
+
+// DefaultConfig returns upstream's constants.
+func DefaultConfig() Config {
+	return Config{
+		BackoffBase: 10 * time.Second,
+		BackoffCap:  10 * time.Minute,
+		RetryBase:   time.Second,
+		RetryCap:    time.Minute,
+		MaxPods:     500,
+		ListBase:    30 * time.Minute,
+		ListCap:     6 * time.Hour,
+	}
+}
+
+// doubled returns base doubled once per count after the first, at most limit; 0
+// for a count of 0.
+func doubled(base, limit time.Duration, count int32) time.Duration {
+	if count <= 0 {
+		return 0
+	}
+	delay := base
+	for range count - 1 {
+		if delay >= limit {
+			break
+		}
+		delay *= 2
+	}
+	return min(delay, limit)
+}

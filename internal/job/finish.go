@@ -1,0 +1,85 @@
+package job
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/event"
+)
+
+// finish turns the verdict into the terminal condition, in the same write when
+// nothing runs any more, else in a later one (parity 2.8).
+func (p *pass) finish() {
+	verdict := p.interim()
+	if verdict == nil || p.capped || p.active() > 0 || p.terminating() > 0 {
+		return
+	}
+	if verdict.failure() {
+		p.setCondition(batchv1.JobFailed, corev1.ConditionTrue, verdict.reason, verdict.message)
+		p.emit(event.Warning(verdict.reason, verdict.message))
+		return
+	}
+	p.setCondition(batchv1.JobComplete, corev1.ConditionTrue, verdict.reason, verdict.message)
+	p.state.CompletionTime = later(p.second, p.state.StartTime)
+	if p.spec.Completions != nil && p.state.Succeeded > *p.spec.Completions {
+		p.emit(event.Warning("TooManySucceededPods", "Too many succeeded pods running after completion count reached"))
+	}
+	p.emit(event.Normal("Completed", "Job completed"))
+}
+
+// interim returns the verdict that is recorded in the conditions.
+func (p *pass) interim() *verdict {
+	if verdict := p.successCriteriaMet(); verdict != nil {
+		return verdict
+	}
+	return p.failureTarget()
+}
+
+// terminal returns the condition that says the Job has ended, or nil.
+func (s State) terminal() *batchv1.JobCondition {
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if condition := s.condition(kind); condition != nil && condition.Status == corev1.ConditionTrue {
+			return condition
+		}
+	}
+	return nil
+}
+
+// cleanUp ends a Job whose terminal condition is written. There is something to
+// do only for a workflow that was started anew: Pods that the lost one left with
+// the finalizer on.
+func (p *pass) cleanUp() {
+	for i := range p.state.Pods {
+		pod := &p.state.Pods[i]
+		if pod.active() {
+			p.remove([]int{i})
+		} else if pod.Fate == Undecided {
+			pod.Fate = PodUncounted
+		}
+	}
+	p.release()
+	if p.outcome.Idle() {
+		p.outcome.Finished = p.state.result()
+	}
+	p.outcome.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.outcome.Releases))
+}
+
+func (s State) result() *Result {
+	condition := s.terminal()
+	result := &Result{
+		UID:            s.UID,
+		Outcome:        Failed,
+		Reason:         condition.Reason,
+		Message:        condition.Message,
+		StartTime:      s.StartTime,
+		CompletionTime: s.CompletionTime,
+		Succeeded:      s.Succeeded,
+		Failed:         s.Failed,
+	}
+	if condition.Type == batchv1.JobComplete {
+		result.Outcome = Complete
+	}
+	return result
+}

@@ -1,0 +1,164 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// manage makes the number of active Pods what the spec wants: it creates Pods or
+// removes them, never both (parity 2.10).
+func (p *pass) manage() {
+	if p.spec.Deleting {
+		p.letGo()
+		return
+	}
+	p.managed = true
+	active := p.active()
+	if p.spec.Suspend {
+		p.remove(p.removable())
+		return
+	}
+	want := p.wantActive(active)
+	if surplus := int(active - want); surplus > 0 {
+		p.remove(p.removable()[:min(surplus, p.config.MaxPods)])
+		return
+	}
+	missing := want - active
+	if p.spec.PodReplacementPolicy == batchv1.Failed {
+		missing -= p.terminating()
+	}
+	if missing > 0 {
+		p.create(int(missing))
+	}
+}
+
+// letGo gives up the Pods of a Job that is being deleted, whatever becomes of
+// them: they are released, not counted, and neither replaced nor removed (parity
+// 2.15).
+func (p *pass) letGo() {
+	for i := range p.state.Pods {
+		if pod := &p.state.Pods[i]; pod.exists() && pod.Fate == Undecided {
+			pod.Fate = PodUncounted
+		}
+	}
+}
+
+// wantActive is how many Pods should run: as many as are missing, up to
+// parallelism; of a work-queue Job no new ones once a Pod succeeded.
+func (p *pass) wantActive(active int32) int32 {
+	if p.spec.Completions != nil {
+		return min(max(*p.spec.Completions-p.state.Succeeded, 0), p.spec.Parallelism)
+	}
+	if p.state.Succeeded > 0 {
+		return active
+	}
+	return p.spec.Parallelism
+}
+
+// remove deletes Pods that are not wanted. The finalizer goes first: they are
+// not counted.
+func (p *pass) remove(surplus []int) {
+	for _, i := range surplus {
+		pod := &p.state.Pods[i]
+		pod.Fate, pod.Deleting, pod.Tracked = PodUncounted, true, false
+		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID, Untrack: true})
+	}
+}
+
+// removable returns the indexes of the active Pods in the order in which they are
+// given up: the least advanced first, then those with more restarts, then newer
+// ones (the ActivePods order of parity 2.10, as far as facts tell).
+func (p *pass) removable() []int {
+	var candidates []int
+	for i, pod := range p.state.Pods {
+		if pod.active() {
+			candidates = append(candidates, i)
+		}
+	}
+	slices.SortStableFunc(candidates, func(a, b int) int {
+		x, y := p.state.Pods[a], p.state.Pods[b]
+		return cmp.Or(
+			cmp.Compare(removalRank(x.Phase), removalRank(y.Phase)),
+			cmp.Compare(rank(x.Ready), rank(y.Ready)),
+			cmp.Compare(y.Restarts, x.Restarts),
+			cmp.Compare(y.Attempt, x.Attempt),
+		)
+	})
+	return candidates
+}
+
+func removalRank(phase corev1.PodPhase) int {
+	switch phase {
+	case corev1.PodRunning:
+		return 2
+	case corev1.PodUnknown:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func rank(ready bool) int {
+	if ready {
+		return 1
+	}
+	return 0
+}
+
+// create asks for Pods, unless failures or a refusal delay them. Pods that were
+// asked for before and are not known to exist are asked for again by their names.
+func (p *pass) create(missing int) {
+	if due := p.state.Backoff.due(p.config); p.now.Before(due) {
+		p.wake(due, WakeBackoff)
+		return
+	}
+	if p.now.Before(p.state.CreateRetry.Until) {
+		p.wake(p.state.CreateRetry.Until, WakeCreateRetry)
+		return
+	}
+	missing = min(missing, p.config.MaxPods)
+	for _, pod := range p.state.Pods {
+		if len(p.outcome.Creates) < missing && !pod.exists() {
+			p.outcome.Creates = append(p.outcome.Creates, Create{Name: pod.Name, Attempt: pod.Attempt})
+		}
+	}
+	for len(p.outcome.Creates) < missing {
+		pod := p.nextPod()
+		p.outcome.Creates = append(p.outcome.Creates, Create{Name: pod.Name, Attempt: pod.Attempt})
+		p.state.Pods = append(p.state.Pods, pod)
+	}
+	sortPods(p.state.Pods)
+}
+
+// nextPod issues the next attempt.
+func (p *pass) nextPod() Pod {
+	p.state.Attempts++
+	for slices.ContainsFunc(p.before.Pods, func(pod Pod) bool { return pod.Attempt == p.state.Attempts }) {
+		p.state.Attempts++
+	}
+	name := names.Pod(p.state.Name, p.state.UID, p.state.Attempts)
+	return Pod{PodFact: PodFact{Name: name, Tracked: true}, Attempt: p.state.Attempts}
+}
+
+// recordSuspension keeps the Suspended condition and startTime in step with
+// spec.suspend: suspending clears startTime, resuming sets it anew (parity 2.12).
+func (p *pass) recordSuspension() {
+	switch {
+	case p.spec.Suspend:
+		p.state.StartTime = time.Time{}
+		if p.setCondition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended") {
+			p.emit(event.Normal("Suspended", "Job suspended"))
+		}
+	case p.hasCondition(batchv1.JobSuspended, corev1.ConditionTrue):
+		p.setCondition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed")
+		p.state.StartTime = p.second
+		p.emit(event.Normal("Resumed", "Job resumed"))
+	}
+}

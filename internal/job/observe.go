@@ -1,0 +1,174 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// Observe merges facts into the State. It is a join: facts may come in any
+// order, late, and more than once, and the result is the same. Facts about Pods
+// that are accounted for change nothing; Pods not known yet (a create whose
+// result was lost) are taken in.
+func (s State) Observe(facts []PodFact) State {
+	known := newIndex(s.Pods)
+	s.Pods = slices.Clone(s.Pods)
+	for _, fact := range facts {
+		if fact.UID == "" {
+			continue
+		}
+		if i, ok := known.find(fact); ok {
+			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
+			known.byUID[fact.UID] = i
+			continue
+		}
+		attempt, accounted := s.attemptOf(fact, known)
+		if accounted {
+			continue
+		}
+		known.byUID[fact.UID] = len(s.Pods)
+		known.names[fact.Name]++
+		s.Pods = append(s.Pods, Pod{PodFact: fact, Attempt: attempt})
+	}
+	sortPods(s.Pods)
+	return s
+}
+
+// attemptOf returns the attempt that an unknown Pod's name was made from, 0 for
+// another name, and whether the Pod is already accounted for. A Pod whose name a
+// known Pod has too is not: a create that was repeated because its result was
+// lost may have met a name that had become free.
+func (s State) attemptOf(fact PodFact, known index) (attempt int64, accounted bool) {
+	attempt, ok := names.PodAttempt(s.Name, s.UID, fact.Name)
+	if ok && attempt <= s.Attempts && known.names[fact.Name] == 0 {
+		return attempt, true
+	}
+	_, accounted = slices.BinarySearch(s.Accounted, fact.UID)
+	return attempt, accounted
+}
+
+// index finds Pods of a State by UID and, while that is not known, by name.
+type index struct {
+	byUID     map[string]int
+	requested map[string]int
+	// names counts the Pods of each name.
+	names map[string]int
+}
+
+func newIndex(pods []Pod) index {
+	known := index{
+		byUID:     make(map[string]int, len(pods)),
+		requested: map[string]int{},
+		names:     make(map[string]int, len(pods)),
+	}
+	for i, pod := range pods {
+		known.names[pod.Name]++
+		if pod.UID == "" {
+			known.requested[pod.Name] = i
+		} else {
+			known.byUID[pod.UID] = i
+		}
+	}
+	return known
+}
+
+func (x index) find(fact PodFact) (int, bool) {
+	if i, ok := x.byUID[fact.UID]; ok {
+		return i, true
+	}
+	i, ok := x.requested[fact.Name]
+	delete(x.requested, fact.Name)
+	return i, ok
+}
+
+// join merges two facts about one Pod. It is commutative, associative and
+// idempotent: what can only grow takes the larger value, what can change either
+// way comes from the newer fact.
+func join(a, b PodFact) PodFact {
+	if compareFacts(a, b) < 0 {
+		a, b = b, a
+	}
+	joined := a
+	joined.UID = max(a.UID, b.UID)
+	joined.Name = max(a.Name, b.Name)
+	if joined.Index == nil {
+		joined.Index = b.Index
+	}
+	newest := a
+	if b.Version > a.Version {
+		newest = b
+	}
+	joined.Ready = newest.Ready
+	if a.Version == b.Version {
+		joined.Ready = a.Ready || b.Ready
+	}
+	joined.Version = newest.Version
+	joined.Deleting = a.Deleting || b.Deleting
+	joined.Gone = a.Gone || b.Gone
+	joined.Tracked = a.Tracked && b.Tracked
+	joined.Restarts = max(a.Restarts, b.Restarts)
+	joined.Finished = later(a.Finished, b.Finished)
+	return joined
+}
+
+// compareFacts orders facts of one Pod by how far the Pod has come; equal only
+// for facts that agree in all that join takes from the further one.
+func compareFacts(a, b PodFact) int {
+	return cmp.Or(
+		cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)),
+		cmp.Compare(evidence(a), evidence(b)),
+		cmp.Compare(a.ExitCode, b.ExitCode),
+		strings.Compare(a.Reason, b.Reason),
+		strings.Compare(a.Message, b.Message),
+		strings.Compare(string(a.Phase), string(b.Phase)),
+	)
+}
+
+// phaseRank orders phases by how far a Pod has come. Should a Pod ever report
+// both terminal phases, the success stands: its work was done.
+func phaseRank(phase corev1.PodPhase) int {
+	switch phase {
+	case corev1.PodPending:
+		return 1
+	case corev1.PodUnknown:
+		return 2
+	case corev1.PodRunning:
+		return 3
+	case corev1.PodFailed:
+		return 4
+	case corev1.PodSucceeded:
+		return 5
+	default:
+		return 0
+	}
+}
+
+// evidence prefers facts that say why a Pod ended.
+func evidence(fact PodFact) int {
+	if fact.ExitCode != 0 || fact.Reason != "" || fact.Message != "" {
+		return 1
+	}
+	return 0
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func sortPods(pods []Pod) {
+	slices.SortFunc(pods, func(a, b Pod) int {
+		return cmp.Or(
+			cmp.Compare(a.Attempt, b.Attempt),
+			strings.Compare(a.Name, b.Name),
+			strings.Compare(a.UID, b.UID),
+		)
+	})
+}

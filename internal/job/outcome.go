@@ -1,0 +1,63 @@
+package job
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/event"
+)
+
+// PlanOutcome is what Plan wants done, in the order of its fields. Carrying it
+// out is idempotent; Executed records what came of it.
+type PlanOutcome struct {
+	// List asks for a list of the Job's Pods (Listed) before anything else.
+	List bool
+	// Creates and Deletes are never both set.
+	Creates []Create
+	Deletes []Delete
+	// Status is the complete status to write; nil when nothing in it changed.
+	Status *batchv1.JobStatus
+	// Releases follow the status: their Pods' outcome is recorded in Next.
+	Releases []Release
+	// Events are about the Job as a whole. Events about single Pods
+	// (SuccessfulCreate, FailedCreate and so on) are left to whoever meets the API
+	// server's answer.
+	Events []event.Event
+	// Wake is when to plan again if nothing happens; a zero At means never.
+	Wake Wake
+	// Waiting says in words what the Job waits for.
+	Waiting string
+	// Finished is set when the Job has a terminal condition that is written, and
+	// nothing is left to do.
+	Finished *Result
+	// Next is the State with the decisions made, to be handed to Executed.
+	Next State
+}
+
+// Wake is a time at which to plan again, and why.
+type Wake struct {
+	At     time.Time
+	Reason WakeReason
+}
+
+// WakeReason says what a Wake is for.
+type WakeReason string
+
+const (
+	// WakeBackoff: a Pod is due after failures (parity 2.9).
+	WakeBackoff WakeReason = "back-off"
+	// WakeDeadline: spec.activeDeadlineSeconds ends.
+	WakeDeadline WakeReason = "deadline"
+	// WakeCreateRetry and WakeStatusRetry: the API server refused.
+	WakeCreateRetry WakeReason = "create retry"
+	WakeStatusRetry WakeReason = "status retry"
+	// WakeList: no fact has come for long, so the Pods are to be listed.
+	WakeList WakeReason = "pod list"
+)
+
+// Idle reports whether there is nothing to carry out.
+func (o PlanOutcome) Idle() bool {
+	return !o.List && len(o.Creates) == 0 && len(o.Deletes) == 0 && o.Status == nil &&
+		len(o.Releases) == 0 && len(o.Events) == 0
+}

@@ -1,0 +1,126 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/event"
+)
+
+// Plan decides what is to be done for a Job at an instant. It is a pure function:
+// planning again after the outcome was carried out (Executed) wants nothing more.
+// The order of decisions is that of upstream's syncJob (parity 2.7).
+func Plan(config Config, state State, spec Spec, now time.Time) PlanOutcome {
+	p := &pass{
+		config: config,
+		spec:   spec,
+		now:    now,
+		second: now.Truncate(time.Second).UTC(),
+		before: state,
+		state:  state,
+	}
+	p.state.Pods = slices.Clone(state.Pods)
+	p.state.Conditions = slices.Clone(state.Conditions)
+	p.breakSilence()
+	switch {
+	case p.state.terminal() != nil:
+		p.cleanUp()
+	case p.listDue():
+		p.outcome.List = true
+	case p.unsupported():
+		p.skip()
+	default:
+		p.sync()
+	}
+	p.outcome.Next = p.state.prune()
+	return p.outcome
+}
+
+// pass is the working memory of one Plan.
+type pass struct {
+	config Config
+	spec   Spec
+	now    time.Time
+	// second is now as the API stores times: in whole seconds.
+	second  time.Time
+	before  State
+	state   State
+	outcome PlanOutcome
+	// managed says that Pods could be created and removed in this pass.
+	managed bool
+	// capped says that more Pods are to be released than one pass does.
+	capped bool
+}
+
+func (p *pass) sync() {
+	if p.state.StartTime.IsZero() && !p.spec.Suspend {
+		p.state.StartTime = p.second
+	}
+	p.countFinished()
+	decided := p.decide()
+	if decided == nil {
+		p.manage()
+		decided = p.completionsReached()
+	}
+	switch {
+	case decided != nil && p.state.uncertain():
+		p.state, p.outcome = p.before, PlanOutcome{List: true}
+		return
+	case decided != nil:
+		p.conclude(*decided)
+	case p.managed:
+		p.recordSuspension()
+	}
+	p.release()
+	p.finish()
+	p.wakeForDeadline()
+	p.wakeForList()
+	p.writeStatus()
+	p.outcome.Waiting = p.waiting()
+}
+
+// completionsReached decides that the Job has succeeded: a work-queue Job when one
+// Pod succeeded and none is left, another when enough Pods succeeded and none is
+// left (parity 2.7 step 9).
+func (p *pass) completionsReached() *verdict {
+	reached := p.state.Succeeded > 0
+	if p.spec.Completions != nil {
+		reached = p.state.Succeeded >= *p.spec.Completions
+	}
+	if !reached || p.active() > 0 {
+		return nil
+	}
+	return &verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
+		"Reached expected number of succeeded pods"}
+}
+
+// uncertain reports whether there may be Pods that nothing is known of, since a
+// create was refused that may have happened before; a list tells. The Job does not
+// end without having looked.
+func (s State) uncertain() bool {
+	return s.tally(func(pod Pod) bool { return !pod.exists() }) > 0
+}
+
+// unsupported reports whether the completion mode is one that is not planned for.
+func (p *pass) unsupported() bool {
+	return p.spec.CompletionMode != "" && p.spec.CompletionMode != batchv1.NonIndexedCompletion
+}
+
+// skip announces once that nothing is done for the Job; an edit can't change the
+// completion mode, so all that is left is to wait for its deletion.
+func (p *pass) skip() {
+	message := "Skipped Job sync because completion mode is unknown"
+	if p.spec.CompletionMode == batchv1.IndexedCompletion {
+		message = "Skipped Job sync because completion mode Indexed is not supported yet"
+	}
+	if p.state.Skipped != p.spec.CompletionMode {
+		p.state.Skipped = p.spec.CompletionMode
+		p.emit(event.Warning("UnknownCompletionMode", message))
+	}
+	p.wakeForList()
+	p.outcome.Waiting = message
+}
+
+func (p *pass) emit(e event.Event) { p.outcome.Events = append(p.outcome.Events, e) }

@@ -1,0 +1,131 @@
+package job_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+func TestRefusedCreateIsRepeatedWithItsName(t *testing.T) {
+	c := newCluster(t, specOf(1, 1))
+	c.refuseCreates = 8
+	c.settle()
+	equal(t, "status is written nevertheless", counts(c.status), [5]int32{0, 0, 0, 0, 0})
+	equal(t, "startTime set", c.status.StartTime != nil, true)
+	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
+		equal(t, "wake", c.wake, job.Wake{At: c.now.Add(time.Duration(seconds) * time.Second), Reason: job.WakeCreateRetry})
+		c.pass(time.Duration(seconds) * time.Second).settle()
+	}
+	equal(t, "status", counts(c.status), [5]int32{1, 0, 0, 0, 0})
+	for _, create := range c.creates {
+		equal(t, "create", create, c.creates[0])
+	}
+}
+
+func TestEditEndsTheDelayOfRefusals(t *testing.T) {
+	c := newCluster(t, specOf(1, 1))
+	c.refuseCreates = 1
+	c.settle()
+	c.state = c.state.Edited()
+	c.settle()
+	equal(t, "active", c.status.Active, 1)
+}
+
+func TestTakenNameIsGivenUp(t *testing.T) {
+	c := newCluster(t, specOf(1, 1))
+	outcome := job.Plan(c.config, c.state, c.spec, c.now)
+	report := job.Report{CreateRefused: "already exists", NameTaken: true}
+	c.state = job.Executed(c.config, c.state, outcome, report, c.now)
+	c.pass(time.Second).settle()
+	equal(t, "attempt", c.creates[0].Attempt, 2)
+}
+
+func TestPodWhoseCreateWasLostIsTakenIn(t *testing.T) {
+	c := newCluster(t, specOf(2, 2))
+	c.refuseCreates, c.loseCreates = 1, true
+	c.settle().deliver().settle()
+	equal(t, "active", c.status.Active, 1)
+	c.pass(time.Second).settle()
+	equal(t, "Pods", len(c.pods), 2)
+	equal(t, "active", c.status.Active, 2)
+}
+
+func TestRefusedStatusHoldsBackReleasesAndEvents(t *testing.T) {
+	c := newCluster(t, specOf(1, 1)).settle().succeed(1).deliver()
+	c.refuseStatus = 1
+	c.settle()
+	equal(t, "still tracked", c.pods[0].tracked, true)
+	equal(t, "Events", c.reasons(), []string{})
+	equal(t, "wake", c.wake, job.Wake{At: c.now.Add(time.Second), Reason: job.WakeStatusRetry})
+	c.pass(time.Second).settle()
+	equal(t, "outcome", c.finished.Outcome, job.Complete)
+	equal(t, "Events", c.reasons(), []string{"Completed"})
+}
+
+func TestRebaseTakesOverWhatOthersWrote(t *testing.T) {
+	c := newCluster(t, specOf(1, 1)).settle()
+	c.status.Failed = 3
+	c.status.Conditions = []batchv1.JobCondition{{Type: "example.com/Mine", Status: corev1.ConditionTrue}}
+	c.state = c.state.Rebase(c.status)
+	c.succeed(1).deliver().settle()
+	equal(t, "counters", counts(c.status), [5]int32{0, 0, 0, 1, 3})
+	equal(t, "conditions", len(c.status.Conditions), 2)
+}
+
+func TestLongSilenceListsThePods(t *testing.T) {
+	c := newCluster(t, specOf(2, 2)).settle().deliver().settle()
+	equal(t, "wake", c.wake, job.Wake{At: start.Add(30 * time.Minute), Reason: job.WakeList})
+
+	for _, minutes := range []int{30, 60, 120, 240, 360, 360} {
+		equal(t, "wake", c.wake.At.Sub(c.now), time.Duration(minutes)*time.Minute)
+		c.pass(time.Duration(minutes) * time.Minute).settle()
+	}
+	c.mailbox = nil
+	c.vanish(c.pods[0])
+	c.succeed(1)
+	c.mailbox = nil // both facts are lost
+	c.pass(6 * time.Hour).settle()
+	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 1, 1})
+	c.pass(10 * time.Second).settle()
+	equal(t, "wake", c.wake.At.Sub(c.now), 30*time.Minute-10*time.Second)
+}
+
+func TestReconstructGoesOnWhereTheStatusIs(t *testing.T) {
+	c := newCluster(t, specOf(2, 5)).settle().succeed(1).deliver().settle().run(1).fail(1).deliver().settle().pass(10 * time.Second).settle()
+	before := c.status
+	c.succeed(1) // ended while there was no workflow
+	c.mailbox = nil
+	c.state = job.Reconstruct("work", "uid-1", c.status, c.list(), c.now)
+	c.settle()
+	equal(t, "before", counts(before), [5]int32{2, 0, 0, 1, 1})
+	equal(t, "after", counts(c.status), [5]int32{2, 0, 0, 2, 1})
+	equal(t, "startTime", c.status.StartTime.Equal(before.StartTime), true)
+	c.runToTheEnd()
+	c.checkEnd()
+}
+
+func TestReconstructOfAFinishedJobReleasesItsPods(t *testing.T) {
+	c := newCluster(t, specOf(1, 1)).settle().succeed(1).deliver().settle()
+	c.finished = nil
+	c.pods[0].tracked = true
+	writes := len(c.writes)
+	c.state = job.Reconstruct("work", "uid-1", c.status, c.list(), c.now)
+	c.settle()
+	equal(t, "finalizer kept", c.pods[0].tracked, false)
+	equal(t, "writes", len(c.writes), writes)
+	equal(t, "succeeded", c.finished.Succeeded, 1)
+}
+
+func TestReconstructDoesNotCountPodsTwice(t *testing.T) {
+	c := newCluster(t, specOf(2, 2)).settle().run(2)
+	c.delete(c.pods[0]) // counted as failed and released while it terminates
+	c.deliver().settle()
+	equal(t, "before", counts(c.status), [5]int32{1, 1, 1, 0, 1})
+	c.state = job.Reconstruct("work", "uid-1", c.status, c.list(), c.now)
+	c.settle().drain().deliver().settle()
+	equal(t, "after", counts(c.status), [5]int32{2, 1, 0, 0, 1})
+}

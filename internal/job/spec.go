@@ -1,0 +1,69 @@
+package job
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Spec holds the fields of a batch/v1 JobSpec that decide when Pods start and
+// when the Job ends. It holds no Pod template: what runs is read from the Job
+// object by the activity that creates Pods, never from Temporal.
+type Spec struct {
+	// Generation is the Job's metadata.generation the other fields were read at.
+	Generation int64 `json:"generation"`
+	// Parallelism is spec.parallelism, defaulted.
+	Parallelism int32 `json:"parallelism"`
+	// Completions is spec.completions; nil for a work-queue Job.
+	Completions *int32 `json:"completions,omitempty"`
+	// CompletionMode is spec.completionMode, defaulted.
+	CompletionMode batchv1.CompletionMode `json:"completionMode,omitempty"`
+	// BackoffLimit is spec.backoffLimit, defaulted.
+	BackoffLimit int32 `json:"backoffLimit"`
+	// ActiveDeadlineSeconds is spec.activeDeadlineSeconds.
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// Suspend is spec.suspend.
+	Suspend bool `json:"suspend,omitempty"`
+	// RestartPolicy is spec.template.spec.restartPolicy: Never or OnFailure.
+	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty"`
+	// PodReplacementPolicy is spec.podReplacementPolicy, defaulted.
+	PodReplacementPolicy batchv1.PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
+	// Deleting is set when the Job carries a deletionTimestamp: no Pod is
+	// created any more, finalizers of all owned Pods are released (parity 2.15).
+	Deleting bool `json:"deleting,omitempty"`
+}
+
+// SpecOf extracts the Spec of a Job as the API server stores it. It applies
+// upstream's defaults (parity 2.1) where a field is nil, so that objects built
+// by hand in tests behave as stored ones.
+func SpecOf(job *batchv1.Job) Spec {
+	spec := Spec{
+		Generation:            job.Generation,
+		Parallelism:           1,
+		Completions:           job.Spec.Completions,
+		CompletionMode:        batchv1.NonIndexedCompletion,
+		BackoffLimit:          6,
+		ActiveDeadlineSeconds: job.Spec.ActiveDeadlineSeconds,
+		RestartPolicy:         job.Spec.Template.Spec.RestartPolicy,
+		PodReplacementPolicy:  batchv1.TerminatingOrFailed,
+		Deleting:              job.DeletionTimestamp != nil,
+	}
+	if job.Spec.Parallelism != nil {
+		spec.Parallelism = *job.Spec.Parallelism
+	} else if job.Spec.Completions == nil {
+		one := int32(1)
+		spec.Completions = &one
+	}
+	if job.Spec.CompletionMode != nil {
+		spec.CompletionMode = *job.Spec.CompletionMode
+	}
+	if job.Spec.BackoffLimit != nil {
+		spec.BackoffLimit = *job.Spec.BackoffLimit
+	}
+	if job.Spec.Suspend != nil {
+		spec.Suspend = *job.Spec.Suspend
+	}
+	if job.Spec.PodReplacementPolicy != nil {
+		spec.PodReplacementPolicy = *job.Spec.PodReplacementPolicy
+	}
+	return spec
+}

@@ -1,0 +1,106 @@
+package job
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// State is all that a Job workflow remembers: joined Pod facts, and what was
+// decided from them. It is plain data that survives JSON, so that it can be
+// carried over continue-as-new; slices are sorted.
+//
+// The functions of this package never change a State they are given; they
+// return a new one.
+type State struct {
+	// Name and UID are the Job's; Pod names are made from them.
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// Attempts is the number of the last Pod that was asked for; Pods are
+	// numbered from 1. An attempt up to it that is not in Pods is accounted for:
+	// facts about it are late and are dropped.
+	Attempts int64 `json:"attempts,omitempty"`
+	// Pods are the Pods that are asked for, alive, terminating, or not yet
+	// counted and released; sorted by attempt, name and UID.
+	Pods []Pod `json:"pods,omitempty"`
+	// Accounted holds the UIDs of Pods that are accounted for and whose name is
+	// not one that Attempts covers; sorted.
+	Accounted []string `json:"accounted,omitempty"`
+	// Succeeded and Failed count the Pods that were given that Fate, ever.
+	Succeeded int32 `json:"succeeded,omitempty"`
+	Failed    int32 `json:"failed,omitempty"`
+	// Backoff delays the next Pod after failures.
+	Backoff Backoff `json:"backoff,omitzero"`
+	// StartTime and CompletionTime are the status fields, in whole seconds.
+	StartTime      time.Time `json:"startTime,omitzero"`
+	CompletionTime time.Time `json:"completionTime,omitzero"`
+	// Conditions are the condition types of batch/v1, in the order in which they
+	// were appended. Conditions of other types are not Ostinato's.
+	Conditions []batchv1.JobCondition `json:"conditions,omitempty"`
+	// Written is the status the API server last accepted; nil before the first.
+	Written *batchv1.JobStatus `json:"written,omitempty"`
+	// CreateRetry and StatusRetry delay what the API server refused.
+	CreateRetry Retry `json:"createRetry,omitzero"`
+	StatusRetry Retry `json:"statusRetry,omitzero"`
+	// Skipped is the completion mode for which the Job's being skipped was announced.
+	Skipped batchv1.CompletionMode `json:"skipped,omitempty"`
+	// Silence says since when no fact has come.
+	Silence Silence `json:"silence,omitzero"`
+}
+
+// Pod is one Pod of the Job: the join of the facts about it, and its Fate.
+//
+// Until its create is known to have happened it has a name and no UID.
+type Pod struct {
+	PodFact
+	// Attempt is the number Name was made from; 0 when Ostinato did not make the name.
+	Attempt int64 `json:"a,omitempty"`
+	// Fate is how the Pod was counted.
+	Fate Fate `json:"o,omitempty"`
+}
+
+// Fate says how a Pod was counted. Once given it never changes, whatever facts
+// come later.
+type Fate string
+
+const (
+	// Undecided Pods are not counted yet.
+	Undecided Fate = ""
+	// PodSucceeded and PodFailed were counted in status.succeeded and status.failed.
+	PodSucceeded Fate = "Succeeded"
+	PodFailed    Fate = "Failed"
+	// PodUncounted will never be counted: removed by suspension or scale-down, or
+	// left over when the Job succeeded or was deleted.
+	PodUncounted Fate = "Uncounted"
+)
+
+// Backoff is the record that delays new Pods after failures (parity 2.9).
+type Backoff struct {
+	// Failures counts the Pods that failed since the last success.
+	Failures int32 `json:"failures,omitempty"`
+	// Last is when the last of them finished.
+	Last time.Time `json:"last,omitzero"`
+}
+
+// Retry delays the repetition of something that the API server refused.
+type Retry struct {
+	// Refusals counts refusals in a row.
+	Refusals int32 `json:"refusals,omitempty"`
+	// Until is when to try again.
+	Until time.Time `json:"until,omitzero"`
+	// Message is the API server's.
+	Message string `json:"message,omitempty"`
+}
+
+// Silence spaces the lists of the Job's Pods that guard against a lost fact.
+type Silence struct {
+	// Since is when the last fact came or the Pods were last listed.
+	Since time.Time `json:"since,omitzero"`
+	// Lists counts the lists in a row that brought nothing new.
+	Lists int32 `json:"lists,omitempty"`
+}
+
+// NewState returns the State of a Job that nothing was done for yet.
+func NewState(name, uid string) State {
+	return State{Name: name, UID: uid}
+}

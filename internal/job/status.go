@@ -1,0 +1,78 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// status returns the status that the State amounts to, with creates in flight
+// counted as active. Conditions are Ostinato's only.
+func (s State) status(creating int32) *batchv1.JobStatus {
+	ready := s.tally(func(pod Pod) bool { return pod.active() && pod.Ready })
+	terminating := s.tally(Pod.terminating)
+	return &batchv1.JobStatus{
+		Conditions:     slices.Clone(s.Conditions),
+		StartTime:      timeOrNil(s.StartTime),
+		CompletionTime: timeOrNil(s.CompletionTime),
+		Active:         s.tally(Pod.active) + creating,
+		Ready:          &ready,
+		Terminating:    &terminating,
+		Succeeded:      s.Succeeded,
+		Failed:         s.Failed,
+		// History is the log that upstream keeps in the lists; non-nil as upstream
+		// leaves it (parity 2.11).
+		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
+	}
+}
+
+// writeStatus asks for the status to be written when it changed. While a refusal
+// delays it, everything that follows from a written status waits too.
+func (p *pass) writeStatus() {
+	if p.now.Before(p.state.StatusRetry.Until) {
+		p.wake(p.state.StatusRetry.Until, WakeStatusRetry)
+		p.state = p.state.withStatusOf(p.before)
+		p.outcome.Releases, p.outcome.Events = nil, nil
+		return
+	}
+	status := p.state.status(int32(len(p.outcome.Creates)))
+	if equalStatus(status, p.state.Written) {
+		return
+	}
+	p.outcome.Status = status
+	p.state.Written = status
+}
+
+// withStatusOf takes back all that is true only once a status is written.
+func (s State) withStatusOf(before State) State {
+	s.Conditions = slices.Clone(before.Conditions)
+	s.StartTime = before.StartTime
+	s.CompletionTime = before.CompletionTime
+	s.Written = before.Written
+	return s
+}
+
+// equalStatus compares what the planner decides. Readiness alone is no reason to
+// write: PodWatch keeps status.ready up to date by itself.
+func equalStatus(a, b *batchv1.JobStatus) bool {
+	return b != nil &&
+		a.Active == b.Active && a.Succeeded == b.Succeeded && a.Failed == b.Failed &&
+		b.Terminating != nil && *a.Terminating == *b.Terminating &&
+		a.StartTime.Equal(b.StartTime) && a.CompletionTime.Equal(b.CompletionTime) &&
+		slices.EqualFunc(a.Conditions, b.Conditions, equalCondition)
+}
+
+func equalCondition(a, b batchv1.JobCondition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.LastTransitionTime.Equal(&b.LastTransitionTime)
+}
+
+func timeOrNil(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	stamp := metav1.NewTime(t)
+	return &stamp
+}

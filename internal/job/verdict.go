@@ -1,0 +1,134 @@
+package job
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// verdict is a decision that ends the Job: the interim condition that is
+// written first, and copied into the terminal one when nothing runs any more.
+type verdict struct {
+	// interim is SuccessCriteriaMet or FailureTarget.
+	interim         batchv1.JobConditionType
+	reason, message string
+}
+
+func (v verdict) failure() bool { return v.interim == batchv1.JobFailureTarget }
+
+// A check returns a verdict, or nil to leave the Job to the next check.
+type check func(*pass) *verdict
+
+// checks are the tests of parity 2.7 step 7 that apply to NonIndexed Jobs, in
+// upstream's order: the first that returns a verdict wins. A verdict that is
+// written can't be overruled.
+var checks = []check{
+	(*pass).successCriteriaMet,
+	(*pass).failureTarget,
+	(*pass).backoffLimitExceeded,
+	(*pass).deadlineExceeded,
+}
+
+func (p *pass) decide() *verdict {
+	for _, check := range checks {
+		if verdict := check(p); verdict != nil {
+			return verdict
+		}
+	}
+	return nil
+}
+
+func (p *pass) successCriteriaMet() *verdict { return p.recorded(batchv1.JobSuccessCriteriaMet) }
+
+func (p *pass) failureTarget() *verdict { return p.recorded(batchv1.JobFailureTarget) }
+
+func (p *pass) recorded(interim batchv1.JobConditionType) *verdict {
+	condition := p.state.condition(interim)
+	if condition == nil || condition.Status != corev1.ConditionTrue {
+		return nil
+	}
+	return &verdict{interim, condition.Reason, condition.Message}
+}
+
+func (p *pass) backoffLimitExceeded() *verdict {
+	if p.state.Failed <= p.spec.BackoffLimit && !p.restartLimitExceeded() {
+		return nil
+	}
+	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded,
+		"Job has reached the specified backoff limit"}
+}
+
+// restartLimitExceeded applies the back-off limit to container restarts in place:
+// the sum over Pods that are pending or running, terminating ones included.
+func (p *pass) restartLimitExceeded() bool {
+	if p.spec.RestartPolicy != corev1.RestartPolicyOnFailure {
+		return false
+	}
+	restarts := int32(0)
+	for _, pod := range p.state.Pods {
+		if !pod.Gone && (pod.Phase == corev1.PodRunning || pod.Phase == corev1.PodPending) {
+			restarts += pod.Restarts
+		}
+	}
+	if p.spec.BackoffLimit == 0 {
+		return restarts > 0
+	}
+	return restarts >= p.spec.BackoffLimit
+}
+
+func (p *pass) deadlineExceeded() *verdict {
+	deadline, ok := p.deadline()
+	if !ok || p.now.Before(deadline) {
+		return nil
+	}
+	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded,
+		"Job was active longer than specified deadline"}
+}
+
+// deadline returns when activeDeadlineSeconds ends; ok is false for a Job that has
+// none or is suspended.
+func (p *pass) deadline() (deadline time.Time, ok bool) {
+	if p.spec.ActiveDeadlineSeconds == nil || p.spec.Suspend || p.state.StartTime.IsZero() {
+		return time.Time{}, false
+	}
+	seconds := min(*p.spec.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))
+	return p.state.StartTime.Add(time.Duration(seconds) * time.Second), true
+}
+
+// maxDeadline keeps activeDeadlineSeconds inside what a time.Duration can hold.
+const maxDeadline = 100 * 365 * 24 * time.Hour
+
+// conclude records the verdict and ends what still runs: every active Pod is
+// deleted, keeping its finalizer until it is counted. Under a failure all Pods
+// count as failed at once, under a success the rest is not counted (parity 2.11).
+func (p *pass) conclude(v verdict) {
+	p.setCondition(v.interim, corev1.ConditionTrue, v.reason, v.message)
+	for i := range p.state.Pods {
+		pod := &p.state.Pods[i]
+		if pod.UID == "" {
+			continue
+		}
+		if pod.active() {
+			p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID})
+			pod.Deleting = true
+		}
+		if pod.Fate != Undecided {
+			continue
+		}
+		if v.failure() && (pod.Tracked || p.state.named(*pod)) {
+			p.count(pod, PodFailed)
+		} else {
+			pod.Fate = PodUncounted
+		}
+	}
+	if p.state.StartTime.IsZero() && !p.exemptFromStart() {
+		p.state.StartTime = p.second
+	}
+}
+
+// exemptFromStart reports whether the API server lets the Job finish without a
+// startTime (parity 2.17).
+func (p *pass) exemptFromStart() bool {
+	return p.spec.Suspend && p.spec.Completions != nil && *p.spec.Completions == 0
+}

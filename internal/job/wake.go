@@ -1,0 +1,77 @@
+package job
+
+import (
+	"fmt"
+	"time"
+)
+
+// wake keeps the earliest reason to plan again.
+func (p *pass) wake(at time.Time, reason WakeReason) {
+	if p.outcome.Wake.At.IsZero() || at.Before(p.outcome.Wake.At) {
+		p.outcome.Wake = Wake{At: at, Reason: reason}
+	}
+}
+
+func (p *pass) wakeForDeadline() {
+	if deadline, ok := p.deadline(); ok && p.interim() == nil {
+		p.wake(deadline, WakeDeadline)
+	}
+}
+
+// due returns when the next Pod may be created.
+func (b Backoff) due(config Config) time.Time {
+	if b.Failures == 0 {
+		return time.Time{}
+	}
+	return b.Last.Add(doubled(config.BackoffBase, config.BackoffCap, b.Failures))
+}
+
+// breakSilence starts the count of silence with the Job's first plan.
+func (p *pass) breakSilence() {
+	if p.state.Silence.Since.IsZero() {
+		p.state.Silence.Since = p.now
+	}
+}
+
+func (p *pass) listAt() time.Time {
+	return p.state.Silence.Since.Add(doubled(p.config.ListBase, p.config.ListCap, p.state.Silence.Lists+1))
+}
+
+func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
+
+func (p *pass) wakeForList() { p.wake(p.listAt(), WakeList) }
+
+// Heard records that facts came at an instant, so that there is no need to list
+// the Pods for a while.
+func (s State) Heard(now time.Time) State {
+	s.Silence = Silence{Since: now}
+	return s
+}
+
+// waiting says in words what the Job waits for.
+func (p *pass) waiting() string {
+	at := p.outcome.Wake.At.UTC().Format(time.RFC3339)
+	active, terminating := p.active(), p.terminating()
+	switch {
+	case p.outcome.Wake.Reason == WakeStatusRetry:
+		return fmt.Sprintf("the API server refused the status (%s); next attempt at %s", p.state.StatusRetry.Message, at)
+	case p.interim() != nil:
+		return fmt.Sprintf("%s: %d Pods to terminate", p.interim().reason, terminating)
+	case p.spec.Deleting:
+		return fmt.Sprintf("the Job is being deleted: %d Pods left", active+terminating)
+	case p.spec.Suspend:
+		return "suspended"
+	case p.outcome.Wake.Reason == WakeCreateRetry:
+		return fmt.Sprintf("the API server refused a Pod (%s); next attempt at %s", p.state.CreateRetry.Message, at)
+	case p.outcome.Wake.Reason == WakeBackoff:
+		return fmt.Sprintf("back-off after %d failures: next Pod at %s", p.state.Backoff.Failures, at)
+	case active > 0:
+		return fmt.Sprintf("%d active Pods", active)
+	case terminating > 0:
+		return fmt.Sprintf("%d Pods to terminate", terminating)
+	case p.spec.Parallelism == 0:
+		return "parallelism is 0"
+	default:
+		return ""
+	}
+}

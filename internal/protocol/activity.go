@@ -1,0 +1,182 @@
+package protocol
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// Activity names.
+const (
+	// ReconcileCronJobActivity: CronJobRequest -> CronJobResult.
+	ReconcileCronJobActivity = "ReconcileCronJob"
+	// ReconcileJobActivity: JobRequest -> JobResult.
+	ReconcileJobActivity = "ReconcileJob"
+	// CreatePodsActivity: CreatePodsRequest -> JobResult; bulk queue, heartbeats.
+	CreatePodsActivity = "CreatePods"
+	// DeletePodsActivity: DeletePodsRequest -> JobResult; bulk queue, heartbeats.
+	DeletePodsActivity = "DeletePods"
+	// ReleasePodsActivity: ReleasePodsRequest -> ReleasePodsResult; removes the
+	// tracking finalizer of every Pod of a Job that is gone or being deleted.
+	ReleasePodsActivity = "ReleasePods"
+	// ListPodsActivity: ListPodsRequest -> PodFacts.
+	ListPodsActivity = "ListPods"
+	// SetSuspendActivity: SetSuspendRequest -> SetSuspendResult.
+	SetSuspendActivity = "SetSuspend"
+	// WatchPodsActivity: PodWatchInput -> error only; runs until cancelled.
+	WatchPodsActivity = "WatchPods"
+)
+
+// BulkThreshold is the number of Pod creates and deletes up to which a plan is
+// carried out by ReconcileJob alone; more go to the bulk queue first.
+const BulkThreshold = 10
+
+// Refusal says that the API server answered and refused: a quota, an invalid
+// object, a terminating namespace. It is an outcome to plan with, not an error:
+// an outage is an error, and is retried by Temporal.
+type Refusal struct {
+	// Reason is one of the Refusal constants.
+	Reason string `json:"reason"`
+	// Message is the API server's.
+	Message string `json:"message"`
+}
+
+// Reasons of a Refusal.
+const (
+	// RefusedForbidden: quota, admission or authorisation; may be lifted later.
+	RefusedForbidden = "Forbidden"
+	// RefusedInvalid: the object is invalid; only an edit helps.
+	RefusedInvalid = "Invalid"
+	// RefusedNamespaceTerminating: the namespace is being deleted.
+	RefusedNamespaceTerminating = "NamespaceTerminating"
+	// RefusedForeignObject: another owner's object has the name.
+	RefusedForeignObject = "ForeignObject"
+	// RefusedOther: any other answer that a repetition at once can't change.
+	RefusedOther = "Refused"
+)
+
+// CronJobRequest is carried out in the order of its fields. Every step is
+// idempotent, so the whole may be repeated.
+type CronJobRequest struct {
+	CronJob ObjectReference `json:"cronJob"`
+	// Deletes come first. A failed delete with Replaced set is an error.
+	Deletes []schedule.Delete `json:"deletes,omitempty"`
+	// Start creates the run's Job from the object's template.
+	Start *schedule.Start `json:"start,omitempty"`
+	// Status is applied last, by server-side apply; nil leaves it as it is. When a
+	// run was started, the activity puts it into Status with
+	// schedule.StatusStarted. Status.Workflow is filled in by the activity.
+	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// Events are emitted after the writes.
+	Events []event.Event `json:"events,omitempty"`
+}
+
+// CronJobResult reports what a CronJobRequest did.
+type CronJobResult struct {
+	// Gone: the CronJob does not exist or has another UID; nothing was done.
+	Gone bool `json:"gone,omitempty"`
+	// Started is the run's Job, new or found from an earlier attempt.
+	Started *StartedJob `json:"started,omitempty"`
+	// Refused says why there is no Job; Status was then not applied, since it is
+	// to be planned again. The Event was emitted.
+	Refused *Refusal `json:"refused,omitempty"`
+	// Deleted names the Jobs that were deleted or already gone.
+	Deleted []string `json:"deleted,omitempty"`
+}
+
+// StartedJob is a Job that was created for a run.
+type StartedJob struct {
+	Run schedule.Run `json:"run"`
+	// Spec is the Job's, as stored, for the Job workflow.
+	Spec job.Spec `json:"spec"`
+	// Managed says that spec.managedBy is Ostinato's, so that a Job workflow is to
+	// be started.
+	Managed bool `json:"managed"`
+}
+
+// JobRequest is carried out in the order of its fields. Every step is
+// idempotent, so the whole may be repeated.
+type JobRequest struct {
+	Job     ObjectReference `json:"job"`
+	Creates []job.Create    `json:"creates,omitempty"`
+	Deletes []job.Delete    `json:"deletes,omitempty"`
+	// Status is applied to the Job; nil leaves it as it is. Conditions of types
+	// that are not Ostinato's are kept by the activity. It is not applied when a
+	// create was refused.
+	Status *batchv1.JobStatus `json:"status,omitempty"`
+	// Releases follow the status, and only when it was applied.
+	Releases []job.Release `json:"releases,omitempty"`
+	// Events are emitted last.
+	Events []event.Event `json:"events,omitempty"`
+}
+
+// JobResult reports what a JobRequest, CreatePodsRequest or DeletePodsRequest did.
+type JobResult struct {
+	// Gone: the Job does not exist or has another UID; no Pod was created.
+	Gone bool `json:"gone,omitempty"`
+	// Created lists the Pods that exist now, new or found from an earlier attempt.
+	Created []CreatedPod `json:"created,omitempty"`
+	// Refused says why Creates after the Created ones were not carried out.
+	Refused *Refusal `json:"refused,omitempty"`
+	// StatusRefused is the API server's message when it did not accept Status.
+	StatusRefused string `json:"statusRefused,omitempty"`
+	// Current and CurrentSpec are the Job's as read after the refusal of Status, so
+	// that the next plan starts from what the API server has.
+	Current     *batchv1.JobStatus `json:"current,omitempty"`
+	CurrentSpec *job.Spec          `json:"currentSpec,omitempty"`
+}
+
+// CreatedPod is a Pod that a create made or found.
+type CreatedPod struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+// CreatePodsRequest creates Pods in slow-start batches (parity 2.10 e).
+type CreatePodsRequest struct {
+	Job     ObjectReference `json:"job"`
+	Creates []job.Create    `json:"creates"`
+}
+
+// DeletePodsRequest deletes Pods.
+type DeletePodsRequest struct {
+	Job     ObjectReference `json:"job"`
+	Deletes []job.Delete    `json:"deletes"`
+}
+
+// ReleasePodsRequest names a Job that is gone or being deleted.
+type ReleasePodsRequest struct {
+	Job ObjectReference `json:"job"`
+}
+
+// ReleasePodsResult counts the Pods that were released.
+type ReleasePodsResult struct {
+	Released int `json:"released"`
+}
+
+// ListPodsRequest names a Job.
+type ListPodsRequest struct {
+	Job ObjectReference `json:"job"`
+}
+
+// SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and
+// note as annotations, so that the object and the workflow agree.
+type SetSuspendRequest struct {
+	// Kind is "CronJob" or "Job".
+	Kind    string          `json:"kind"`
+	Object  ObjectReference `json:"object"`
+	Suspend bool            `json:"suspend"`
+	Note    SignalNote      `json:"note,omitzero"`
+	At      time.Time       `json:"at"`
+}
+
+// SetSuspendResult carries the object's generation after the write.
+type SetSuspendResult struct {
+	Gone       bool  `json:"gone,omitempty"`
+	Generation int64 `json:"generation,omitempty"`
+}

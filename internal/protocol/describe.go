@@ -1,0 +1,29 @@
+package protocol
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// CronJobDescription answers DescribeQuery on a CronJob workflow.
+type CronJobDescription struct {
+	CronJob ObjectReference          `json:"cronJob"`
+	Spec    schedule.Spec            `json:"spec"`
+	Status  ostinatov1.CronJobStatus `json:"status"`
+	// Ledger is the recorded outcome of recent nominal times, oldest first.
+	Ledger []schedule.LedgerEntry `json:"ledger,omitempty"`
+}
+
+// JobDescription answers DescribeQuery on a Job workflow.
+type JobDescription struct {
+	Job    ObjectReference   `json:"job"`
+	Spec   job.Spec          `json:"spec"`
+	Status batchv1.JobStatus `json:"status"`
+	// Pods are the Pods known and not yet released.
+	Pods []job.Pod `json:"pods,omitempty"`
+	// Waiting says in words what the Job waits for.
+	Waiting string `json:"waiting,omitempty"`
+}

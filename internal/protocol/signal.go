@@ -1,0 +1,80 @@
+package protocol
+
+import (
+	"time"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// Signals that people send, with or without a JSON argument (see SignalNote).
+const (
+	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job.
+	SuspendSignal = "suspend"
+	ResumeSignal  = "resume"
+	// TriggerSignal starts one run of a CronJob now, under its concurrency policy.
+	TriggerSignal = "trigger"
+)
+
+// Signals between Ostinato's own processes. Each carries the UID it is meant
+// for, so that one meant for a deleted object of the same name does nothing.
+const (
+	// CronJobSpecSignal carries a CronJobSpec to a CronJob workflow.
+	CronJobSpecSignal = "cronjob-spec"
+	// JobSpecSignal carries a JobSpec to a Job workflow.
+	JobSpecSignal = "job-spec"
+	// DeletedSignal carries a Deleted: the object no longer exists.
+	DeletedSignal = "deleted"
+	// JobClosedSignal carries a JobClosed to a CronJob workflow that can't hear of
+	// a run by itself (after continue-as-new).
+	JobClosedSignal = "job-closed"
+	// PodsSignal carries a PodFacts to a Job workflow.
+	PodsSignal = "pods"
+)
+
+// SignalNote is the optional argument of the signals people send. A plain JSON
+// string is taken as the note.
+type SignalNote struct {
+	Note string `json:"note,omitempty"`
+	// By says who sends it; Temporal does not tell a workflow.
+	By string `json:"by,omitempty"`
+}
+
+// CronJobSpec brings a CronJob's scheduling fields to its workflow. A workflow
+// of another UID starts over with it; an older generation than the one taken is
+// ignored; the same generation again only makes the workflow look at the clock.
+type CronJobSpec struct {
+	CronJob ObjectReference `json:"cronJob"`
+	Created time.Time       `json:"created"`
+	Spec    schedule.Spec   `json:"spec"`
+	// Overdue is set by the bridge's watchdog: the next run's time has passed
+	// without a run.
+	Overdue bool `json:"overdue,omitempty"`
+}
+
+// JobSpec brings a Job's spec to its workflow. A workflow of another UID ends
+// its own Pods' tracking and starts over with it.
+type JobSpec struct {
+	Input JobInput `json:"input"`
+}
+
+// Deleted says that the object with this UID is gone.
+type Deleted struct {
+	UID string `json:"uid"`
+}
+
+// JobClosed reports a finished or vanished run to its CronJob's workflow.
+type JobClosed struct {
+	CronJobUID string     `json:"cronJobUID"`
+	Name       string     `json:"name"`
+	Result     job.Result `json:"result"`
+}
+
+// PodFacts reports Pods of one Job; at most 500 facts.
+type PodFacts struct {
+	JobUID string        `json:"job"`
+	Facts  []job.PodFact `json:"pods"`
+}
+
+// MaxFactsPerSignal bounds PodFacts.Facts (upstream's MaxUncountedPods).
+const MaxFactsPerSignal = 500

@@ -1,0 +1,92 @@
+package protocol
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// Workflow types, as the Temporal UI shows them.
+const (
+	CronJobWorkflow  = "CronJob"
+	JobWorkflow      = "Job"
+	PodWatchWorkflow = "PodWatch"
+)
+
+// DescribeQuery answers with the workflow's state for people and tools:
+// CronJobDescription or JobDescription.
+const DescribeQuery = "describe"
+
+// Search attributes set at workflow start where the Temporal namespace has them.
+const (
+	NamespaceAttribute     = "KubernetesNamespace"
+	CronJobNameAttribute   = "CronJobName"
+	JobNameAttribute       = "JobName"
+	ScheduledTimeAttribute = "ScheduledTime"
+)
+
+// ObjectReference names one Kubernetes object; UID tells a re-created object
+// from its predecessor of the same name.
+type ObjectReference struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// CronJobInput starts or continues a CronJob workflow.
+type CronJobInput struct {
+	// Cluster is the optional cluster name that prefixes IDs and task queues.
+	Cluster string          `json:"cluster,omitempty"`
+	CronJob ObjectReference `json:"cronJob"`
+	// Created is the object's creationTimestamp, from which missed runs count
+	// while there is no lastScheduleTime.
+	Created time.Time     `json:"created"`
+	Spec    schedule.Spec `json:"spec"`
+	// Status is the object's status at start, so that a workflow started anew
+	// (Temporal's data lost, workflow terminated by hand) goes on where the
+	// object says it was.
+	Status ostinatov1.CronJobStatus `json:"status,omitzero"`
+	// Children are the finished Jobs that the CronJob controls, at start, for the
+	// history limits.
+	Children []FinishedJob `json:"children,omitempty"`
+	// SearchAttributes says that the Temporal namespace has the four attributes.
+	SearchAttributes bool `json:"searchAttributes,omitempty"`
+	// State is set by continue-as-new and then replaces Status and Children.
+	State *schedule.State `json:"state,omitempty"`
+}
+
+// FinishedJob is a finished Job as the bridge finds it.
+type FinishedJob struct {
+	Run     schedule.Run `json:"run"`
+	Outcome job.Outcome  `json:"outcome"`
+	// StartTime and CompletionTime are the Job's status fields.
+	StartTime      time.Time `json:"startTime,omitzero"`
+	CompletionTime time.Time `json:"completionTime,omitzero"`
+}
+
+// JobInput starts or continues a Job workflow. The workflow returns a job.Result.
+type JobInput struct {
+	Cluster string          `json:"cluster,omitempty"`
+	Job     ObjectReference `json:"job"`
+	Spec    job.Spec        `json:"spec"`
+	// Status is the object's status at start; when it has a startTime or a
+	// condition the workflow goes on from it and lists the Job's Pods first.
+	Status batchv1.JobStatus `json:"status,omitzero"`
+	// CronJob is the owner's name, for summaries; empty for a standalone Job.
+	CronJob string `json:"cronJob,omitempty"`
+	// Scheduled is the nominal time of the run; zero for a standalone Job.
+	Scheduled time.Time `json:"scheduled,omitzero"`
+	// State is set by continue-as-new and then replaces Status.
+	State *job.State `json:"state,omitempty"`
+}
+
+// PodWatchInput starts the workflow of one watch shard.
+type PodWatchInput struct {
+	Cluster string `json:"cluster,omitempty"`
+	Shard   int    `json:"shard"`
+	Shards  int    `json:"shards"`
+}

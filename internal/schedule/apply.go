@@ -1,0 +1,107 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+)
+
+// triggerAttempts is how often a manual run's Job is tried; with the back-off
+// that is about twenty minutes.
+const triggerAttempts = 8
+
+// Execution reports how an Outcome was carried out.
+type Execution struct {
+	// Started is the run's Job.
+	Started *Run
+	// Refusal and Message are the API server's answer when there is no Job; Status
+	// was then not applied.
+	Refusal string
+	Message string
+	// Deleted names the Jobs that were deleted or already gone.
+	Deleted []string
+}
+
+// Apply returns the state after an Outcome was carried out.
+func Apply(outcome Outcome, execution Execution, now time.Time) State {
+	s, now := outcome.State.clone(), now.UTC()
+	s.applyDeletes(outcome.Deletes, execution.Deleted, now)
+	switch {
+	case outcome.Start == nil:
+	case execution.Started != nil:
+		s.applyStarted(*outcome.Start, *execution.Started, now)
+	default:
+		s.applyRefused(*outcome.Start, execution, now)
+		return s
+	}
+	if outcome.Status != nil {
+		status := *outcome.Status
+		if outcome.Start != nil {
+			status = StatusStarted(status, outcome.Start.run(*execution.Started), s.Namespace)
+		}
+		s.Reported = &status
+	}
+	return s
+}
+
+// run returns the run of a start as it is remembered.
+func (s Start) run(job Run) Run {
+	job.Scheduled, job.Manual = s.Scheduled, s.Manual
+	return job
+}
+
+func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) {
+	failed := false
+	for _, wanted := range deletes {
+		run := Run{Name: wanted.Name, UID: wanted.UID}
+		switch done := slices.Contains(deleted, wanted.Name); {
+		case done && wanted.Replaced:
+			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
+		case done:
+			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
+		case !wanted.Replaced:
+			failed = true
+		}
+	}
+	if failed {
+		s.Prune = s.Prune.Next(now)
+	} else {
+		s.Prune = Backoff{}
+	}
+}
+
+func (s *State) applyStarted(start Start, job Run, now time.Time) {
+	run := start.run(job)
+	if s.activeIndex(run) < 0 {
+		s.Active = append(s.Active, run)
+	}
+	if start.Manual {
+		entry := s.Triggers[0].entry(Started, "", now)
+		entry.Job = run.Name
+		s.Triggers = s.Triggers[1:]
+		s.record(entry)
+		return
+	}
+	s.LastScheduled = later(s.LastScheduled, start.Scheduled)
+	s.settle(LedgerEntry{Scheduled: start.Scheduled, Recorded: now, Outcome: Started, Job: run.Name})
+}
+
+func (s *State) applyRefused(start Start, execution Execution, now time.Time) {
+	reason := execution.Refusal
+	if reason == "" {
+		reason = "Refused"
+	}
+	if !start.Manual {
+		s.Pending = &Pending{Scheduled: start.Scheduled, Refused: Refused{
+			Reason: reason, Message: execution.Message, Retry: s.Pending.Retry.Next(now),
+		}}
+		return
+	}
+	trigger := &s.Triggers[0]
+	trigger.Refused = Refused{Reason: reason, Message: execution.Message, Retry: trigger.Retry.Next(now)}
+	if trigger.Retry.Attempts >= triggerAttempts {
+		entry := trigger.entry(NotAccepted, ReasonFailedCreate, now)
+		entry.Message = reason + ": " + execution.Message
+		s.Triggers = s.Triggers[1:]
+		s.record(entry)
+	}
+}

@@ -1,0 +1,267 @@
+package schedule_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// at reads a time of the test tables: RFC 3339, or a time of Thursday 2016-05-19,
+// the day upstream's tables use.
+func at(text string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "15:04:05", "15:04"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			if layout != time.RFC3339Nano {
+				t = t.AddDate(2016, 4, 18)
+			}
+			return t.UTC()
+		}
+	}
+	panic("bad time in test: " + text)
+}
+
+type specOption func(*schedule.Spec)
+
+// cronSpec builds a Spec with the API's defaults, in UTC.
+func cronSpec(expression string, options ...specOption) schedule.Spec {
+	spec := schedule.Spec{
+		Generation:                 1,
+		Schedule:                   expression,
+		TimeZone:                   new("UTC"),
+		ConcurrencyPolicy:          batchv1.AllowConcurrent,
+		SuccessfulJobsHistoryLimit: 3,
+		FailedJobsHistoryLimit:     1,
+	}
+	for _, option := range options {
+		option(&spec)
+	}
+	return spec
+}
+
+func zone(name string) specOption { return func(s *schedule.Spec) { s.TimeZone = &name } }
+func deadline(seconds int64) specOption {
+	return func(s *schedule.Spec) { s.StartingDeadlineSeconds = &seconds }
+}
+func policy(p batchv1.ConcurrencyPolicy) specOption {
+	return func(s *schedule.Spec) { s.ConcurrencyPolicy = p }
+}
+func suspended(s *schedule.Spec) { s.Suspend = true }
+func deleting(s *schedule.Spec)  { s.Deleting = true }
+func limits(successful, failed int32) specOption {
+	return func(s *schedule.Spec) { s.SuccessfulJobsHistoryLimit, s.FailedJobsHistoryLimit = successful, failed }
+}
+
+var (
+	allow   = policy(batchv1.AllowConcurrent)
+	forbid  = policy(batchv1.ForbidConcurrent)
+	replace = policy(batchv1.ReplaceConcurrent)
+)
+
+// fataler is what testing.T and rapid.T share.
+type fataler interface {
+	Helper()
+	Fatal(arguments ...any)
+	Fatalf(format string, arguments ...any)
+}
+
+// cluster carries out what the planner says, as the workflow and the API server
+// would, and keeps what came of it.
+type cluster struct {
+	t     fataler
+	state schedule.State
+	spec  schedule.Spec
+	now   time.Time
+	wake  time.Time
+	// status is the object's.
+	status ostinatov1.CronJobStatus
+
+	jobs    int
+	starts  []schedule.Start
+	deletes []schedule.Delete
+	events  []event.Event
+	// evaluations and calls count SideEffects and activity calls.
+	evaluations int
+	calls       int
+	// refuse answers creates; nil accepts all.
+	refuse func(schedule.Start) string
+	// stuck names Jobs whose history delete fails.
+	stuck []string
+}
+
+const namespace, cronJobName, cronJobUID = "music", "hello", "uid-hello"
+
+func newCluster(t fataler, spec schedule.Spec, created time.Time) *cluster {
+	return restored(t, spec, created, ostinatov1.CronJobStatus{}, nil)
+}
+
+func restored(
+	t fataler, spec schedule.Spec, created time.Time, status ostinatov1.CronJobStatus, finished []schedule.Finished,
+) *cluster {
+	identity := schedule.Identity{Namespace: namespace, Name: cronJobName, UID: cronJobUID, Created: created}
+	return &cluster{
+		t: t, spec: spec, now: created, status: status, state: schedule.NewState(identity, status, finished),
+	}
+}
+
+// at moves the clock and plans until there is nothing more to do.
+func (c *cluster) at(now time.Time) *cluster {
+	c.now = now
+	for range 1000 {
+		if schedule.NeedsEvaluation(c.state, c.spec, c.now) {
+			c.evaluations++
+			c.state = schedule.Take(c.state, c.spec, schedule.Evaluate(c.spec, c.state.Anchor(), c.now), c.now)
+		}
+		outcome := schedule.Plan(c.state, c.spec, c.now)
+		if !outcome.Acts() {
+			c.state, c.wake = outcome.State, outcome.Wake
+			if !c.wake.IsZero() && !c.wake.After(c.now) {
+				c.t.Fatalf("at %s: wake %s is not in the future", c.now, c.wake)
+			}
+			return c
+		}
+		c.execute(outcome)
+	}
+	c.t.Fatalf("at %s: the planner does not come to rest: %+v", c.now, schedule.Plan(c.state, c.spec, c.now))
+	return c
+}
+
+func (c *cluster) execute(outcome schedule.Outcome) {
+	c.calls++
+	execution := schedule.Execution{}
+	for _, wanted := range outcome.Deletes {
+		if !slices.Contains(c.stuck, wanted.Name) {
+			c.deletes = append(c.deletes, wanted)
+			execution.Deleted = append(execution.Deleted, wanted.Name)
+		}
+	}
+	c.events = append(c.events, outcome.Events...)
+	if start := outcome.Start; start != nil && c.refuse != nil {
+		execution.Message = c.refuse(*start)
+	}
+	if outcome.Start != nil && execution.Message == "" {
+		c.checkPolicy(outcome)
+		c.jobs++
+		c.starts = append(c.starts, *outcome.Start)
+		execution.Started = &schedule.Run{
+			Name: outcome.Start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
+		}
+	}
+	if execution.Message != "" {
+		execution.Refusal = "Forbidden"
+	} else if outcome.Status != nil {
+		c.status = *outcome.Status
+		if execution.Started != nil {
+			run := *execution.Started
+			run.Scheduled, run.Manual = outcome.Start.Scheduled, outcome.Start.Manual
+			c.status = schedule.StatusStarted(c.status, run, namespace)
+		}
+	}
+	c.state = schedule.Apply(outcome, execution, c.now)
+}
+
+// checkPolicy fails when a run starts that the concurrency policy forbids.
+func (c *cluster) checkPolicy(outcome schedule.Outcome) {
+	active := len(c.state.Active)
+	for _, wanted := range outcome.Deletes {
+		if wanted.Replaced {
+			active--
+		}
+	}
+	if active > 0 && c.spec.ConcurrencyPolicy != batchv1.AllowConcurrent {
+		c.t.Fatalf("at %s: %s starts under %s beside %d active", c.now, outcome.Start.Name, c.spec.ConcurrencyPolicy, active)
+	}
+}
+
+// finish ends the oldest active run.
+func (c *cluster) finish(condition batchv1.JobConditionType, now time.Time) *cluster {
+	c.t.Helper()
+	if len(c.state.Active) == 0 {
+		c.t.Fatal("no active run to finish")
+	}
+	c.state = schedule.Finish(c.state, c.spec, schedule.Finished{
+		Run: c.state.Active[0], Condition: condition, StartTime: c.state.Active[0].Started, CompletionTime: now,
+	})
+	return c.at(now)
+}
+
+// edit changes the spec as a spec signal does.
+func (c *cluster) edit(now time.Time, options ...specOption) *cluster {
+	spec := c.spec
+	spec.Generation++
+	for _, option := range options {
+		option(&spec)
+	}
+	c.state = schedule.SpecChanged(c.state, c.spec, spec, now)
+	c.spec = spec
+	return c.at(now)
+}
+
+func (c *cluster) trigger(now time.Time) *cluster {
+	c.state = schedule.AddTrigger(c.state, "by hand", now)
+	return c.at(now)
+}
+
+// started lists the nominal times of the scheduled runs.
+func (c *cluster) started() []string {
+	var times []string
+	for _, start := range c.starts {
+		if !start.Manual {
+			times = append(times, start.Scheduled.Format(time.RFC3339))
+		}
+	}
+	return times
+}
+
+// reasons lists the Events' reasons.
+func (c *cluster) reasons() []string {
+	var reasons []string
+	for _, e := range c.events {
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons
+}
+
+// ledger renders the ledger, one line an entry.
+func (c *cluster) ledger() []string {
+	var lines []string
+	for _, entry := range c.state.Ledger {
+		line := entry.Scheduled.Format("02T15:04:05")
+		if entry.Times() > 1 {
+			line += fmt.Sprintf("..%s x%d", entry.Until.Format("02T15:04:05"), entry.Times())
+		}
+		line += " " + string(entry.Outcome)
+		if entry.Reason != "" {
+			line += " " + entry.Reason
+		}
+		if entry.Manual {
+			line += " manual"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func wantStrings(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+func wantTime(t *testing.T, what string, got time.Time, want string) {
+	t.Helper()
+	var expected time.Time
+	if want != "" {
+		expected = at(want)
+	}
+	if !got.Equal(expected) {
+		t.Errorf("%s: got %s, want %s", what, got, expected)
+	}
+}

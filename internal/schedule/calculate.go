@@ -1,0 +1,80 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// timeline is a Calculator with the point that "@every" counts from.
+type timeline struct {
+	schedule cron.Schedule
+	zone     *time.Location
+	// base is the last scheduled run, or the CronJob's creation.
+	base time.Time
+	// ran is set when base is a run, whose minute has its Job already.
+	ran bool
+}
+
+// next returns the first nominal time after t; zero when there is none within
+// the library's horizon of five years.
+func (l timeline) next(t time.Time) time.Time {
+	if every, ok := l.schedule.(cron.ConstantDelaySchedule); ok {
+		return l.nextEvery(t, every.Delay)
+	}
+	found := l.schedule.Next(t.In(l.zone))
+	if found.IsZero() || !found.After(t) {
+		return time.Time{}
+	}
+	return found.UTC()
+}
+
+// nextEvery computes "@every" on the grid base + n x delay, so that a long gap
+// costs nothing and a deadline never moves the grid. Jobs are named by the
+// minute, so of several grid points in one minute only the first counts.
+func (l timeline) nextEvery(t time.Time, delay time.Duration) time.Time {
+	base := l.base.Truncate(time.Second).UTC()
+	if t.Before(base) {
+		t = base
+	}
+	if delay >= time.Minute {
+		return gridAfter(base, t, delay)
+	}
+	minute := t.UTC().Truncate(time.Minute)
+	if l.ran && minute.Equal(base.Truncate(time.Minute)) {
+		minute = minute.Add(time.Minute)
+	}
+	for {
+		first := gridAfter(base, later(base, minute.Add(-time.Nanosecond)), delay)
+		if first.After(t) && !first.Before(minute) && first.Before(minute.Add(time.Minute)) {
+			return first
+		}
+		minute = minute.Add(time.Minute)
+	}
+}
+
+// gridAfter returns the first base + n x delay, n > 0, that is after t.
+func gridAfter(base, t time.Time, delay time.Duration) time.Time {
+	seconds := int64(delay / time.Second)
+	steps := (t.Unix()-base.Unix())/seconds + 1
+	return time.Unix(base.Unix()+max(steps, 1)*seconds, 0).UTC()
+}
+
+// latest returns the last nominal time in (after, now], given that first, the
+// next after it, is not later than now. It bisects, since next is monotonic, and
+// so takes about thirty steps for any distance.
+func (l timeline) latest(after, now time.Time) time.Time {
+	due := func(seconds int64) bool {
+		slot := l.next(time.Unix(seconds, 0))
+		return !slot.IsZero() && !slot.After(now)
+	}
+	low, high := after.Unix(), now.Unix()
+	for high-low > 1 {
+		if middle := low + (high-low)/2; due(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return l.next(time.Unix(low, 0))
+}

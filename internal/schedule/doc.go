@@ -1,0 +1,15 @@
+// Package schedule is the decision core of the CronJob workflow: Evaluate
+// computes due times from a schedule, Plan turns state and due times into a
+// start, replacements, deletes, ledger entries, Events, a status and the next
+// wake.
+//
+// One round is: Take(Evaluate) while NeedsEvaluation, Plan, carry the Outcome out,
+// Apply what came of it, until Plan has nothing to do. What happens in between
+// comes in by Finish, Missing, AddTrigger and SpecChanged. NewState begins from
+// the object, State goes on as JSON.
+//
+// The package is pure. It imports API types, cron and time; it takes no
+// context, clock, logger or client, and a user's mistake is an outcome, not an
+// error. The rules are those of batch/v1 CronJob as kube-controller-manager
+// 1.37 applies them, except where docs/compat.md says otherwise.
+package schedule

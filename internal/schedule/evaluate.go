@@ -1,0 +1,160 @@
+package schedule
+
+import "time"
+
+// upcomingTimes is the number of nominal times computed ahead. The workflow
+// records an Evaluation once for so many runs.
+const upcomingTimes = 10
+
+// walkLimit bounds the nominal times that are counted one by one.
+const walkLimit = 1000
+
+// tooManyMissed is upstream's bound for its warning.
+const tooManyMissed = 100
+
+// dawn is before any CronJob. Earlier times are not looked at: the cron library
+// does not return for some zones and dates, such as the day that Samoa left out
+// in 2011.
+var dawn = time.Date(2015, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// Anchor says from when nominal times count.
+type Anchor struct {
+	// Created is the CronJob's creationTimestamp.
+	Created time.Time
+	// Last is the last scheduled run's nominal time, if there was one.
+	Last time.Time
+	// Settled is the time up to which every nominal time has its outcome.
+	Settled time.Time
+}
+
+// Anchor returns the point from which the state needs nominal times.
+func (s State) Anchor() Anchor {
+	return Anchor{
+		Created: s.Created,
+		Last:    s.LastScheduled,
+		Settled: later(s.Settled, s.Calendar.Due),
+	}
+}
+
+// Evaluation is the part of a decision that depends on the time zone database.
+// The workflow records it in a SideEffect.
+type Evaluation struct {
+	Schedule string  `json:"schedule"`
+	TimeZone *string `json:"timeZone,omitempty"`
+	// Problem is set when the schedule can't be used; all below is then empty.
+	Problem *Problem `json:"problem,omitempty"`
+	// Due is the most recent nominal time after the anchor and not after now.
+	Due time.Time `json:"due,omitzero"`
+	// Missed sums up the nominal times between the anchor and Due.
+	Missed *MissedRuns `json:"missed,omitempty"`
+	// TooMany is upstream's estimate that more than 100 times were missed.
+	TooMany bool `json:"tooMany,omitempty"`
+	// Upcoming are the next nominal times after now, ascending.
+	Upcoming []time.Time `json:"upcoming,omitempty"`
+}
+
+// MissedRuns is a stretch of nominal times that passed.
+type MissedRuns struct {
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Count int64     `json:"count"`
+	// Estimated is set when there were too many to count one by one.
+	Estimated bool `json:"estimated,omitempty"`
+}
+
+// Evaluate computes the nominal times around now. Its work is bounded for every
+// schedule and every distance between anchor and now.
+//
+// Due is exact for irregular schedules too, where upstream's estimate of the
+// number of missed runs can overshoot and lose the run (parity 1.4).
+func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
+	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone}
+	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	if problem != nil {
+		evaluation.Problem = problem
+		return evaluation
+	}
+	line := timeline{schedule: calculator.schedule, zone: calculator.zone, base: from.Created}
+	if !from.Last.IsZero() {
+		line.base, line.ran = from.Last, true
+	}
+	after := later(later(line.base, from.Settled), dawn)
+	cursor := line.walk(after, now, &evaluation)
+	for slot := line.next(cursor); !slot.IsZero() && len(evaluation.Upcoming) < upcomingTimes; slot = line.next(slot) {
+		evaluation.Upcoming = append(evaluation.Upcoming, slot)
+	}
+	if evaluation.Due.IsZero() && len(evaluation.Upcoming) == 0 {
+		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.invalid()}
+	}
+	evaluation.TooMany = !evaluation.Due.IsZero() && line.tooMany(deadlineStart(spec, after, now), now)
+	return evaluation
+}
+
+// walk finds Due and Missed, and returns where the upcoming times start.
+func (l timeline) walk(after, now time.Time, evaluation *Evaluation) time.Time {
+	var first, before, due time.Time
+	var count int64
+	for slot := l.next(after); !slot.IsZero() && !slot.After(now); slot = l.next(slot) {
+		if count++; count == 1 {
+			first = slot
+		}
+		before, due = due, slot
+		if count == walkLimit {
+			break
+		}
+	}
+	if count == 0 {
+		return after
+	}
+	estimated := false
+	if count == walkLimit {
+		if latest := l.latest(due, now); !latest.IsZero() && !latest.After(now) && latest.After(due) {
+			step := max(int64(due.Sub(before)/time.Second), 1)
+			count += (latest.Unix() - due.Unix()) / step
+			before, due, estimated = l.before(latest, due), latest, true
+		}
+	}
+	evaluation.Due = due
+	if count > 1 {
+		evaluation.Missed = &MissedRuns{First: first, Last: before, Count: count - 1, Estimated: estimated}
+	}
+	return due
+}
+
+// before returns the last nominal time before slot; from is one before it.
+func (l timeline) before(slot, from time.Time) time.Time {
+	if found := l.latest(from.Add(-time.Second), slot.Add(-time.Second)); found.Before(slot) && !found.IsZero() {
+		return found
+	}
+	return from
+}
+
+// deadlineStart is the earliest time that a run may still be late from.
+func deadlineStart(spec Spec, after, now time.Time) time.Time {
+	if spec.StartingDeadlineSeconds == nil {
+		return after
+	}
+	return later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
+}
+
+// deadline converts startingDeadlineSeconds without overflow: a century is as
+// good as none.
+func deadline(seconds int64) time.Duration {
+	const century = 100 * 366 * 24 * 3600
+	return time.Duration(min(seconds, century)) * time.Second
+}
+
+// tooMany is upstream's estimate: the distance of the first two times gives the
+// number of those up to now (parity 1.4 steps 2 to 6).
+func (l timeline) tooMany(after, now time.Time) bool {
+	first := l.next(after)
+	if first.IsZero() || now.Before(first) {
+		return false
+	}
+	second := l.next(first)
+	if second.IsZero() || now.Before(second) {
+		return false
+	}
+	step := int64(second.Sub(first).Round(time.Second) / time.Second)
+	return step >= 1 && int64(now.Sub(first).Seconds())/step+1 > tooManyMissed
+}

@@ -1,0 +1,150 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/event"
+)
+
+// maxTriggers bounds State.Triggers.
+const maxTriggers = 100
+
+// NeedsEvaluation reports whether Plan needs nominal times that the state does
+// not have: the schedule is new, or the recorded times have run out.
+func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
+	calendar := state.Calendar
+	switch {
+	case !calendar.madeFor(spec):
+		return true
+	case calendar.Problem != nil, spec.Suspend, spec.Deleting:
+		return false
+	}
+	count := len(calendar.Upcoming)
+	return count == 0 || !calendar.Upcoming[count-1].After(now)
+}
+
+// Take returns the state with an Evaluation's times in it. Nominal times that
+// passed before the most recent one get their outcome here.
+func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
+	s, now := state.clone(), now.UTC()
+	before := s.Calendar
+	s.Calendar = Calendar{
+		Made:     true,
+		Schedule: evaluation.Schedule,
+		TimeZone: evaluation.TimeZone,
+		Problem:  evaluation.Problem,
+		Due:      before.Due,
+	}
+	if !before.madeFor(spec) && setsZone(evaluation.Schedule) {
+		s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
+	}
+	if problem := evaluation.Problem; problem != nil {
+		if before.Problem == nil || *before.Problem != *problem {
+			s.Outbox = append(s.Outbox, problem.event())
+		}
+		return s
+	}
+	if spec.Suspend || spec.Deleting {
+		return s
+	}
+	s.Calendar.Upcoming = slices.Clone(evaluation.Upcoming)
+	if evaluation.Due.IsZero() {
+		return s
+	}
+	s.supersede(spec, now)
+	if missed := evaluation.Missed; missed != nil {
+		entry := s.notStarted(spec, missed.Last, now)
+		entry.Scheduled, entry.Count, entry.Estimated = missed.First, missed.Count, missed.Estimated
+		if missed.Last.After(missed.First) {
+			entry.Until = missed.Last
+		}
+		s.settle(entry)
+	}
+	s.Calendar.Due = evaluation.Due
+	if evaluation.TooMany {
+		s.Outbox = append(s.Outbox, event.Warning("TooManyMissedTimes",
+			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"))
+	}
+	return s
+}
+
+// SpecChanged returns the state after an edit of the spec. An edited schedule
+// counts from the edit: its nominal times before that never were due. Any edit
+// ends the back-off after a refused create.
+func SpecChanged(state State, from, to Spec, now time.Time) State {
+	s, now := state.clone(), now.UTC()
+	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
+		if due := s.Calendar.Due; !due.IsZero() {
+			s.settle(LedgerEntry{Scheduled: due, Recorded: now, Outcome: Skipped, Reason: ReasonScheduleChanged})
+		}
+		s.Settled = later(s.Settled, now)
+		s.Calendar.Due, s.Calendar.Upcoming, s.Pending = time.Time{}, nil, nil
+	}
+	if from.Generation != to.Generation {
+		if s.Pending != nil {
+			s.Pending.Retry = Backoff{}
+		}
+		for index := range s.Triggers {
+			s.Triggers[index].Retry = Backoff{}
+		}
+		s.Prune = Backoff{}
+	}
+	return s
+}
+
+// AddTrigger returns the state with one more manual run asked for.
+func AddTrigger(state State, note string, now time.Time) State {
+	s, now := state.clone(), now.UTC()
+	if len(s.Triggers) >= maxTriggers {
+		s.record(LedgerEntry{
+			Scheduled: now, Recorded: now, Outcome: Skipped, Reason: ReasonTooManyTriggers, Message: note, Manual: true,
+		})
+		return s
+	}
+	// Milliseconds, so that a workflow started anew does not repeat a number, whose
+	// Job may still exist.
+	s.TriggerSequence = max(s.TriggerSequence+1, now.UnixMilli())
+	s.Triggers = append(s.Triggers, Trigger{Sequence: s.TriggerSequence, At: now, Note: note})
+	return s
+}
+
+// Finish returns the state after a Job of the CronJob finished. It may be told
+// twice, and of Jobs that the workflow did not start.
+func Finish(state State, spec Spec, finished Finished) State {
+	s := state.clone()
+	if index := s.activeIndex(finished.Run); index >= 0 {
+		finished.Run = s.Active[index]
+		s.Active = slices.Delete(s.Active, index, index+1)
+		// Without history the Job is deleted before it is seen (parity 1.8).
+		if limit(spec, finished.Condition) > 0 {
+			s.Outbox = append(s.Outbox, sawCompleted(finished))
+		}
+	}
+	if finished.Condition == batchv1.JobComplete {
+		s.LastSuccessful = later(s.LastSuccessful, finished.CompletionTime)
+	}
+	known := slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) })
+	if !known {
+		s.Finished = append(s.Finished, finished)
+	}
+	return s
+}
+
+// Missing returns the state after a Job of the CronJob went away, finished or not.
+func Missing(state State, run Run) State {
+	s := state.clone()
+	if index := s.activeIndex(run); index >= 0 {
+		s.Outbox = append(s.Outbox, event.Normal("MissingJob", "Active job went missing: "+s.Active[index].Name))
+		s.Active = slices.Delete(s.Active, index, index+1)
+	}
+	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
+	return s
+}
+
+func sawCompleted(finished Finished) event.Event {
+	return event.Normal("SawCompletedJob",
+		"Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition))
+}

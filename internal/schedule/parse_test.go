@@ -1,0 +1,102 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+func TestParseAcceptsUpstreamsGrammar(t *testing.T) {
+	for _, expression := range []string{
+		"* * * * *", "*/5 * * * *", "0 0 1 1 *", "? ? ? ? ?", "0-30/10 6-16/4 1,15 jan-MAR Mon-fri", "5/15 * * * *",
+		"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every 1h30m", "@every 1ms",
+		"TZ=Europe/Paris 0 2 * * *", "CRON_TZ=UTC 0 2 * * *",
+	} {
+		if _, problem := schedule.Parse(expression, nil); problem != nil {
+			t.Errorf("%q: %+v", expression, *problem)
+		}
+	}
+}
+
+func TestParseSaysWhatIsWrongInUpstreamsWords(t *testing.T) {
+	for name, test := range map[string]struct {
+		expression, zone string
+		reason           schedule.ProblemReason
+		message          string
+	}{
+		"not a schedule":          {"obvious error", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "obvious error" : expected exactly 5 fields, found 2: [obvious error]`},
+		"seconds field":           {"0 0 * * * *", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "0 0 * * * *" : expected exactly 5 fields, found 6: [0 0 * * * *]`},
+		"empty":                   {"", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "" : empty spec string`},
+		"Sunday as 7":             {"0 0 * * 7", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "0 0 * * 7" : end of range (7) above maximum (6): 7`},
+		"reboot":                  {"@reboot", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "@reboot" : unrecognized descriptor: @reboot`},
+		"parser panics":           {"TZ=UTC", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "TZ=UTC" : invalid schedule format: runtime error: slice bounds out of range [:-1]`},
+		"unknown zone":            {"* * * * *", "Mars/Olympus", schedule.UnknownTimeZone, `invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus`},
+		"zone is looked at first": {"nonsense", "Mars/Olympus", schedule.UnknownTimeZone, `invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus`},
+		"field without values":    {", * * * *", "UTC", schedule.InvalidSchedule, `invalid schedule: , * * * * : time difference between two schedules is less than 1 second`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calculator, problem := schedule.Parse(test.expression, &test.zone)
+			if problem == nil || calculator != nil {
+				t.Fatalf("Parse(%q, %q) accepted it", test.expression, test.zone)
+			}
+			if problem.Reason != test.reason || problem.Message != test.message {
+				t.Errorf("got  %s %s\nwant %s %s", problem.Reason, problem.Message, test.reason, test.message)
+			}
+		})
+	}
+}
+
+func TestImpossibleDateIsInvalid(t *testing.T) {
+	spec := cronSpec("59 23 31 2 *")
+	evaluation := schedule.Evaluate(spec, schedule.Anchor{Created: at("10:00:10")}, at("11:00"))
+	want := schedule.Problem{
+		Reason:  schedule.InvalidSchedule,
+		Message: "invalid schedule: 59 23 31 2 * : time difference between two schedules is less than 1 second",
+	}
+	if evaluation.Problem == nil || *evaluation.Problem != want {
+		t.Errorf("got %+v, want %+v", evaluation.Problem, want)
+	}
+}
+
+// FuzzParse: no input panics, and what is accepted evaluates in bounded time to
+// ascending times after now.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"* * * * *", "0 0 29 2 *", "0 0 31 2 *", "@every 1s", "@every 9999999h", "TZ=UTC", "TZ=", "CRON_TZ=Asia/Kolkata 1 2 3 4 5",
+		"*/2 * */2 * 1", ",,, * * * *", "59 23 31 12 6", "@daily", "0 2 * * *",
+	} {
+		f.Add(seed, "Europe/Paris", int64(86400*400))
+		f.Add(seed, "", int64(-5))
+	}
+	f.Fuzz(func(t *testing.T, expression, zoneName string, distance int64) {
+		created := at("10:00")
+		now := created.Add(time.Duration(distance%(1<<32)) * time.Second)
+		spec := cronSpec(expression, zone(zoneName))
+		done := make(chan schedule.Evaluation, 1)
+		go func() { done <- schedule.Evaluate(spec, schedule.Anchor{Created: created}, now) }()
+		var evaluation schedule.Evaluation
+		select {
+		case evaluation = <-done:
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%q in %q does not end", expression, zoneName)
+		}
+		if evaluation.Problem != nil {
+			if strings.TrimSpace(evaluation.Problem.Message) == "" {
+				t.Fatal("a problem without words")
+			}
+			return
+		}
+		before := now
+		for _, slot := range evaluation.Upcoming {
+			if !slot.After(before) {
+				t.Fatalf("%q: upcoming %s is not after %s", expression, slot, before)
+			}
+			before = slot
+		}
+		if evaluation.Due.After(now) {
+			t.Fatalf("%q: due %s is after now %s", expression, evaluation.Due, now)
+		}
+	})
+}

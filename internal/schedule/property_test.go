@@ -1,0 +1,155 @@
+package schedule_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"pgregory.net/rapid"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// drawSteps lets anything happen to a CronJob, in any order, and calls check
+// after each step.
+func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
+	kinds := []string{"wake", "wake", "wake", "later", "complete", "fail", "vanish", "refuse", "accept"}
+	if edits {
+		kinds = append(kinds, "trigger", "suspend", "resume", "policy", "schedule", "deadline", "outage")
+	}
+	for range rapid.IntRange(5, 60).Draw(t, "steps") {
+		kind := rapid.SampledFrom(kinds).Draw(t, "step")
+		now := c.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
+		condition := batchv1.JobComplete
+		switch kind {
+		case "wake":
+			if now = c.wake; now.IsZero() {
+				now = c.now
+			}
+			c.at(now)
+		case "later", "outage":
+			distance := 10
+			if kind == "outage" {
+				distance = 5000
+			}
+			c.at(now.Add(time.Duration(rapid.IntRange(0, distance).Draw(t, "minutes")) * time.Minute))
+		case "fail", "complete":
+			if kind == "fail" {
+				condition = batchv1.JobFailed
+			}
+			if len(c.state.Active) > 0 {
+				c.finish(condition, now)
+			}
+		case "vanish":
+			if len(c.state.Active) > 0 {
+				c.state = schedule.Missing(c.state, c.state.Active[len(c.state.Active)-1])
+				c.at(now)
+			}
+		case "refuse":
+			c.refuse = func(schedule.Start) string { return "exceeded quota" }
+		case "accept":
+			c.refuse = nil
+		case "trigger":
+			c.trigger(now)
+		case "suspend", "resume":
+			c.edit(now, func(s *schedule.Spec) { s.Suspend = kind == "suspend" })
+		case "policy":
+			c.edit(now, rapid.SampledFrom([]specOption{allow, forbid, replace}).Draw(t, "policy"))
+		case "schedule":
+			expression := rapid.SampledFrom([]string{"* * * * *", "*/3 * * * *", "@every 90s", "@every 20s", "nonsense"}).Draw(t, "schedule")
+			c.edit(now, func(s *schedule.Spec) { s.Schedule = expression })
+		case "deadline":
+			c.edit(now, deadline(int64(rapid.IntRange(0, 200).Draw(t, "deadline"))))
+		}
+		check(kind)
+	}
+}
+
+func drawSpec(t *rapid.T) schedule.Spec {
+	return cronSpec(rapid.SampledFrom([]string{"* * * * *", "*/5 * * * *", "@every 70s", "0,7,45 * * * *"}).Draw(t, "schedule"),
+		rapid.SampledFrom([]specOption{allow, forbid, replace}).Draw(t, "policy"))
+}
+
+func TestInvariantsHoldWhateverHappens(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newCluster(rt, drawSpec(rt), at("10:00:10")).at(at("10:00:10"))
+		var last time.Time
+		seen := 0
+		names := map[string]bool{}
+		drawSteps(rt, c, true, func(step string) {
+			if c.status.LastScheduleTime != nil {
+				if c.status.LastScheduleTime.Time.Before(last) {
+					rt.Fatalf("%s: lastScheduleTime went from %s back to %s", step, last, c.status.LastScheduleTime)
+				}
+				last = c.status.LastScheduleTime.Time
+			}
+			for _, start := range c.starts[seen:] {
+				if names[start.Name] {
+					rt.Fatalf("%s: job %s was started twice", step, start.Name)
+				}
+				names[start.Name] = true
+			}
+			seen = len(c.starts)
+			if len(c.state.Ledger) > 50 {
+				rt.Fatalf("ledger has %d entries", len(c.state.Ledger))
+			}
+			checkLedger(rt, c)
+			calls := c.calls
+			if c.at(c.now); c.calls != calls {
+				rt.Fatalf("%s: planning again acted", step)
+			}
+		})
+	})
+}
+
+// checkLedger: stretches of scheduled times do not overlap, so each nominal time
+// has at most one outcome.
+func checkLedger(t *rapid.T, c *cluster) {
+	var end time.Time
+	for _, entry := range c.state.Ledger {
+		if entry.Manual {
+			continue
+		}
+		if !entry.Scheduled.After(end) {
+			t.Fatalf("two outcomes for %s: %q", entry.Scheduled, c.ledger())
+		}
+		if end = entry.Scheduled; !entry.Until.IsZero() {
+			end = entry.Until
+		}
+	}
+}
+
+// Without edits, the nominal times that have passed are exactly those with an
+// outcome and the one that still waits.
+func TestEveryNominalTimeGetsOneOutcome(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newCluster(rt, drawSpec(rt), at("10:00:10")).at(at("10:00:10"))
+		var recorded int64
+		var counted time.Time
+		drawSteps(rt, c, false, func(step string) {
+			// A merged entry grows, so count afresh what the ledger still holds, from
+			// its first entry on.
+			recorded, counted = 0, c.state.Created
+			if len(c.state.Ledger) == 50 {
+				counted = c.state.Ledger[0].Scheduled.Add(-time.Second)
+			}
+			for _, entry := range c.state.Ledger {
+				recorded += entry.Times()
+			}
+			if !c.state.Calendar.Due.IsZero() {
+				recorded++
+			}
+			evaluation := schedule.Evaluate(c.spec, schedule.Anchor{Created: c.state.Created, Settled: counted}, c.now)
+			var passed int64
+			if !evaluation.Due.IsZero() {
+				passed = 1
+			}
+			if evaluation.Missed != nil {
+				passed += evaluation.Missed.Count
+			}
+			if recorded != passed {
+				rt.Fatalf("%s at %s: %d outcomes for %d nominal times: %q", step, c.now, recorded, passed, c.ledger())
+			}
+		})
+	})
+}

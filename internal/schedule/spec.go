@@ -1,0 +1,97 @@
+package schedule
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// Spec holds the fields of a CronJobSpec that decide when runs start and which
+// are kept. It holds no Job template: what runs is read from the CronJob object
+// by the activity that creates the Job, never from Temporal.
+type Spec struct {
+	// Generation is the CronJob's metadata.generation the other fields were read at.
+	Generation int64 `json:"generation"`
+	// Schedule is spec.schedule as written.
+	Schedule string `json:"schedule"`
+	// TimeZone is spec.timeZone; nil means the worker's local zone.
+	TimeZone *string `json:"timeZone,omitempty"`
+	// StartingDeadlineSeconds is spec.startingDeadlineSeconds; nil means none.
+	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
+	// ConcurrencyPolicy is spec.concurrencyPolicy, defaulted to Allow.
+	ConcurrencyPolicy batchv1.ConcurrencyPolicy `json:"concurrencyPolicy"`
+	// Suspend is spec.suspend.
+	Suspend bool `json:"suspend,omitempty"`
+	// SuccessfulJobsHistoryLimit and FailedJobsHistoryLimit say how many finished
+	// Jobs are kept; defaulted to 3 and 1.
+	SuccessfulJobsHistoryLimit int32 `json:"successfulJobsHistoryLimit"`
+	FailedJobsHistoryLimit     int32 `json:"failedJobsHistoryLimit"`
+	// Deleting is set when the CronJob carries a deletionTimestamp: status is
+	// maintained, nothing starts (parity 1.6 step 5).
+	Deleting bool `json:"deleting,omitempty"`
+}
+
+// SpecOf extracts the Spec of a CronJob, with the API's defaults (parity 1.1).
+func SpecOf(cronJob *ostinatov1.CronJob) Spec {
+	spec := Spec{
+		Generation:                 cronJob.Generation,
+		Schedule:                   cronJob.Spec.Schedule,
+		TimeZone:                   cronJob.Spec.TimeZone,
+		StartingDeadlineSeconds:    cronJob.Spec.StartingDeadlineSeconds,
+		ConcurrencyPolicy:          cronJob.Spec.ConcurrencyPolicy,
+		SuccessfulJobsHistoryLimit: 3,
+		FailedJobsHistoryLimit:     1,
+		Deleting:                   cronJob.DeletionTimestamp != nil,
+	}
+	if spec.ConcurrencyPolicy == "" {
+		spec.ConcurrencyPolicy = batchv1.AllowConcurrent
+	}
+	if cronJob.Spec.Suspend != nil {
+		spec.Suspend = *cronJob.Spec.Suspend
+	}
+	if cronJob.Spec.SuccessfulJobsHistoryLimit != nil {
+		spec.SuccessfulJobsHistoryLimit = *cronJob.Spec.SuccessfulJobsHistoryLimit
+	}
+	if cronJob.Spec.FailedJobsHistoryLimit != nil {
+		spec.FailedJobsHistoryLimit = *cronJob.Spec.FailedJobsHistoryLimit
+	}
+	return spec
+}
+
+// Start asks for one run's Job.
+type Start struct {
+	// Name is the Job's deterministic name.
+	Name string `json:"name"`
+	// Scheduled is the nominal time; for a manual run the time of the trigger.
+	Scheduled time.Time `json:"scheduled"`
+	// Manual is set for a run started by a trigger signal: it does not advance
+	// lastScheduleTime.
+	Manual bool `json:"manual,omitempty"`
+	// Note is the trigger's note.
+	Note string `json:"note,omitempty"`
+}
+
+// Delete asks for the deletion, with background propagation, of a Job that is
+// replaced or falls out of the history limits. A Job that is gone or has
+// another UID is a success.
+type Delete struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// Replaced tells a replacement, which must succeed before the next run may
+	// start, from history clean-up, which may fail and be repeated.
+	Replaced bool `json:"replaced,omitempty"`
+}
+
+// Run is a Job that a CronJob workflow started or found.
+type Run struct {
+	Name      string    `json:"name"`
+	UID       string    `json:"uid"`
+	Scheduled time.Time `json:"scheduled"`
+	Manual    bool      `json:"manual,omitempty"`
+	// Started is the Job's creationTimestamp.
+	Started time.Time `json:"started,omitzero"`
+	// ResourceVersion is the Job's at creation, for status.active.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}

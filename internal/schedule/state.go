@@ -1,0 +1,235 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+)
+
+// Identity says which CronJob a State belongs to.
+type Identity struct {
+	// Namespace, Name and UID are the CronJob's; Jobs are named from the latter two.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	// Created is the CronJob's creationTimestamp: due times count from it while
+	// there is no LastScheduled.
+	Created time.Time `json:"created"`
+}
+
+// State is what a CronJob workflow remembers between wakes. It is carried
+// through continue-as-new as JSON. NewState makes one from an object's status.
+type State struct {
+	Identity
+	// LastScheduled is the nominal time of the last scheduled run that was created
+	// (status.lastScheduleTime); skips and manual runs do not advance it.
+	LastScheduled time.Time `json:"lastScheduled,omitzero"`
+	// LastSuccessful is the latest completionTime of a Complete run.
+	LastSuccessful time.Time `json:"lastSuccessful,omitzero"`
+	// Settled is the time up to which every nominal time has its outcome.
+	Settled time.Time `json:"settled,omitzero"`
+	// Calendar holds the recorded due times.
+	Calendar Calendar `json:"calendar,omitzero"`
+	// Pending says why the due slot has not started yet.
+	Pending *Pending `json:"pending,omitempty"`
+	// Suspension is the present or else the last suspension.
+	Suspension Suspension `json:"suspension,omitzero"`
+	// SuspendGeneration is the generation that the last suspend or resume by signal
+	// gave the object; a spec read before that has the wrong Suspend.
+	SuspendGeneration int64 `json:"suspendGeneration,omitempty"`
+	// Active lists the running runs in start order.
+	Active []Run `json:"active,omitempty"`
+	// Finished lists the finished Jobs that still exist, for the history limits.
+	Finished []Finished `json:"finished,omitempty"`
+	// Prune is the back-off of history deletes that did not succeed.
+	Prune Backoff `json:"prune,omitzero"`
+	// Triggers lists the manual runs that were asked for and not yet decided.
+	Triggers []Trigger `json:"triggers,omitempty"`
+	// TriggerSequence is the number of the last trigger.
+	TriggerSequence int64 `json:"triggerSequence,omitempty"`
+	// Ledger is the outcome of recent nominal times, oldest first.
+	Ledger []LedgerEntry `json:"ledger,omitempty"`
+	// Conditions are the status conditions last rendered.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Reported is the status last applied to the object; nil before the first.
+	Reported *ostinatov1.CronJobStatus `json:"reported,omitempty"`
+	// Outbox holds Events that are still to be emitted.
+	Outbox []event.Event `json:"outbox,omitempty"`
+}
+
+// Calendar holds the due times recorded by the last Evaluation, so that a
+// worker with other time zone data replays the same.
+type Calendar struct {
+	// Made is set once there was an Evaluation.
+	Made bool `json:"made,omitempty"`
+	// Schedule and TimeZone are what the times were computed from.
+	Schedule string  `json:"schedule,omitempty"`
+	TimeZone *string `json:"timeZone,omitempty"`
+	// Problem says why there are no times.
+	Problem *Problem `json:"problem,omitempty"`
+	// Due is the most recent nominal time that has no outcome yet; zero if none.
+	Due time.Time `json:"due,omitzero"`
+	// Upcoming are the next nominal times, ascending.
+	Upcoming []time.Time `json:"upcoming,omitempty"`
+}
+
+// madeFor reports whether the calendar was computed from the spec's schedule.
+func (c Calendar) madeFor(spec Spec) bool {
+	return c.Made && c.Schedule == spec.Schedule && equalZone(c.TimeZone, spec.TimeZone)
+}
+
+func equalZone(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// Pending says why a due slot has not started yet.
+type Pending struct {
+	// Scheduled is the slot.
+	Scheduled time.Time `json:"scheduled"`
+	// Blocked is set while concurrencyPolicy Forbid holds the slot back.
+	Blocked bool `json:"blocked,omitempty"`
+	Refused
+}
+
+// Refused is the API server's last answer to a run's create, and when to try again.
+type Refused struct {
+	// Reason is empty while there was no refusal.
+	Reason  string  `json:"reason,omitempty"`
+	Message string  `json:"message,omitempty"`
+	Retry   Backoff `json:"retry,omitzero"`
+}
+
+// Suspension is a stretch of time during which nothing starts.
+type Suspension struct {
+	From time.Time `json:"from,omitzero"`
+	// To is zero while the suspension lasts.
+	To time.Time `json:"to,omitzero"`
+}
+
+// covers reports whether a nominal time fell into the suspension.
+func (s Suspension) covers(slot time.Time) bool {
+	return !s.From.IsZero() && !slot.Before(s.From) && (s.To.IsZero() || slot.Before(s.To))
+}
+
+// Trigger asks for one manual run.
+type Trigger struct {
+	// Sequence numbers the CronJob's triggers, ascending; the Job's name is made from it.
+	Sequence int64 `json:"sequence"`
+	// At is when the trigger arrived.
+	At time.Time `json:"at"`
+	// Note is the sender's.
+	Note string `json:"note,omitempty"`
+	Refused
+}
+
+// Finished is a finished Job.
+type Finished struct {
+	Run Run `json:"run"`
+	// Condition is Complete or Failed.
+	Condition batchv1.JobConditionType `json:"condition"`
+	// StartTime and CompletionTime are the Job's status fields; zero if unset.
+	StartTime      time.Time `json:"startTime,omitzero"`
+	CompletionTime time.Time `json:"completionTime,omitzero"`
+}
+
+// Backoff is a retry that doubles its delay.
+type Backoff struct {
+	Attempts int       `json:"attempts,omitempty"`
+	Until    time.Time `json:"until,omitzero"`
+}
+
+// Delays after a refused create or a failed history delete.
+const (
+	retryFirst = 10 * time.Second
+	retryMost  = 5 * time.Minute
+)
+
+// Next returns the back-off after one more failure: 10 s, doubling to 5 min.
+func (b Backoff) Next(now time.Time) Backoff {
+	delay := retryMost
+	if b.Attempts < 5 {
+		delay = min(retryFirst<<b.Attempts, retryMost)
+	}
+	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(delay)}
+}
+
+// NewState returns the state of a CronJob whose workflow starts anew, from the
+// object itself: its status says which runs are active and when the last was
+// scheduled, finished are the finished Jobs that it controls.
+func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Finished) State {
+	identity.Created = identity.Created.UTC()
+	state := State{Identity: identity, Finished: slices.Clone(finished)}
+	if status.LastScheduleTime != nil {
+		state.LastScheduled = status.LastScheduleTime.UTC()
+	}
+	if status.LastSuccessfulTime != nil {
+		state.LastSuccessful = status.LastSuccessfulTime.UTC()
+	}
+	for _, condition := range status.Conditions {
+		state.Conditions = append(state.Conditions, conditionOf(condition))
+	}
+	for _, reference := range status.Active {
+		run := Run{
+			Name:            reference.Name,
+			UID:             string(reference.UID),
+			Scheduled:       scheduledOf(identity.Name, reference.Name),
+			ResourceVersion: reference.ResourceVersion,
+		}
+		run.Manual = run.Scheduled.IsZero()
+		state.Active = append(state.Active, run)
+	}
+	// A run that finished while nobody looked is in both lists: its end is still
+	// to be announced.
+	for _, entry := range finished {
+		if entry.Condition == batchv1.JobComplete {
+			state.LastSuccessful = later(state.LastSuccessful, entry.CompletionTime)
+		}
+		if index := state.activeIndex(entry.Run); index >= 0 {
+			state.Active = slices.Delete(state.Active, index, index+1)
+			state.Outbox = append(state.Outbox, sawCompleted(entry))
+		}
+	}
+	return state
+}
+
+// clone returns a copy that shares no slice or pointer that is written to.
+func (s State) clone() State {
+	s.Calendar.Upcoming = slices.Clone(s.Calendar.Upcoming)
+	if s.Pending != nil {
+		pending := *s.Pending
+		s.Pending = &pending
+	}
+	s.Active = slices.Clone(s.Active)
+	s.Finished = slices.Clone(s.Finished)
+	s.Triggers = slices.Clone(s.Triggers)
+	s.Ledger = slices.Clone(s.Ledger)
+	s.Conditions = slices.Clone(s.Conditions)
+	s.Outbox = slices.Clone(s.Outbox)
+	return s
+}
+
+// activeIndex finds a run among the active ones, by UID where both have one.
+func (s State) activeIndex(run Run) int {
+	return slices.IndexFunc(s.Active, func(other Run) bool { return sameRun(run, other) })
+}
+
+func sameRun(a, b Run) bool {
+	if a.UID != "" && b.UID != "" {
+		return a.UID == b.UID
+	}
+	return a.Name == b.Name
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b.UTC()
+	}
+	return a
+}
