@@ -1,0 +1,47 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+// alarm is the one timer a workflow keeps. It is left running when it goes off
+// no later than wanted, since a wake too early costs less than the timers that
+// every new fact would cancel and start.
+type alarm struct {
+	at     time.Time
+	reason string
+	timer  workflow.Future
+	cancel workflow.CancelFunc
+}
+
+// set arms the alarm; a zero time disarms it.
+func (a *alarm) set(ctx workflow.Context, at time.Time, reason, summary string) {
+	if a.timer != nil && !at.IsZero() && a.reason == reason && !a.at.After(at) {
+		return
+	}
+	a.stop()
+	if at.IsZero() {
+		return
+	}
+	timerCtx, cancel := workflow.WithCancel(ctx)
+	a.timer = workflow.NewTimerWithOptions(timerCtx, at.Sub(workflow.Now(ctx)), workflow.TimerOptions{Summary: summary})
+	a.at, a.reason, a.cancel = at, reason, cancel
+}
+
+// ringing reports whether the alarm went off; it is disarmed then.
+func (a *alarm) ringing() bool {
+	if a.timer == nil || !a.timer.IsReady() {
+		return false
+	}
+	*a = alarm{}
+	return true
+}
+
+func (a *alarm) stop() {
+	if a.timer != nil && !a.timer.IsReady() {
+		a.cancel()
+	}
+	*a = alarm{}
+}

@@ -1,0 +1,54 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// cronJobHistoryBudget is the number of events after which a CronJob workflow
+// continues as new when none of its children runs; at twice that it does not
+// wait for them. Short histories replay fast and meet few code versions.
+const cronJobHistoryBudget = 1000
+
+// mayContinueAsNew reports whether this is a quiet point at which to continue as
+// new: nothing received is unhandled and no child is being started.
+func (c *cronJob) mayContinueAsNew(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	suggested, length := info.GetContinueAsNewSuggested(), info.GetCurrentHistoryLength()
+	if !suggested && length <= cronJobHistoryBudget {
+		return false
+	}
+	for _, child := range c.children {
+		if !child.accepted || (!suggested && length <= 2*cronJobHistoryBudget) {
+			return false
+		}
+	}
+	c.receiveAll()
+	return len(c.inbox) == 0 && c.suspend == nil
+}
+
+// continueAsNew goes on in a new workflow run. The ends of runs still active come
+// to it as job-closed signals.
+func (c *cronJob) continueAsNew(ctx workflow.Context) error {
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, protocol.CronJobInput{
+		Cluster:          c.cluster,
+		CronJob:          c.cronJob,
+		Created:          c.state.Created,
+		Spec:             c.spec,
+		SearchAttributes: c.searchAttributes,
+		State:            &c.state,
+	})
+}
+
+// finish ends the workflow of an object that is gone, or goes over to the object
+// that took its name. Runs still active are left to themselves: the garbage
+// collector deletes their Jobs with their owner.
+func (c *cronJob) finish(ctx workflow.Context) error {
+	c.receiveAll()
+	c.handleAll(ctx)
+	if c.successor == nil {
+		return nil
+	}
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, *c.successor)
+}

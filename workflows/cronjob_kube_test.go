@@ -1,0 +1,223 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/workflows"
+)
+
+// cronStart is when CronJob workflows under test start: half a minute before
+// the first run of an every-minute schedule.
+var cronStart = time.Date(2026, time.January, 2, 9, 59, 30, 0, time.UTC)
+
+// cronJobKube stands for the API server, and for the Job workflows, behind one
+// CronJob workflow. The workflow runs one activity at a time, so it needs no lock.
+type cronJobKube struct {
+	t           *testing.T
+	environment *testsuite.TestWorkflowEnvironment
+
+	requests []protocol.CronJobRequest
+	suspends []protocol.SetSuspendRequest
+	events   []event.Event
+	// jobs lists the Jobs that were created, children those that a Job workflow
+	// was started for.
+	jobs     []schedule.Run
+	children []protocol.JobInput
+	status   ostinatov1.CronJobStatus
+	timers   int
+	cancels  int
+
+	// runs says how long each run takes, in order; the last counts for all after it.
+	runs []time.Duration
+	// ends says how runs end; nil is Complete.
+	ends func(protocol.JobInput) (job.Result, error)
+	// answer, when set, may answer a ReconcileCronJob in place of the API server.
+	answer func(protocol.CronJobRequest) (*protocol.CronJobResult, error)
+	// refuseSuspend is the answer to SetSuspend.
+	refuseSuspend error
+	unmanaged     bool
+	generation    int64
+}
+
+func newCronJobKube(t *testing.T) *cronJobKube {
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestWorkflowEnvironment()
+	environment.SetTestTimeout(time.Minute)
+	environment.SetStartTime(cronStart)
+	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, generation: 1}
+	environment.RegisterWorkflowWithOptions(workflows.CronJob, workflow.RegisterOptions{Name: protocol.CronJobWorkflow})
+	environment.RegisterWorkflowWithOptions(k.job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
+	environment.RegisterActivityWithOptions(k.reconcile, activity.RegisterOptions{Name: protocol.ReconcileCronJobActivity})
+	environment.RegisterActivityWithOptions(k.setSuspend, activity.RegisterOptions{Name: protocol.SetSuspendActivity})
+	environment.SetOnTimerScheduledListener(func(string, time.Duration) { k.timers++ })
+	environment.SetOnTimerCanceledListener(func(string) { k.cancels++ })
+	return k
+}
+
+func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobRequest) (protocol.CronJobResult, error) {
+	k.requests = append(k.requests, request)
+	if k.answer != nil {
+		if result, err := k.answer(request); result != nil || err != nil {
+			if result == nil {
+				result = &protocol.CronJobResult{}
+			}
+			return *result, err
+		}
+	}
+	var result protocol.CronJobResult
+	for _, wanted := range request.Deletes {
+		result.Deleted = append(result.Deleted, wanted.Name)
+	}
+	if request.Status != nil {
+		k.status = *request.Status
+	}
+	if start := request.Start; start != nil {
+		run := schedule.Run{
+			Name: start.Name, UID: fmt.Sprintf("job-%d", len(k.jobs)+1),
+			Scheduled: start.Scheduled, Manual: start.Manual, Started: k.environment.Now(),
+		}
+		k.jobs = append(k.jobs, run)
+		k.status = schedule.StatusStarted(k.status, run, request.CronJob.Namespace)
+		result.Started = &protocol.StartedJob{Run: run, Spec: job.Spec{Parallelism: 1}, Managed: !k.unmanaged}
+	}
+	k.events = append(k.events, request.Events...)
+	return result, nil
+}
+
+func (k *cronJobKube) setSuspend(_ context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	k.suspends = append(k.suspends, request)
+	if k.refuseSuspend != nil {
+		return protocol.SetSuspendResult{}, k.refuseSuspend
+	}
+	k.generation++
+	return protocol.SetSuspendResult{Generation: k.generation}, nil
+}
+
+// job stands for the Job workflow.
+func (k *cronJobKube) job(ctx workflow.Context, input protocol.JobInput) (job.Result, error) {
+	k.children = append(k.children, input)
+	started := workflow.Now(ctx)
+	takes := k.runs[min(len(k.children), len(k.runs))-1]
+	if err := workflow.Sleep(ctx, takes); err != nil {
+		return job.Result{}, err
+	}
+	if k.ends != nil {
+		return k.ends(input)
+	}
+	return job.Result{UID: input.Job.UID, Outcome: job.Complete, StartTime: started, CompletionTime: workflow.Now(ctx)}, nil
+}
+
+// cron builds a spec with the API's defaults.
+func cron(expression string, policy batchv1.ConcurrencyPolicy) schedule.Spec {
+	return schedule.Spec{
+		Generation: 1, Schedule: expression, TimeZone: new("UTC"), ConcurrencyPolicy: policy,
+		SuccessfulJobsHistoryLimit: 3, FailedJobsHistoryLimit: 1,
+	}
+}
+
+// after runs an action at a time since the workflow's start.
+func (k *cronJobKube) after(delay time.Duration, action func()) *cronJobKube {
+	k.environment.RegisterDelayedCallback(action, delay)
+	return k
+}
+
+// signal sends a signal at a time since the workflow's start.
+func (k *cronJobKube) signal(delay time.Duration, name string, argument any) *cronJobKube {
+	return k.after(delay, func() { k.environment.SignalWorkflow(name, argument) })
+}
+
+func (k *cronJobKube) signalSpec(delay time.Duration, spec schedule.Spec) *cronJobKube {
+	return k.signal(delay, protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: hello, Created: cronStart, Spec: spec})
+}
+
+// runUntil runs the workflow until the CronJob is deleted.
+func (k *cronJobKube) runUntil(end time.Duration, spec schedule.Spec) {
+	k.t.Helper()
+	k.signal(end, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec}); err != nil {
+		k.t.Fatalf("the workflow failed: %v", err)
+	}
+}
+
+func (k *cronJobKube) runInput(input protocol.CronJobInput) error {
+	k.t.Helper()
+	k.environment.ExecuteWorkflow(protocol.CronJobWorkflow, input)
+	if !k.environment.IsWorkflowCompleted() {
+		k.t.Fatal("the workflow did not end")
+	}
+	return k.environment.GetWorkflowError()
+}
+
+// continuedAs reads the input of the workflow run that follows.
+func (k *cronJobKube) continuedAs(err error) protocol.CronJobInput {
+	k.t.Helper()
+	var next *workflow.ContinueAsNewError
+	if !errors.As(err, &next) {
+		k.t.Fatalf("the workflow ended with %v, want continue-as-new", err)
+	}
+	var input protocol.CronJobInput
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &input); err != nil {
+		k.t.Fatalf("read input: %v", err)
+	}
+	return input
+}
+
+// described asks the describe query.
+func (k *cronJobKube) described() protocol.CronJobDescription {
+	k.t.Helper()
+	var description protocol.CronJobDescription
+	value, err := k.environment.QueryWorkflow(protocol.DescribeQuery)
+	if err == nil {
+		err = value.Get(&description)
+	}
+	if err != nil {
+		k.t.Errorf("query: %v", err)
+	}
+	return description
+}
+
+// scheduled lists the nominal times, minutes and seconds, of the Jobs that were
+// created; a trigger's with a +.
+func (k *cronJobKube) scheduled() []string {
+	times := []string{}
+	for _, run := range k.jobs {
+		text := run.Scheduled.UTC().Format("04:05")
+		if run.Manual {
+			text = "+" + text
+		}
+		times = append(times, text)
+	}
+	return times
+}
+
+func (k *cronJobKube) reasons() []string {
+	reasons := []string{}
+	for _, e := range k.events {
+		reasons = append(reasons, e.Reason)
+	}
+	return reasons
+}
+
+func expectList(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}

@@ -1,0 +1,278 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// arguments are what people give to a signal, rightly and wrongly.
+var arguments = map[string]any{
+	"none":         nil,
+	"object":       map[string]string{"note": "holiday", "by": "ada"},
+	"plain string": "holiday",
+	"number":       42,
+	"bytes":        []byte{0xff, 0x00, 0x01},
+	"list":         []any{"a", 1, nil},
+}
+
+func TestCronJobSuspendAndResumeBySignal(t *testing.T) {
+	for name, argument := range arguments {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			k.signal(40*time.Second, protocol.SuspendSignal, argument)
+			k.after(45*time.Second, func() {
+				if len(k.suspends) != 1 || !k.suspends[0].Suspend || k.suspends[0].Kind != "CronJob" {
+					t.Errorf("writes: %+v", k.suspends)
+				}
+				if k.status.ObservedGeneration != 2 || k.status.NextScheduleTime != nil ||
+					k.status.Conditions[1].Status != metav1.ConditionTrue {
+					t.Errorf("status: %+v", k.status)
+				}
+			})
+			k.signal(170*time.Second, protocol.ResumeSignal, argument)
+			k.runUntil(220*time.Second, cron("* * * * *", allow))
+			expectList(t, "runs: the last missed one at the resume", k.scheduled(), "00:00", "02:00", "03:00")
+			if k.cancels != 1 {
+				t.Errorf("%d timers cancelled, want the one at the suspend", k.cancels)
+			}
+			if k.jobs[1].Started.Sub(cronStart) != 170*time.Second {
+				t.Errorf("resumed run started at %s", k.jobs[1].Started)
+			}
+			if name == "object" && (k.suspends[0].Note != protocol.SignalNote{Note: "holiday", By: "ada"}) {
+				t.Errorf("note: %+v", k.suspends[0].Note)
+			}
+		})
+	}
+}
+
+func TestCronJobTriggerBySignal(t *testing.T) {
+	for name, argument := range arguments {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			k.signal(10*time.Second, protocol.TriggerSignal, argument)
+			k.runUntil(20*time.Second, cron("*/10 * * * *", allow))
+			expectList(t, "runs", k.scheduled(), "+59:40")
+			if k.status.LastScheduleTime != nil || len(k.children) != 1 {
+				t.Errorf("status %+v, children %+v", k.status, k.children)
+			}
+		})
+	}
+	t.Run("while suspended", func(t *testing.T) {
+		k := newCronJobKube(t)
+		k.signal(10*time.Second, protocol.TriggerSignal, nil)
+		spec := cron("* * * * *", allow)
+		spec.Suspend = true
+		k.runUntil(200*time.Second, spec)
+		expectList(t, "runs", k.scheduled(), "+59:40")
+	})
+	t.Run("is refused under Forbid", func(t *testing.T) {
+		k := newCronJobKube(t)
+		k.signal(40*time.Second, protocol.TriggerSignal, "now!")
+		k.runUntil(60*time.Second, cron("*/10 * * * *", forbid))
+		expectList(t, "runs", k.scheduled(), "00:00")
+		expectList(t, "events", k.reasons(), "JobAlreadyActive", "SawCompletedJob")
+	})
+}
+
+func TestCronJobSuspendOutranksOlderSpecs(t *testing.T) {
+	k := newCronJobKube(t)
+	k.generation = 2 // generation 2 is an edit that has not reached the workflow
+	k.signal(5*time.Second, protocol.SuspendSignal, nil)
+	k.after(7*time.Second, func() {
+		if k.status.ObservedGeneration != 1 {
+			t.Errorf("observed generation %d hides an edit", k.status.ObservedGeneration)
+		}
+	})
+	edited := cron("*/2 * * * *", allow)
+	edited.Generation = 2
+	k.signalSpec(10*time.Second, edited)
+	k.after(15*time.Second, func() {
+		if d := k.described(); !d.Spec.Suspend || d.Spec.Schedule != "*/2 * * * *" {
+			t.Errorf("spec: %+v", d.Spec)
+		}
+	})
+	suspended := edited
+	suspended.Generation, suspended.Suspend = 3, true
+	k.signalSpec(20*time.Second, suspended)
+	k.runUntil(300*time.Second, cron("* * * * *", allow))
+	expectList(t, "runs", k.scheduled())
+	if k.status.ObservedGeneration != 3 {
+		t.Errorf("observed %d", k.status.ObservedGeneration)
+	}
+}
+
+func TestCronJobSuspendThatIsRefusedIsTakenBack(t *testing.T) {
+	k := newCronJobKube(t)
+	k.refuseSuspend = temporal.NewNonRetryableApplicationError("cronjobs is forbidden", "Forbidden", nil)
+	k.signal(10*time.Second, protocol.SuspendSignal, nil)
+	k.runUntil(45*time.Second, cron("* * * * *", allow))
+	expectList(t, "runs", k.scheduled(), "00:00")
+	expectList(t, "events", k.reasons(), "FailedUpdate")
+}
+
+func TestCronJobSuspendDuringAnOutageHoldsBackRuns(t *testing.T) {
+	k := newCronJobKube(t)
+	k.refuseSuspend = errors.New("connection refused")
+	k.signal(10*time.Second, protocol.SuspendSignal, nil)
+	k.after(100*time.Second, func() { k.refuseSuspend = nil })
+	k.runUntil(200*time.Second, cron("* * * * *", allow))
+	expectList(t, "runs", k.scheduled())
+	if k.status.ObservedGeneration != 2 {
+		t.Errorf("status: %+v", k.status)
+	}
+}
+
+func TestCronJobSignalsOfOneMomentAreSafe(t *testing.T) {
+	for name, order := range map[string][]string{
+		"suspend first": {protocol.SuspendSignal, protocol.ResumeSignal},
+		"resume first":  {protocol.ResumeSignal, protocol.SuspendSignal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			// While the call at the start is in flight.
+			k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+				if len(k.requests) == 1 {
+					for _, signal := range order {
+						k.environment.SignalWorkflow(signal, nil)
+					}
+				}
+				return nil, nil
+			}
+			k.runUntil(100*time.Second, cron("* * * * *", allow))
+			if len(k.suspends) != 1 {
+				t.Errorf("writes: %+v", k.suspends)
+			}
+			want := []string{}
+			if name == "suspend first" {
+				want = []string{"00:00", "01:00"}
+			}
+			expectList(t, "the last word counts", k.scheduled(), want...)
+		})
+	}
+}
+
+func TestCronJobFollowsEdits(t *testing.T) {
+	k := newCronJobKube(t)
+	edit := func(after time.Duration, generation int64, expression string) {
+		spec := cron(expression, allow)
+		spec.Generation = generation
+		k.signalSpec(after, spec)
+	}
+	edit(10*time.Second, 3, "*/3 * * * *")
+	edit(20*time.Second, 2, "* * * * *")
+	k.runUntil(200*time.Second, cron("* * * * *", allow))
+	expectList(t, "runs: an older generation is not taken", k.scheduled(), "00:00")
+	if k.status.ObservedGeneration != 3 {
+		t.Errorf("observed %d", k.status.ObservedGeneration)
+	}
+}
+
+func TestCronJobWithABadScheduleRecoversByAnEdit(t *testing.T) {
+	k := newCronJobKube(t)
+	good := cron("* * * * *", allow)
+	good.Generation = 2
+	k.after(100*time.Second, func() {
+		if c := k.status.Conditions[0]; c.Status != metav1.ConditionFalse || c.Reason != "UnparseableSchedule" {
+			t.Errorf("condition: %+v", c)
+		}
+	})
+	k.signalSpec(100*time.Second, good)
+	k.runUntil(175*time.Second, cron("every monday", allow))
+	expectList(t, "events", k.reasons(), "UnparseableSchedule", "SawCompletedJob")
+	expectList(t, "runs", k.scheduled(), "02:00")
+	if c := k.status.Conditions[0]; c.Status != metav1.ConditionTrue {
+		t.Errorf("condition: %+v", c)
+	}
+}
+
+func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
+	newer := protocol.CronJobSpec{
+		CronJob: protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "uid-2"},
+		Created: cronStart.Add(10 * time.Second), Spec: cron("*/5 * * * *", forbid),
+	}
+	k := newCronJobKube(t)
+	k.signal(20*time.Second, protocol.CronJobSpecSignal, newer)
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{
+		Cluster: "", CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow), SearchAttributes: true,
+	}))
+	if next.CronJob.UID != "uid-2" || next.State != nil || next.Spec.Schedule != "*/5 * * * *" || !next.SearchAttributes {
+		t.Errorf("next: %+v", next)
+	}
+
+	t.Run("also when it comes with the deletion of the old one", func(t *testing.T) {
+		k := newCronJobKube(t)
+		k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+			k.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+			k.environment.SignalWorkflow(protocol.CronJobSpecSignal, newer)
+			return nil, nil
+		}
+		next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)}))
+		if next.CronJob.UID != "uid-2" {
+			t.Errorf("next: %+v", next)
+		}
+	})
+	t.Run("but not for an older object", func(t *testing.T) {
+		k := newCronJobKube(t)
+		older := newer
+		older.Created = cronStart.Add(-time.Hour)
+		k.signal(20*time.Second, protocol.CronJobSpecSignal, older)
+		k.signal(25*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: "uid-2"})
+		k.runUntil(40*time.Second, cron("* * * * *", allow))
+		expectList(t, "runs", k.scheduled(), "00:00")
+	})
+}
+
+func TestCronJobOverduePokeLooksAtTheClock(t *testing.T) {
+	k := newCronJobKube(t)
+	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart.Add(-time.Hour)},
+		k.status, nil)
+	k.signal(time.Second, protocol.CronJobSpecSignal, protocol.CronJobSpec{
+		CronJob: hello, Created: cronStart.Add(-time.Hour), Spec: cron("*/10 * * * *", allow), Overdue: true,
+	})
+	k.signal(2*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+	if err := k.runInput(protocol.CronJobInput{
+		CronJob: hello, Created: cronStart.Add(-time.Hour), Spec: cron("*/10 * * * *", allow), State: &state,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	expectList(t, "runs", k.scheduled(), "50:00")
+}
+
+func TestCronJobJobClosedForAnotherUIDIsIgnored(t *testing.T) {
+	k := newCronJobKube(t)
+	k.after(40*time.Second, func() {
+		k.environment.SignalWorkflow(protocol.JobClosedSignal, protocol.JobClosed{
+			CronJobUID: "another", Name: k.jobs[0].Name, Result: job.Result{Outcome: job.Failed},
+		})
+	})
+	k.after(45*time.Second, func() {
+		if len(k.described().Status.Active) != 1 {
+			t.Error("the run was taken for ended")
+		}
+	})
+	k.runUntil(47*time.Second, cron("* * * * *", allow))
+}
+
+func TestCronJobWritesItsStatusAgainWhenTheBridgeDoesNotFindIt(t *testing.T) {
+	k := newCronJobKube(t)
+	k.signalSpec(0, cron("* * * * *", allow)) // signal with start
+	k.after(5*time.Second, func() {
+		if len(k.requests) != 1 {
+			t.Errorf("%d calls at the start, want 1", len(k.requests))
+		}
+	})
+	k.signalSpec(10*time.Second, cron("* * * * *", allow))
+	k.runUntil(20*time.Second, cron("* * * * *", allow))
+	if len(k.requests) != 2 || k.requests[1].Status == nil {
+		t.Errorf("requests: %+v", k.requests)
+	}
+}

@@ -1,0 +1,195 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+const (
+	// jobHistoryLimit is the number of events after which a Job workflow continues
+	// as new at the next quiet moment, so that a replay stays cheap.
+	jobHistoryLimit = 1000
+	// busyPasses is the number of plans in a row, without waiting, after which the
+	// workflow pauses: no misunderstanding with the API server may become a hot loop.
+	busyPasses = 50
+	busyPause  = time.Second
+	// errorPauseBase and errorPauseCap bound the pause after an error that a
+	// repetition at once can't change.
+	errorPauseBase = time.Second
+	errorPauseCap  = time.Minute
+)
+
+// Job runs one batch/v1 Job to its end: it merges what it hears of the Job's Pods
+// into its state, plans, carries the plan out and waits. It returns when the Job is
+// Complete or Failed and its Pods are released, or when the Job object is gone.
+func Job(ctx workflow.Context, input protocol.JobInput) (job.Result, error) {
+	w := newJobWorkflow(ctx, input)
+	if err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, w.describe); err != nil {
+		return job.Result{}, fmt.Errorf("set query handler: %w", err)
+	}
+	if err := w.begin(ctx); err != nil {
+		return job.Result{}, err
+	}
+	return w.run(ctx)
+}
+
+type jobWorkflow struct {
+	cluster names.Cluster
+	config  job.Config
+	input   protocol.JobInput
+	spec    job.Spec
+	state   job.State
+	waiting string
+	signals jobSignals
+	alarm   alarm
+	// deleted says that the Job object is gone.
+	deleted bool
+	// successor is a Job of the same name that has taken this one's place.
+	successor *protocol.JobInput
+	// steering holds signals of people that are not carried out yet.
+	steering []steer
+	// errors counts errors in a row.
+	errors int
+}
+
+func newJobWorkflow(ctx workflow.Context, input protocol.JobInput) *jobWorkflow {
+	return &jobWorkflow{
+		cluster: names.Cluster(input.Cluster),
+		config:  job.DefaultConfig(),
+		input:   input,
+		spec:    input.Spec,
+		state:   job.NewState(input.Job.Name, input.Job.UID),
+		signals: newJobSignals(ctx),
+	}
+}
+
+// begin finds out where the Job stands: from the state of the run before, or from
+// the Job's status and Pods.
+func (w *jobWorkflow) begin(ctx workflow.Context) error {
+	switch status := w.input.Status; {
+	case w.input.State != nil:
+		w.state = *w.input.State
+	case status.StartTime != nil || len(status.Conditions) > 0:
+		list, err := w.list(ctx)
+		if err != nil {
+			return err
+		}
+		w.state = job.Reconstruct(w.input.Job.Name, w.input.Job.UID, status, list, workflow.Now(ctx))
+	}
+	return nil
+}
+
+func (w *jobWorkflow) run(ctx workflow.Context) (job.Result, error) {
+	for passes := 1; ; passes++ {
+		if err := w.hear(ctx); err != nil {
+			return job.Result{}, err
+		}
+		if w.deleted || w.successor != nil {
+			return w.abandon(ctx)
+		}
+		outcome := job.Plan(w.config, w.state, w.spec, workflow.Now(ctx))
+		w.show(ctx, outcome)
+		switch {
+		case outcome.Finished != nil:
+			return *outcome.Finished, w.last(ctx)
+		case !outcome.Idle() && passes <= busyPasses:
+			if err := w.attempt(ctx, outcome); err != nil {
+				return job.Result{}, err
+			}
+			continue
+		case !outcome.Idle():
+			outcome.Wake = job.Wake{At: workflow.Now(ctx).Add(busyPause), Reason: "pause"}
+		default:
+			w.state = outcome.Next
+			if w.historyIsLong(ctx) {
+				return job.Result{}, w.continueAsNew(ctx)
+			}
+		}
+		if err := w.wait(ctx, outcome.Wake); err != nil {
+			return job.Result{}, err
+		}
+		passes = 0
+	}
+}
+
+// attempt carries out an outcome. An error that callKube gave up on leaves the
+// state as it was; the same is tried again after a pause that doubles.
+func (w *jobWorkflow) attempt(ctx workflow.Context, outcome job.PlanOutcome) error {
+	err := w.execute(ctx, outcome)
+	if err == nil {
+		w.errors = 0
+		return nil
+	}
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	w.errors++
+	pause := min(errorPauseBase<<min(w.errors-1, 10), errorPauseCap)
+	workflow.GetLogger(ctx).Error("Carrying out the plan failed", "error", err, "pause", pause)
+	w.waiting = fmt.Sprintf("an error (%v); next attempt in %s", err, pause)
+	return w.wait(ctx, job.Wake{At: workflow.Now(ctx).Add(pause), Reason: "error"})
+}
+
+// wait sleeps until a signal comes or the wake is due.
+func (w *jobWorkflow) wait(ctx workflow.Context, wake job.Wake) error {
+	summary := fmt.Sprintf("%s %s", wake.Reason, wake.At.UTC().Format(time.RFC3339))
+	w.alarm.set(ctx, wake.At, string(wake.Reason), summary)
+	return workflow.Await(ctx, func() bool { return w.signals.pending() || w.alarm.ringing() })
+}
+
+// abandon ends the workflow of a Job that is gone, once its Pods are released. A
+// Job that took its place under the same name gets the workflow.
+func (w *jobWorkflow) abandon(ctx workflow.Context) (job.Result, error) {
+	request := protocol.ReleasePodsRequest{Job: w.input.Job}
+	_, err := callKube[protocol.ReleasePodsResult](ctx, "release pods of "+w.input.Job.Name, protocol.ReleasePodsActivity, request)
+	switch {
+	case temporal.IsCanceledError(err):
+		return job.Result{}, err
+	case err != nil:
+		workflow.GetLogger(ctx).Error("Releasing the Pods of a deleted Job failed", "error", err)
+	}
+	result := job.Result{
+		UID:       w.input.Job.UID,
+		Outcome:   job.Deleted,
+		StartTime: w.state.StartTime,
+		Succeeded: w.state.Succeeded,
+		Failed:    w.state.Failed,
+	}
+	w.deleted = true
+	return result, w.last(ctx)
+}
+
+// last takes the signals that came with the end, since none may be left unread.
+// A Job that took this one's place under the same name gets the workflow.
+func (w *jobWorkflow) last(ctx workflow.Context) error {
+	w.alarm.stop()
+	if stranger := w.take(ctx); stranger != nil {
+		if err := w.examine(ctx, *stranger); err != nil {
+			return err
+		}
+	}
+	if w.successor != nil {
+		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.successor)
+	}
+	return nil
+}
+
+func (w *jobWorkflow) historyIsLong(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return !w.signals.pending() &&
+		(info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > jobHistoryLimit)
+}
+
+func (w *jobWorkflow) continueAsNew(ctx workflow.Context) error {
+	input := w.input
+	input.Spec = w.spec
+	input.State = &w.state
+	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
+}

@@ -1,0 +1,200 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/workflows"
+)
+
+var hello = protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "uid-1"}
+
+// jobKube stands for the API server behind the activities of one Job workflow.
+// The workflow under test runs one activity at a time, so it needs no lock.
+type jobKube struct {
+	t           *testing.T
+	environment *testsuite.TestWorkflowEnvironment
+
+	// calls lists the activities that ran, in order; requests those of ReconcileJob.
+	calls    []string
+	requests []protocol.JobRequest
+	suspends []protocol.SetSuspendRequest
+	pods     []job.PodFact
+
+	// answer, when set, may answer a ReconcileJob in place of the API server.
+	answer func(protocol.JobRequest) (*protocol.JobResult, error)
+	gone   bool
+}
+
+func newJobKube(t *testing.T) *jobKube {
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestWorkflowEnvironment()
+	environment.SetTestTimeout(time.Minute)
+	kube := &jobKube{t: t, environment: environment}
+	environment.RegisterWorkflowWithOptions(workflows.Job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
+	for name, function := range map[string]any{
+		protocol.ReconcileJobActivity: kube.reconcile,
+		protocol.CreatePodsActivity:   kube.createPods,
+		protocol.DeletePodsActivity:   kube.deletePods,
+		protocol.ListPodsActivity:     kube.listPods,
+		protocol.ReleasePodsActivity:  kube.releasePods,
+		protocol.SetSuspendActivity:   kube.setSuspend,
+	} {
+		environment.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name})
+	}
+	return kube
+}
+
+func (k *jobKube) reconcile(_ context.Context, request protocol.JobRequest) (protocol.JobResult, error) {
+	k.calls = append(k.calls, protocol.ReconcileJobActivity)
+	k.requests = append(k.requests, request)
+	if k.answer != nil {
+		if result, err := k.answer(request); result != nil || err != nil {
+			if result == nil {
+				result = &protocol.JobResult{}
+			}
+			return *result, err
+		}
+	}
+	if k.gone {
+		return protocol.JobResult{Gone: true}, nil
+	}
+	return protocol.JobResult{Created: k.create(request.Creates)}, nil
+}
+
+func (k *jobKube) createPods(_ context.Context, request protocol.CreatePodsRequest) (protocol.JobResult, error) {
+	k.calls = append(k.calls, protocol.CreatePodsActivity)
+	return protocol.JobResult{Created: k.create(request.Creates)}, nil
+}
+
+func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
+	var created []protocol.CreatedPod
+	for _, create := range creates {
+		i := slices.IndexFunc(k.pods, func(pod job.PodFact) bool { return pod.Name == create.Name })
+		if i < 0 {
+			i = len(k.pods)
+			k.pods = append(k.pods, job.PodFact{
+				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Phase: corev1.PodPending, Tracked: true,
+			})
+		}
+		created = append(created, protocol.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
+	}
+	return created
+}
+
+func (k *jobKube) deletePods(_ context.Context, request protocol.DeletePodsRequest) (protocol.JobResult, error) {
+	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.DeletePodsActivity, len(request.Deletes)))
+	return protocol.JobResult{}, nil
+}
+
+func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.PodFacts, error) {
+	k.calls = append(k.calls, protocol.ListPodsActivity)
+	return protocol.PodFacts{JobUID: hello.UID, Facts: k.pods}, nil
+}
+
+func (k *jobKube) releasePods(context.Context, protocol.ReleasePodsRequest) (protocol.ReleasePodsResult, error) {
+	k.calls = append(k.calls, protocol.ReleasePodsActivity)
+	return protocol.ReleasePodsResult{Released: len(k.pods)}, nil
+}
+
+func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	k.calls = append(k.calls, protocol.SetSuspendActivity)
+	k.suspends = append(k.suspends, request)
+	return protocol.SetSuspendResult{Generation: int64(len(k.suspends)) + 1}, nil
+}
+
+// after runs an action at a time since the workflow's start.
+func (k *jobKube) after(delay time.Duration, action func()) *jobKube {
+	k.environment.RegisterDelayedCallback(action, delay)
+	return k
+}
+
+// end makes the number-th Pod (from 1) reach a phase and signals the fact.
+func (k *jobKube) end(number int, phase corev1.PodPhase) {
+	if number > len(k.pods) {
+		k.t.Errorf("there is no Pod %d at %s", number, k.environment.Now())
+		return
+	}
+	pod := &k.pods[number-1]
+	pod.Phase, pod.Finished = phase, k.environment.Now()
+	k.signalFacts(*pod)
+}
+
+func (k *jobKube) signalFacts(facts ...job.PodFact) {
+	k.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Facts: facts})
+}
+
+func (k *jobKube) signalSpec(reference protocol.ObjectReference, spec job.Spec) {
+	k.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: reference, Spec: spec}})
+}
+
+// run executes the workflow for a Job that nothing was done for yet.
+func (k *jobKube) run(spec job.Spec) (job.Result, error) {
+	k.t.Helper()
+	return k.runInput(protocol.JobInput{Job: hello, Spec: spec})
+}
+
+func (k *jobKube) runInput(input protocol.JobInput) (job.Result, error) {
+	k.t.Helper()
+	k.environment.ExecuteWorkflow(protocol.JobWorkflow, input)
+	if !k.environment.IsWorkflowCompleted() {
+		k.t.Fatalf("the workflow did not end; calls %v", k.calls)
+	}
+	var result job.Result
+	if err := k.environment.GetWorkflowError(); err != nil {
+		return result, err
+	}
+	if err := k.environment.GetWorkflowResult(&result); err != nil {
+		k.t.Fatalf("read result: %v", err)
+	}
+	return result, nil
+}
+
+// mustEnd runs the workflow to an expected outcome.
+func (k *jobKube) mustEnd(spec job.Spec, want job.Outcome) job.Result {
+	k.t.Helper()
+	result, err := k.run(spec)
+	if err != nil {
+		k.t.Fatalf("the workflow failed: %v", err)
+	}
+	if result.Outcome != want {
+		k.t.Errorf("outcome is %s, want %s (calls %v)", result.Outcome, want, k.calls)
+	}
+	return result
+}
+
+// lastStatus returns the last status that was to be written.
+func (k *jobKube) lastStatus() batchv1.JobStatus {
+	for _, request := range slices.Backward(k.requests) {
+		if request.Status != nil {
+			return *request.Status
+		}
+	}
+	return batchv1.JobStatus{}
+}
+
+// continued reads the input of the next run of a workflow that continued as new.
+func (k *jobKube) continued(err error, input any) {
+	k.t.Helper()
+	var next *workflow.ContinueAsNewError
+	if !errors.As(err, &next) {
+		k.t.Fatalf("the workflow ended with %v, want continue-as-new", err)
+	}
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, input); err != nil {
+		k.t.Fatalf("read input: %v", err)
+	}
+}

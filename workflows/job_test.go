@@ -1,0 +1,366 @@
+package workflows_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+func jobSpec(parallelism, completions int32) job.Spec {
+	return job.Spec{Generation: 1, Parallelism: parallelism, Completions: &completions, BackoffLimit: 6, RestartPolicy: corev1.RestartPolicyNever}
+}
+
+func expect[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func conditionTypes(status batchv1.JobStatus) []batchv1.JobConditionType {
+	var types []batchv1.JobConditionType
+	for _, condition := range status.Conditions {
+		if condition.Status == corev1.ConditionTrue {
+			types = append(types, condition.Type)
+		}
+	}
+	return types
+}
+
+func TestJobWithOnePodThatSucceedsCallsTheAPITwice(t *testing.T) {
+	kube := newJobKube(t)
+	var timers []time.Duration
+	kube.environment.SetOnTimerScheduledListener(func(_ string, duration time.Duration) { timers = append(timers, duration) })
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
+	expect(t, "first status", kube.requests[0].Status.Active, 1)
+	expect(t, "conditions", conditionTypes(*kube.requests[1].Status), []batchv1.JobConditionType{"SuccessCriteriaMet", "Complete"})
+	expect(t, "releases", kube.requests[1].Releases, []job.Release{{Name: kube.pods[0].Name, UID: "pod-1"}})
+	expect(t, "succeeded", result.Succeeded, 1)
+	expect(t, "timers", timers, []time.Duration{30 * time.Minute})
+}
+
+func TestJobBacksOffBetweenFailures(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodFailed) })
+	kube.after(time.Minute+9*time.Second, func() { expect(t, "Pods before the back-off ends", len(kube.pods), 1) })
+	kube.after(time.Minute+11*time.Second, func() { kube.end(2, corev1.PodFailed) })
+	kube.after(time.Minute+30*time.Second, func() { expect(t, "Pods before the second back-off ends", len(kube.pods), 2) })
+	kube.after(time.Minute+32*time.Second, func() { kube.end(3, corev1.PodSucceeded) })
+	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 2})
+}
+
+func TestJobFailsAtItsBackoffLimit(t *testing.T) {
+	kube := newJobKube(t)
+	spec := jobSpec(2, 2)
+	spec.BackoffLimit = 0
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodFailed) })
+	kube.after(2*time.Minute, func() {
+		expect(t, "conditions while the other Pod ends", conditionTypes(kube.lastStatus()), []batchv1.JobConditionType{"FailureTarget"})
+		kube.end(2, corev1.PodFailed)
+	})
+	result := kube.mustEnd(spec, job.Failed)
+	expect(t, "reason", result.Reason, "BackoffLimitExceeded")
+	expect(t, "failed", result.Failed, 2)
+}
+
+func TestJobEndsAtItsDeadline(t *testing.T) {
+	kube := newJobKube(t)
+	spec := jobSpec(1, 1)
+	deadline := int64(90)
+	spec.ActiveDeadlineSeconds = &deadline
+	kube.after(2*time.Minute, func() { kube.end(1, corev1.PodFailed) })
+	result := kube.mustEnd(spec, job.Failed)
+	expect(t, "reason", result.Reason, "DeadlineExceeded")
+	expect(t, "deletes", kube.requests[1].Deletes, []job.Delete{{Name: kube.pods[0].Name, UID: "pod-1"}})
+}
+
+func TestJobIsSuspendedAndResumedBySignal(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, "maintenance") })
+	kube.after(2*time.Minute, func() {
+		expect(t, "conditions", conditionTypes(kube.lastStatus()), []batchv1.JobConditionType{"Suspended"})
+		expect(t, "removed", kube.requests[1].Deletes[0].Untrack, true)
+		// An edit from before the signal comes late and must not undo it.
+		kube.signalSpec(hello, jobSpec(1, 1))
+		pod := kube.pods[0]
+		pod.Gone = true
+		kube.signalFacts(pod)
+	})
+	kube.after(3*time.Minute, func() { kube.environment.SignalWorkflow(protocol.ResumeSignal, map[string]any{"by": "ann"}) })
+	kube.after(4*time.Minute, func() { kube.end(2, corev1.PodSucceeded) })
+	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "suspends", []bool{kube.suspends[0].Suspend, kube.suspends[1].Suspend}, []bool{true, false})
+	expect(t, "notes", []protocol.SignalNote{kube.suspends[0].Note, kube.suspends[1].Note},
+		[]protocol.SignalNote{{Note: "maintenance"}, {By: "ann"}})
+	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 0})
+	expect(t, "startTime is that of the resume", result.StartTime.Sub(kube.environment.Now()).Round(time.Minute), -time.Minute)
+}
+
+func TestSignalsOfPeopleAreTakenWhateverTheirArgument(t *testing.T) {
+	for _, argument := range []any{nil, "", 42, []string{"a"}, []byte("\xff\xfe"), map[string]any{"note": 1, "by": []int{2}}} {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, argument) })
+		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.mustEnd(jobSpec(1, 1), job.Deleted)
+		expect(t, "suspends", len(kube.suspends), 1)
+	}
+}
+
+func TestSuspendAndResumeAtOnceLeaveThingsAsTheyWere(t *testing.T) {
+	for _, suspended := range []bool{false, true} {
+		kube := newJobKube(t)
+		spec := jobSpec(1, 1)
+		spec.Suspend = suspended
+		sent := false
+		kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
+			if !sent {
+				kube.environment.SignalWorkflow(protocol.ResumeSignal, nil)
+				kube.environment.SignalWorkflow(protocol.SuspendSignal, nil)
+			}
+			sent = true
+			return nil, nil
+		}
+		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.mustEnd(spec, job.Deleted)
+		expect(t, "writes", len(kube.suspends), 2)
+		expect(t, "last write", kube.suspends[len(kube.suspends)-1].Suspend, suspended)
+	}
+}
+
+func TestJobFollowsEdits(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		spec := jobSpec(3, 5)
+		spec.Generation = 2
+		kube.signalSpec(hello, spec)
+	})
+	kube.after(2*time.Minute, func() {
+		expect(t, "Pods after scaling up", len(kube.pods), 3)
+		kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+	})
+	kube.mustEnd(jobSpec(1, 5), job.Deleted)
+}
+
+func TestDeletedJobsPodsAreReleased(t *testing.T) {
+	t.Run("by signal", func(t *testing.T) {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: "other"}) })
+		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.mustEnd(jobSpec(1, 1), job.Deleted)
+		expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReleasePodsActivity})
+	})
+	t.Run("when an activity finds it gone", func(t *testing.T) {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() { kube.gone = true; kube.end(1, corev1.PodSucceeded) })
+		kube.mustEnd(jobSpec(1, 1), job.Deleted)
+		expect(t, "last call", kube.calls[len(kube.calls)-1], protocol.ReleasePodsActivity)
+	})
+}
+
+func TestJobOfAnotherUID(t *testing.T) {
+	other := protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "uid-2"}
+	t.Run("takes the workflow over when this one is gone", func(t *testing.T) {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() { kube.gone = true; kube.signalSpec(other, jobSpec(2, 2)) })
+		_, err := kube.run(jobSpec(1, 1))
+		var next protocol.JobInput
+		kube.continued(err, &next)
+		expect(t, "next", next.Job, other)
+		expect(t, "state", next.State == nil, true)
+		expect(t, "last call", kube.calls[len(kube.calls)-1], protocol.ReleasePodsActivity)
+	})
+	t.Run("is a late signal when this one exists", func(t *testing.T) {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() { kube.signalSpec(other, jobSpec(2, 2)) })
+		kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+		result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+		expect(t, "UID", result.UID, hello.UID)
+	})
+	t.Run("sends facts that are not ours", func(t *testing.T) {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() {
+			pod := kube.pods[0]
+			pod.Phase = corev1.PodFailed
+			kube.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: other.UID, Facts: []job.PodFact{pod}})
+		})
+		kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+		kube.mustEnd(jobSpec(1, 1), job.Complete)
+	})
+}
+
+func TestRefusedPodIsTriedAgain(t *testing.T) {
+	kube := newJobKube(t)
+	began := kube.environment.Now()
+	var tries []time.Duration
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		if len(request.Creates) == 0 {
+			return nil, nil
+		}
+		tries = append(tries, kube.environment.Now().Sub(began).Round(time.Second))
+		if len(tries) > 4 {
+			return nil, nil
+		}
+		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedForbidden, Message: "exceeded quota"}}, nil
+	}
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "tries", tries, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second})
+}
+
+func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
+	kube := newJobKube(t)
+	refused := 0
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		if request.Status == nil || len(request.Creates) > 0 || refused == 2 {
+			return nil, nil
+		}
+		refused++
+		current := *request.Status.DeepCopy()
+		current.Conditions, current.CompletionTime, current.Failed = nil, nil, 4
+		return &protocol.JobResult{StatusRefused: "failed: may not decrease", Current: &current}, nil
+	}
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "calls", kube.calls, []string{
+		protocol.ReconcileJobActivity,
+		protocol.ReconcileJobActivity, protocol.ListPodsActivity,
+		protocol.ReconcileJobActivity, protocol.ListPodsActivity,
+		protocol.ReconcileJobActivity,
+	})
+	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 4})
+}
+
+func TestOutageOfTheAPIServerIsWaitedOut(t *testing.T) {
+	kube := newJobKube(t)
+	began := kube.environment.Now()
+	kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
+		if kube.environment.Now().Sub(began) < 30*time.Second {
+			return nil, errors.New("connection refused")
+		}
+		return nil, nil
+	}
+	kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "Pods", len(kube.pods), 1)
+}
+
+func TestErrorThatIsNotRetriedPausesTheWorkflow(t *testing.T) {
+	kube := newJobKube(t)
+	failures := 0
+	kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
+		if failures < 3 {
+			failures++
+			return nil, temporal.NewNonRetryableApplicationError("not allowed", "Forbidden", nil)
+		}
+		return nil, nil
+	}
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "calls", len(kube.calls), 5)
+}
+
+func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		spec := jobSpec(600, 1000)
+		spec.Generation, spec.Suspend = 2, true
+		kube.signalSpec(hello, spec)
+	})
+	kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
+	expect(t, "calls", kube.calls, []string{
+		protocol.CreatePodsActivity, protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
+		protocol.DeletePodsActivity + " 500", protocol.DeletePodsActivity + " 100", protocol.ReconcileJobActivity,
+		protocol.ReleasePodsActivity,
+	})
+	expect(t, "active, then terminating", []int32{kube.requests[0].Status.Active, *kube.requests[1].Status.Terminating}, []int32{600, 600})
+}
+
+func TestFactsMayComeBeforeTheResultOfTheCreate(t *testing.T) {
+	kube := newJobKube(t)
+	first := true
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		if !first {
+			return nil, nil
+		}
+		first = false
+		kube.create(request.Creates)
+		kube.end(1, corev1.PodSucceeded)
+		return &protocol.JobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedOther, Message: "timeout"}}, nil
+	}
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "Pods", len(kube.pods), 1)
+}
+
+func TestRepeatedFactsCountOnce(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		for range 3 {
+			kube.end(1, corev1.PodSucceeded)
+		}
+	})
+	kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded); kube.end(2, corev1.PodSucceeded) })
+	result := kube.mustEnd(jobSpec(1, 2), job.Complete)
+	expect(t, "succeeded", result.Succeeded, 2)
+}
+
+func TestLongHistoryContinuesAsNewWithItsState(t *testing.T) {
+	kube := newJobKube(t)
+	spec := jobSpec(1, 2)
+	kube.after(time.Minute, func() {
+		kube.environment.SetCurrentHistoryLength(1001)
+		kube.end(1, corev1.PodSucceeded)
+	})
+	_, err := kube.run(spec)
+	var next protocol.JobInput
+	kube.continued(err, &next)
+	expect(t, "succeeded", next.State.Succeeded, 1)
+
+	again := newJobKube(t)
+	again.pods = kube.pods
+	again.after(time.Minute, func() { again.end(1, corev1.PodSucceeded); again.end(2, corev1.PodSucceeded) })
+	result, err := again.runInput(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "succeeded", result.Succeeded, 2)
+	expect(t, "calls", again.calls, []string{protocol.ReconcileJobActivity})
+}
+
+func TestWorkflowStartedAnewListsThePods(t *testing.T) {
+	kube := newJobKube(t)
+	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
+	ended := kube.environment.Now().Add(-time.Minute)
+	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: ended}}
+	status := batchv1.JobStatus{StartTime: &started, Active: 1, Failed: 2}
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.ReconcileJobActivity})
+	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 2})
+	expect(t, "startTime", result.StartTime.Equal(started.Time), true)
+}
+
+func TestSilenceIsBrokenByAList(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		kube.pods[0].Phase, kube.pods[0].Finished = corev1.PodSucceeded, kube.environment.Now() // and no signal
+	})
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "list", slices.Contains(kube.calls, protocol.ListPodsActivity), true)
+}

@@ -1,0 +1,105 @@
+package workflows
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// maxNote bounds the note and the sender's name, in bytes: they end up in
+// annotations and Events.
+const maxNote = 512
+
+// receiveNote takes the next waiting signal off a channel that people send to,
+// without blocking; ok is false when none waits. Whatever argument the signal
+// carries, it counts as a signal: people type them by hand.
+func receiveNote(ctx workflow.Context, channel workflow.ReceiveChannel) (note protocol.SignalNote, ok bool) {
+	var value converter.RawValue
+	if !channel.ReceiveAsync(&value) {
+		return protocol.SignalNote{}, false
+	}
+	note = decodeNote(value.Payload())
+	workflow.GetLogger(ctx).Info("Signal received", "signal", channel.Name(), "by", note.By, "note", note.Note)
+	return note, true
+}
+
+// decodeNote reads a signal's argument: a JSON object with "note" and "by" (also
+// when it is quoted once more as a string), a plain JSON string, other JSON or
+// bare text, which become the note, or nothing. It never fails; what is neither
+// JSON nor text is dropped.
+//
+//workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
+func decodeNote(payload *commonpb.Payload) protocol.SignalNote {
+	data := bytes.TrimSpace(payload.GetData())
+	if len(data) == 0 || bytes.Equal(data, []byte("null")) {
+		return protocol.SignalNote{}
+	}
+	if note, ok := decodeNoteObject(data); ok {
+		return note
+	}
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		if !utf8.Valid(data) {
+			return protocol.SignalNote{}
+		}
+		text = string(data)
+	}
+	if note, ok := decodeNoteObject([]byte(text)); ok {
+		return note
+	}
+	return protocol.SignalNote{Note: trimNote(text)}
+}
+
+// decodeNoteObject reads {"note": ..., "by": ...}; values that are not strings
+// are kept as their JSON text.
+func decodeNoteObject(data []byte) (protocol.SignalNote, bool) {
+	var fields struct {
+		Note json.RawMessage `json:"note"`
+		By   json.RawMessage `json:"by"`
+	}
+	if !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
+		return protocol.SignalNote{}, false
+	}
+	return protocol.SignalNote{Note: decodeNoteField(fields.Note), By: decodeNoteField(fields.By)}, true
+}
+
+func decodeNoteField(field json.RawMessage) string {
+	if len(field) == 0 || string(field) == "null" {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(field, &text) != nil {
+		text = string(field)
+	}
+	return trimNote(text)
+}
+
+// trimNote makes text fit for an annotation and an Event: printable, bounded,
+// cut at a character.
+func trimNote(text string) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "")))
+	if len(text) <= maxNote {
+		return text
+	}
+	cut := maxNote
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}

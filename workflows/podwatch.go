@@ -1,0 +1,50 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+const (
+	// watchHeartbeat is how long a lost worker goes unnoticed.
+	watchHeartbeat = 10 * time.Second
+	// watchTimeout ends the activity now and then, so that its workflow is renewed.
+	watchTimeout = 12 * time.Hour
+	watchRetry   = time.Second
+	// watchPause keeps an error that Temporal does not retry from becoming a hot loop.
+	watchPause = 10 * time.Second
+)
+
+// PodWatch keeps the WatchPods activity of one shard running for ever, on whatever
+// worker is there: Temporal's heartbeat timeout is the failover. Nothing is kept
+// between two activities, since a Pod that is not accounted for carries its
+// finalizer.
+func PodWatch(ctx workflow.Context, input protocol.PodWatchInput) error {
+	watch := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           names.Cluster(input.Cluster).WatchTaskQueue(),
+		StartToCloseTimeout: watchTimeout,
+		HeartbeatTimeout:    watchHeartbeat,
+		Summary:             fmt.Sprintf("watch pods, shard %d of %d", input.Shard, input.Shards),
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    watchRetry,
+			BackoffCoefficient: 1,
+		},
+	})
+	err := workflow.ExecuteActivity(watch, protocol.WatchPodsActivity, input).Get(ctx, nil)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		workflow.GetLogger(ctx).Error("Watching Pods ended with an error; it starts again", "error", err)
+		if err := workflow.Sleep(ctx, watchPause); err != nil {
+			return err
+		}
+	}
+	return workflow.NewContinueAsNewError(ctx, protocol.PodWatchWorkflow, input)
+}

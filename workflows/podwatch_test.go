@@ -1,0 +1,69 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/workflows"
+)
+
+func TestPodWatchGoesOnForEver(t *testing.T) {
+	input := protocol.PodWatchInput{Cluster: "east", Shard: 1, Shards: 4}
+	tests := []struct {
+		name string
+		ends []error
+	}{
+		{"when the activity returns", []error{nil}},
+		{"when the activity fails and is retried", []error{errors.New("watch closed"), errors.New("watch closed"), nil}},
+		{"when the activity fails for good", []error{temporal.NewNonRetryableApplicationError("forbidden", "Forbidden", nil)}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var suite testsuite.WorkflowTestSuite
+			environment := suite.NewTestWorkflowEnvironment()
+			environment.RegisterWorkflowWithOptions(workflows.PodWatch, workflow.RegisterOptions{Name: protocol.PodWatchWorkflow})
+			calls := 0
+			watch := func(ctx context.Context, got protocol.PodWatchInput) error {
+				info := activity.GetInfo(ctx)
+				expect(t, "input", got, input)
+				expect(t, "task queue", info.TaskQueue, "east/ostinato-watch")
+				expect(t, "heartbeat timeout", info.HeartbeatTimeout, 10*time.Second)
+				calls++
+				return test.ends[calls-1]
+			}
+			environment.RegisterActivityWithOptions(watch, activity.RegisterOptions{Name: protocol.WatchPodsActivity})
+			environment.ExecuteWorkflow(protocol.PodWatchWorkflow, input)
+			expect(t, "calls", calls, len(test.ends))
+
+			var next *workflow.ContinueAsNewError
+			if err := environment.GetWorkflowError(); !errors.As(err, &next) {
+				t.Fatalf("the workflow ended with %v, want continue-as-new", err)
+			}
+			var again protocol.PodWatchInput
+			if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &again); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "next input", again, input)
+		})
+	}
+}
+
+func TestCancelledPodWatchEnds(t *testing.T) {
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestWorkflowEnvironment()
+	watch := func(context.Context, protocol.PodWatchInput) error { environment.CancelWorkflow(); return nil }
+	environment.RegisterActivityWithOptions(watch, activity.RegisterOptions{Name: protocol.WatchPodsActivity})
+	environment.ExecuteWorkflow(workflows.PodWatch, protocol.PodWatchInput{Shards: 1})
+	if err := environment.GetWorkflowError(); !temporal.IsCanceledError(err) {
+		t.Errorf("the workflow ended with %v, want a cancellation", err)
+	}
+}

@@ -1,0 +1,68 @@
+package workflows_test
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"ostinato.dev/ostinato/workflows"
+)
+
+// recordedHistories is how many histories testdata holds at least: a fixture
+// that went missing must not go unnoticed. Raise it when adding one.
+const recordedHistories = 6
+
+// Every recorded history replays with the code as it is.
+func TestRecordedHistoriesReplay(t *testing.T) {
+	var paths []string
+	err := filepath.WalkDir("testdata/history", func(path string, _ os.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".json.gz") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) < recordedHistories {
+		t.Fatalf("testdata/history holds %d histories, want at least %d", len(paths), recordedHistories)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimPrefix(path, "testdata/history/"), func(t *testing.T) {
+			replayer := worker.NewWorkflowReplayer()
+			workflows.Register(replayer, false)
+			if err := replayer.ReplayWorkflowHistory(nil, read(t, path)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, path string) *history.History {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	reader, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded history.History
+	if err := protojson.Unmarshal(encoded, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	return &recorded
+}
