@@ -1,0 +1,95 @@
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// Signaller is the part of the Temporal client that activities use.
+type Signaller interface {
+	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
+}
+
+// Options are what activities work with.
+type Options struct {
+	// Kubernetes and CronJobs are the API clients.
+	Kubernetes kubernetes.Interface
+	CronJobs   k8s.CronJobsGetter
+	// Temporal signals Job workflows; only WatchPods uses it.
+	Temporal Signaller
+	// Namespace is Temporal's, for links from objects to workflows.
+	Namespace string
+	// Cluster is the optional name of the Kubernetes cluster.
+	Cluster names.Cluster
+	// Events record what happened on the objects (StartEvents).
+	Events Recorders
+	// Metrics count it (NewMetrics).
+	Metrics *Metrics
+	// BulkQPS limits the Pods that CreatePods and DeletePods create or delete a
+	// second, in this process; 0 or less means no limit.
+	BulkQPS float32
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+}
+
+// Activities implements the activities of internal/protocol. It is safe for
+// concurrent use.
+type Activities struct {
+	Options
+	bulk flowcontrol.RateLimiter
+}
+
+// New returns activities.
+func New(options Options) *Activities {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	bulk := flowcontrol.NewFakeAlwaysRateLimiter()
+	if options.BulkQPS > 0 {
+		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
+	}
+	return &Activities{Options: options, bulk: bulk}
+}
+
+// Registry is where activities are registered: a worker or a test environment.
+type Registry interface {
+	RegisterActivityWithOptions(function any, options activity.RegisterOptions)
+}
+
+// RegisterControl registers the short activities, which run on the control task
+// queue, most of them as local activities of the workflows' worker.
+func (a *Activities) RegisterControl(registry Registry) {
+	register(registry, protocol.ReconcileCronJobActivity, a.ReconcileCronJob)
+	register(registry, protocol.ReconcileJobActivity, a.ReconcileJob)
+	register(registry, protocol.ReleasePodsActivity, a.ReleasePods)
+	register(registry, protocol.ListPodsActivity, a.ListPods)
+	register(registry, protocol.SetSuspendActivity, a.SetSuspend)
+}
+
+// RegisterBulk registers the activities of the bulk task queue.
+func (a *Activities) RegisterBulk(registry Registry) {
+	register(registry, protocol.CreatePodsActivity, a.CreatePods)
+	register(registry, protocol.DeletePodsActivity, a.DeletePods)
+}
+
+// RegisterWatch registers the activity of the watch task queue.
+func (a *Activities) RegisterWatch(registry Registry) {
+	register(registry, protocol.WatchPodsActivity, a.WatchPods)
+}
+
+func register(registry Registry, name string, function any) {
+	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name})
+}
+
+// jobWorkflow is the value of names.WorkflowAnnotation for a Job.
+func (a *Activities) jobWorkflow(namespace, name string) string {
+	return a.Namespace + "/" + a.Cluster.JobWorkflowID(namespace, name)
+}

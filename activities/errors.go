@@ -1,0 +1,88 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// Types of the application errors that activities return.
+const (
+	// KubernetesErrorType: the API server could not be asked or could not do it
+	// now; retryable.
+	KubernetesErrorType = "KubernetesAPI"
+	// RefusedErrorType: the API server refused something whose result has no room
+	// for a Refusal; not retryable.
+	RefusedErrorType = "Refused"
+	// WorkerStoppingErrorType: the worker shuts down; retryable, at once, elsewhere.
+	WorkerStoppingErrorType = "WorkerStopping"
+)
+
+// refusal returns the Refusal that an error amounts to, or nil when the same
+// request may well succeed later without anyone's doing: the API server was not
+// reached, was overloaded or failed, or another writer came first.
+//
+// This is the one place that judges errors of the API server.
+func refusal(err error) *protocol.Refusal {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil
+	}
+	refused := &protocol.Refusal{Message: k8s.Bounded(err.Error())}
+	switch code := status.Status().Code; {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), namespaceGone(status):
+		refused.Reason = protocol.RefusedNamespaceTerminating
+	case code == http.StatusForbidden:
+		refused.Reason = protocol.RefusedForbidden
+	case code == http.StatusUnprocessableEntity:
+		refused.Reason = protocol.RefusedInvalid
+	case code >= 500, code == 0, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout,
+		code == http.StatusConflict, code == http.StatusUnauthorized, code == http.StatusNotFound:
+		return nil
+	default:
+		refused.Reason = protocol.RefusedOther
+	}
+	return refused
+}
+
+// namespaceGone reports whether a create failed since its namespace does not exist.
+func namespaceGone(status apierrors.APIStatus) bool {
+	details := status.Status().Details
+	return status.Status().Code == http.StatusNotFound && details != nil && details.Kind == "namespaces"
+}
+
+// answered reports whether the API server itself said no, in contrast to not
+// being reached.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
+}
+
+// outage returns the error of an activity that is to be retried, saying what was
+// being done, and after the time that the API server asked to wait.
+func outage(err error, doing string, arguments ...any) error {
+	doing = fmt.Sprintf(doing, arguments...)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	var options temporal.ApplicationErrorOptions
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		options.NextRetryDelay = time.Duration(seconds) * time.Second
+	}
+	return temporal.NewApplicationErrorWithOptions(k8s.Bounded(doing+": "+err.Error()), KubernetesErrorType, options)
+}
+
+// refusedError returns the error of an activity that is not to be retried.
+func refusedError(refused *protocol.Refusal, doing string, arguments ...any) error {
+	return temporal.NewNonRetryableApplicationError(
+		k8s.Bounded(fmt.Sprintf(doing, arguments...)+": "+refused.Message), RefusedErrorType, nil)
+}

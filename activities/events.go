@@ -1,0 +1,88 @@
+package activities
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// Source components of Events, upstream's own (parity 0.9), so that what reads
+// Events by source goes on working.
+const (
+	jobComponent     = "job-controller"
+	cronJobComponent = "cronjob-controller"
+)
+
+// Reasons of the Events that activities emit by themselves, since only they
+// learn what came of a request (parity 1.9 and 2.16).
+const (
+	successfulCreate = "SuccessfulCreate"
+	successfulDelete = "SuccessfulDelete"
+	failedCreate     = "FailedCreate"
+	failedDelete     = "FailedDelete"
+	failedStatus     = "FailedUpdateStatus"
+)
+
+// Recorders emit Events, asynchronously: a slow API server loses Events rather
+// than delays a run.
+type Recorders struct {
+	CronJobs record.EventRecorder
+	Jobs     record.EventRecorder
+}
+
+// StartEvents returns recorders that write to the API server with upstream's
+// aggregation and limits. stop writes what is queued and ends them.
+func StartEvents(ctx context.Context, client kubernetes.Interface) (recorders Recorders, stop func()) {
+	sink := &typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")}
+	start := func(component string) (record.EventRecorder, func()) {
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		broadcaster.StartRecordingToSink(sink)
+		// An ObjectReference is recorded as it is, so the scheme stays empty.
+		recorder := broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
+		return recorder, broadcaster.Shutdown
+	}
+	cronJobs, stopCronJobs := start(cronJobComponent)
+	jobs, stopJobs := start(jobComponent)
+	return Recorders{CronJobs: cronJobs, Jobs: jobs}, func() {
+		stopCronJobs()
+		stopJobs()
+	}
+}
+
+// onCronJob and onJob emit Events on an object. Without a recorder they do nothing.
+func (r Recorders) onCronJob(object protocol.ObjectReference, events ...event.Event) {
+	emit(r.CronJobs, reference(object, ostinatov1.GroupVersion.String(), ostinatov1.CronJobKind.Kind), events)
+}
+
+func (r Recorders) onJob(object protocol.ObjectReference, events ...event.Event) {
+	emit(r.Jobs, reference(object, batchv1.SchemeGroupVersion.String(), "Job"), events)
+}
+
+func emit(recorder record.EventRecorder, object *corev1.ObjectReference, events []event.Event) {
+	if recorder == nil {
+		return
+	}
+	for _, event := range events {
+		recorder.Event(object, event.Type, event.Reason, event.Message)
+	}
+}
+
+func reference(object protocol.ObjectReference, apiVersion, kind string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: apiVersion,
+		Kind:       kind,
+		Namespace:  object.Namespace,
+		Name:       object.Name,
+		UID:        types.UID(object.UID),
+	}
+}

@@ -1,0 +1,379 @@
+package activities_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/testsuite"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/activities"
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+const (
+	namespace  = "default"
+	jobName    = "hello-1"
+	jobUID     = "job-uid"
+	workflowID = "job/default/hello-1"
+)
+
+var (
+	jobRef     = protocol.ObjectReference{Namespace: namespace, Name: jobName, UID: jobUID}
+	cronJobRef = protocol.ObjectReference{Namespace: namespace, Name: "hello", UID: "cron-uid"}
+	scheduled  = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+)
+
+// stage is a fake cluster with the activities on it.
+type stage struct {
+	t          *testing.T
+	kubernetes *fake.Clientset
+	cronJobs   *k8sfake.CronJobs
+	signals    *signaller
+	events     *record.FakeRecorder
+	registry   *prometheus.Registry
+	// watches counts the watches of Pods that were opened: the fake API server
+	// does not replay what happened between a list and its watch.
+	watches    atomic.Int64
+	options    activities.Options
+	activities *activities.Activities
+}
+
+type option func(*activities.Options)
+
+func withClock(clock clock.WithTicker) option {
+	return func(options *activities.Options) { options.Clock = clock }
+}
+
+// newStage returns a stage with the objects on it. The fake API server gives
+// created objects a UID and a creation time, as the real one does.
+func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.CronJob, with ...option) *stage {
+	t.Helper()
+	s := &stage{
+		t:          t,
+		kubernetes: fake.NewClientset(objects...),
+		cronJobs:   k8sfake.NewCronJobs(cronJobs...),
+		signals:    &signaller{},
+		events:     record.NewFakeRecorder(1000),
+		registry:   prometheus.NewRegistry(),
+	}
+	s.kubernetes.PrependWatchReactor("pods", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		stream, err := s.kubernetes.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		s.watches.Add(1)
+		return true, stream, err
+	})
+	s.kubernetes.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		object := action.(clienttesting.CreateAction).GetObject().(metav1.Object)
+		object.SetUID(types.UID(object.GetName() + "-uid"))
+		object.SetCreationTimestamp(metav1.NewTime(scheduled.Add(3 * time.Second)))
+		return false, nil, nil
+	})
+	s.options = activities.Options{
+		Kubernetes: s.kubernetes, CronJobs: s.cronJobs, Temporal: s.signals, Namespace: "temporal-namespace",
+		Events:  activities.Recorders{CronJobs: s.events, Jobs: s.events},
+		Metrics: activities.NewMetrics(s.registry),
+	}
+	for _, apply := range with {
+		apply(&s.options)
+	}
+	s.activities = activities.New(s.options)
+	return s
+}
+
+func (s *stage) environment() *testsuite.TestActivityEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestActivityEnvironment()
+	environment.SetTestTimeout(time.Minute)
+	s.activities.RegisterControl(environment)
+	s.activities.RegisterBulk(environment)
+	s.activities.RegisterWatch(environment)
+	return environment
+}
+
+// run executes an activity by its name, as a worker would.
+func run[Result any](s *stage, activity string, request any) (Result, error) {
+	return runIn[Result](s.environment(), activity, request)
+}
+
+func runIn[Result any](environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {
+	value, err := environment.ExecuteActivity(activity, request)
+	if err != nil {
+		return result, err
+	}
+	return result, value.Get(&result)
+}
+
+// must is run for activities that are to succeed.
+func must[Result any](s *stage, activity string, request any) Result {
+	s.t.Helper()
+	result, err := run[Result](s, activity, request)
+	if err != nil {
+		s.t.Fatalf("%s: %v", activity, err)
+	}
+	return result
+}
+
+// recorded drains the Events, in the form "Type Reason message".
+func (s *stage) recorded() []string {
+	var events []string
+	for {
+		select {
+		case event := <-s.events.Events:
+			events = append(events, event)
+		default:
+			return events
+		}
+	}
+}
+
+func (s *stage) pod(name string) *corev1.Pod {
+	s.t.Helper()
+	pod, err := s.kubernetes.CoreV1().Pods(namespace).Get(s.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatalf("get Pod %s: %v", name, err)
+	}
+	return pod
+}
+
+func (s *stage) job(name string) *batchv1.Job {
+	s.t.Helper()
+	job, err := s.kubernetes.BatchV1().Jobs(namespace).Get(s.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatalf("get Job %s: %v", name, err)
+	}
+	return job
+}
+
+func (s *stage) updatePod(pod *corev1.Pod) {
+	s.t.Helper()
+	if _, err := s.kubernetes.CoreV1().Pods(namespace).Update(s.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		s.t.Fatalf("update Pod %s: %v", pod.Name, err)
+	}
+}
+
+// refuse makes the fake API server answer a request with an error, times times.
+func (s *stage) refuse(verb, resource string, times int, err error) {
+	var mutex sync.Mutex
+	s.kubernetes.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if times == 0 {
+			return false, nil, nil
+		}
+		times--
+		return true, nil, err
+	})
+}
+
+// writes lists the changing requests as "verb resource[/subresource] name".
+func (s *stage) writes() []string {
+	var writes []string
+	for _, action := range append(s.kubernetes.Actions(), s.cronJobs.Actions()...) {
+		resource := action.GetResource().Resource
+		if action.GetSubresource() != "" {
+			resource += "/" + action.GetSubresource()
+		}
+		switch action := action.(type) {
+		case clienttesting.CreateAction:
+			writes = append(writes, "create "+resource+" "+action.GetObject().(metav1.Object).GetName())
+		case clienttesting.PatchAction:
+			writes = append(writes, "patch "+resource+" "+action.GetName())
+		case clienttesting.DeleteAction:
+			writes = append(writes, "delete "+resource+" "+action.GetName())
+		}
+	}
+	return writes
+}
+
+// eventually polls until the condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("not in time: %s", what)
+		case <-ticker.C:
+		}
+	}
+}
+
+// signaller is Temporal as far as activities see it.
+type signaller struct {
+	mutex sync.Mutex
+	taken []signal
+	calls int
+	// answer decides what a signal meets; nil takes all.
+	answer func(workflowID string) error
+	now    func() time.Time
+}
+
+type signal struct {
+	workflowID string
+	facts      protocol.PodFacts
+	at         time.Time
+}
+
+func (s *signaller) SignalWorkflow(_ context.Context, workflowID, _, name string, argument any) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.calls++
+	if s.answer != nil {
+		if err := s.answer(workflowID); err != nil {
+			return err
+		}
+	}
+	taken := signal{workflowID: workflowID, facts: argument.(protocol.PodFacts)}
+	if s.now != nil {
+		taken.at = s.now()
+	}
+	if name == protocol.PodsSignal {
+		s.taken = append(s.taken, taken)
+	}
+	return nil
+}
+
+func (s *signaller) all() []signal {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return append([]signal(nil), s.taken...)
+}
+
+// names lists the Pods that were signalled, in order, across signals.
+func (s *signaller) names() []string {
+	var names []string
+	for _, signal := range s.all() {
+		for _, fact := range signal.facts.Facts {
+			names = append(names, fact.Name)
+		}
+	}
+	return names
+}
+
+func (s *signaller) attempts() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.calls
+}
+
+func (s *signaller) set(answer func(string) error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.answer = answer
+}
+
+// helloJob is a managed Job as the API server stores it.
+func helloJob() *batchv1.Job {
+	managedBy := names.JobController
+	labels := map[string]string{batchv1.ControllerUidLabel: jobUID, batchv1.JobNameLabel: jobName}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: jobName, UID: jobUID, ResourceVersion: "7"},
+		Spec: batchv1.JobSpec{
+			ManagedBy: &managedBy,
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever,
+					Containers:    []corev1.Container{{Name: "hello", Image: "busybox"}},
+				},
+			},
+		},
+	}
+}
+
+func helloCronJob() *ostinatov1.CronJob {
+	return &ostinatov1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hello", UID: "cron-uid", Generation: 3},
+		Spec: ostinatov1.CronJobSpec{
+			Schedule: "* * * * *",
+			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyOnFailure,
+					Containers:    []corev1.Container{{Name: "hello", Image: "busybox"}},
+				},
+			}}},
+		},
+	}
+}
+
+// podBuilder builds a Pod of the hello Job.
+type podBuilder struct{ *corev1.Pod }
+
+func helloPod(name string, phase corev1.PodPhase) podBuilder {
+	return podBuilder{&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, UID: types.UID(name + "-uid"),
+			Labels:          map[string]string{batchv1.ControllerUidLabel: jobUID, names.WatchBucketLabel: names.WatchBucket(jobUID)},
+			Finalizers:      []string{names.TrackingFinalizer, "example.com/archive"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(helloJob(), batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Spec:   corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever},
+		Status: corev1.PodStatus{Phase: phase},
+	}}
+}
+
+func (p podBuilder) released() podBuilder {
+	p.Finalizers = nil
+	return p
+}
+
+func (p podBuilder) uncontrolled() podBuilder {
+	p.OwnerReferences = nil
+	return p
+}
+
+func (p podBuilder) deleting() podBuilder {
+	now := metav1.NewTime(scheduled)
+	p.DeletionTimestamp = &now
+	return p
+}
+
+func (p podBuilder) ready(ready bool) podBuilder {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+	return p
+}
+
+// metric returns the value of a counter, or the sum of a histogram, with the
+// given label values in the order of the label names; 0 when there is none.
+func (s *stage) metric(name string, values ...string) float64 {
+	s.t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		s.t.Fatalf("gather metrics: %v", err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			var have []string
+			for _, label := range metric.GetLabel() {
+				have = append(have, label.GetValue())
+			}
+			if family.GetName() == name && slices.Equal(have, values) {
+				return metric.GetCounter().GetValue() + metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,155 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// parallelRequests bounds the requests that one activity has under way.
+const parallelRequests = 32
+
+// creation is the progress of creating a Job's Pods.
+type creation struct {
+	mutex sync.Mutex
+	// made is what came of each Create, in their order; nil for those not made.
+	made    []*protocol.CreatedPod
+	refused *protocol.Refusal
+}
+
+// created lists the Pods that exist, in the order of the Creates.
+func (c *creation) created() []protocol.CreatedPod {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var pods []protocol.CreatedPod
+	for _, pod := range c.made {
+		if pod != nil {
+			pods = append(pods, *pod)
+		}
+	}
+	return pods
+}
+
+// newCreation starts from the Pods that an earlier attempt has reported.
+func newCreation(creates []job.Create, reported []protocol.CreatedPod) *creation {
+	byName := make(map[string]protocol.CreatedPod, len(reported))
+	for _, pod := range reported {
+		byName[pod.Name] = pod
+	}
+	progress := &creation{made: make([]*protocol.CreatedPod, len(creates))}
+	for i, create := range creates {
+		if pod, ok := byName[create.Name]; ok {
+			progress.made[i] = &pod
+		}
+	}
+	return progress
+}
+
+// createPods creates what is not made yet, in batches of 1, 2, 4, ... as upstream
+// (parity 2.10 e), so that a template nobody accepts costs one request and not
+// hundreds. A batch is carried out in parallel and to its end; a refusal or an
+// error in it ends the creating. before is called ahead of each request.
+func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates []job.Create, progress *creation, before func(context.Context) error) error {
+	var rest []int
+	for i := range creates {
+		if progress.made[i] == nil {
+			rest = append(rest, i)
+		}
+	}
+	for size := 1; len(rest) > 0 && progress.refused == nil; size *= 2 {
+		batch := rest[:min(size, len(rest))]
+		rest = rest[len(batch):]
+		var group errgroup.Group
+		group.SetLimit(parallelRequests)
+		for _, i := range batch {
+			group.Go(func() error {
+				if err := before(ctx); err != nil {
+					return outage(err, "wait to create Pod %s/%s", owner.Namespace, creates[i].Name)
+				}
+				pod, refused, err := a.createPod(ctx, owner, creates[i])
+				progress.mutex.Lock()
+				defer progress.mutex.Unlock()
+				progress.made[i] = pod
+				if refused != nil {
+					progress.refused = refused
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createPod creates one Pod or finds it made by an earlier attempt.
+func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create) (*protocol.CreatedPod, *protocol.Refusal, error) {
+	reference := jobReference(owner)
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, k8s.RenderPod(owner, create), metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		a.Metrics.countCreate(owner, resultSucceeded)
+		a.Events.onJob(reference, event.Normal(successfulCreate, "Created pod: "+pod.Name))
+		return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
+	case apierrors.IsAlreadyExists(err):
+		return a.findPod(ctx, owner, create.Name)
+	}
+	a.Metrics.countCreate(owner, resultFailed)
+	refused := refusal(err)
+	// Without a word for a terminating namespace, as upstream: there is nobody to
+	// read it. An API server that was not reached takes no Event either.
+	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
+		a.Events.onJob(reference, event.Warning(failedCreate, fmt.Sprintf("Error creating: %v", err)))
+	}
+	if refused != nil {
+		a.Metrics.countRefusal("Pod", refused)
+		return nil, refused, nil
+	}
+	return nil, nil, outage(err, "create Pod %s/%s", owner.Namespace, create.Name)
+}
+
+// findPod looks at the Pod that has the wanted name already.
+func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string) (*protocol.CreatedPod, *protocol.Refusal, error) {
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
+	}
+	if !metav1.IsControlledBy(pod, owner) {
+		refused := foreign(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
+		a.Metrics.countRefusal("Pod", refused)
+		a.Events.onJob(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
+		return nil, refused, nil
+	}
+	return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
+}
+
+func foreign(message string) *protocol.Refusal {
+	return &protocol.Refusal{Reason: protocol.RefusedForeignObject, Message: message}
+}
+
+// refuseCreates says why no Pod may be created for a Job as it now is, whatever
+// an older plan says; nil when Pods may be created.
+func refuseCreates(owner *batchv1.Job) *protocol.Refusal {
+	switch condition := terminalCondition(owner); {
+	case owner.DeletionTimestamp != nil:
+		return &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is being deleted"}
+	case condition != nil:
+		return &protocol.Refusal{Reason: protocol.RefusedOther, Message: fmt.Sprintf("the Job is %s", condition.Type)}
+	}
+	return nil
+}
+
+func jobReference(owner *batchv1.Job) protocol.ObjectReference {
+	return protocol.ObjectReference{Namespace: owner.Namespace, Name: owner.Name, UID: string(owner.UID)}
+}

@@ -1,0 +1,104 @@
+package activities
+
+import (
+	"context"
+	"errors"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// ReconcileJob carries out a JobRequest. Its result says what became of it; an
+// error means that the API server could not be asked, and that the whole is to
+// be repeated. A refused create ends it: later Creates, the Status, the Releases
+// and the Events are left to the next plan.
+func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobRequest) (result protocol.JobResult, err error) {
+	started := a.Clock.Now()
+	owner, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
+	switch {
+	case errors.Is(err, k8s.ErrGone):
+		return protocol.JobResult{Gone: true}, nil
+	case err != nil:
+		return result, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
+	}
+	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
+
+	result.Created, result.Refused, err = a.createFor(ctx, owner, request.Creates)
+	if err != nil || result.Refused != nil {
+		return result, err
+	}
+	err = each(request.Deletes, func(target job.Delete) error { return a.deletePod(ctx, request.Job, target) })
+	if err != nil {
+		return result, err
+	}
+	if request.Status != nil {
+		done, err := a.applyJobStatus(ctx, owner, request.Status, &result)
+		if err != nil || !done {
+			return result, err
+		}
+	}
+	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, request.Job, release) })
+	if err != nil {
+		return result, err
+	}
+	a.Events.onJob(request.Job, request.Events...)
+	return result, nil
+}
+
+// createFor creates the few Pods of a JobRequest.
+func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, creates []job.Create) ([]protocol.CreatedPod, *protocol.Refusal, error) {
+	if len(creates) == 0 {
+		return nil, nil, nil
+	}
+	if refused := refuseCreates(owner); refused != nil {
+		return nil, refused, nil
+	}
+	progress := newCreation(creates, nil)
+	err := a.createPods(ctx, owner, creates, progress, func(context.Context) error { return nil })
+	return progress.created(), progress.refused, err
+}
+
+// applyJobStatus writes the status; done is false when the result says why not.
+func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, status *batchv1.JobStatus, result *protocol.JobResult) (done bool, err error) {
+	before, after, err := k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, status)
+	if err == nil {
+		a.Metrics.countStatus(before, after)
+		return true, nil
+	}
+	if errors.Is(err, k8s.ErrGone) {
+		result.Gone = true
+		return false, nil
+	}
+	if refused := refusal(err); refused != nil {
+		a.Metrics.countRefusal("JobStatus", refused)
+		return false, a.refuseStatus(ctx, owner, refused, result)
+	}
+	return false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
+}
+
+// refuseStatus reports the refusal and the Job as it now is, so that the next
+// plan starts from there.
+func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refused *protocol.Refusal, result *protocol.JobResult) error {
+	current, err := k8s.GetJob(ctx, a.Kubernetes, owner.Namespace, owner.Name, owner.UID)
+	switch {
+	case errors.Is(err, k8s.ErrGone):
+		result.Gone = true
+		return nil
+	case err != nil:
+		return outage(err, "get Job %s/%s, which refused its status", owner.Namespace, owner.Name)
+	}
+	spec := job.SpecOf(current)
+	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, &spec
+	return nil
+}
+
+func (a *Activities) releasePod(ctx context.Context, owner protocol.ObjectReference, release job.Release) error {
+	if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID)); err != nil {
+		return outage(err, "release Pod %s/%s", owner.Namespace, release.Name)
+	}
+	return nil
+}

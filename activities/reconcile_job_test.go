@@ -1,0 +1,277 @@
+package activities_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+var pods = schema.GroupResource{Resource: "pods"}
+
+func creates(count int) []job.Create {
+	var list []job.Create
+	for attempt := range int64(count) {
+		list = append(list, job.Create{Name: names.Pod(jobName, jobUID, attempt+1), Attempt: attempt + 1})
+	}
+	return list
+}
+
+func condition(kind batchv1.JobConditionType, reason string) batchv1.JobCondition {
+	return batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason}
+}
+
+func TestFirstReconcileCreatesThePodAndWritesTheStatus(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	start := metav1.NewTime(scheduled)
+	request := protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{StartTime: &start, Active: 1}}
+	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+
+	name := names.Pod(jobName, jobUID, 1)
+	if len(result.Created) != 1 || result.Created[0].Name != name || result.Created[0].UID != name+"-uid" {
+		t.Errorf("created %+v", result.Created)
+	}
+	if want := []string{"create pods " + name, "patch jobs/status " + jobName}; !slices.Equal(s.writes(), want) {
+		t.Errorf("writes %v, want %v", s.writes(), want)
+	}
+	if stored := s.job(jobName); stored.Status.Active != 1 || !stored.Status.StartTime.Equal(&start) {
+		t.Errorf("status %+v", stored.Status)
+	}
+	if want := []string{"Normal SuccessfulCreate Created pod: " + name}; !slices.Equal(s.recorded(), want) {
+		t.Errorf("events differ from %v", want)
+	}
+}
+
+func TestRepeatedReconcileFindsItsPodAndSaysNothing(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	request := protocol.JobRequest{Job: jobRef, Creates: creates(3), Status: &batchv1.JobStatus{Active: 3}}
+	first := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	s.recorded()
+	second := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	if !slices.Equal(first.Created, second.Created) || len(second.Created) != 3 {
+		t.Errorf("created %v, then %v", first.Created, second.Created)
+	}
+	if events := s.recorded(); len(events) != 0 {
+		t.Errorf("events of a repetition: %v", events)
+	}
+}
+
+func TestLastReconcileWritesTheStatusAndThenReleases(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
+	status := &batchv1.JobStatus{Succeeded: 1, Conditions: []batchv1.JobCondition{
+		condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached"), condition(batchv1.JobComplete, "CompletionsReached"),
+	}}
+	request := protocol.JobRequest{
+		Job: jobRef, Status: status, Releases: []job.Release{{Name: "a", UID: "a-uid"}, {Name: "gone", UID: "gone-uid"}},
+		Events: []event.Event{event.Normal("Completed", "Job completed")},
+	}
+	for range 2 {
+		must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	}
+	if finalizers := s.pod("a").Finalizers; !slices.Equal(finalizers, []string{"example.com/archive"}) {
+		t.Errorf("finalizers %v, want the other one kept", finalizers)
+	}
+	if writes := s.writes(); writes[0] != "patch jobs/status hello-1" {
+		t.Errorf("the status does not come first: %v", writes)
+	}
+	if events := s.recorded(); events[0] != "Normal Completed Job completed" {
+		t.Errorf("events %v", events)
+	}
+	// Once, although the whole was done twice.
+	if count := s.metric("job_controller_job_pods_finished_total", "NonIndexed", "succeeded"); count != 1 {
+		t.Errorf("%v finished Pods counted", count)
+	}
+	if count := s.metric("job_controller_jobs_finished_total", "NonIndexed", "CompletionsReached", "succeeded"); count != 1 {
+		t.Errorf("%v finished Jobs counted", count)
+	}
+}
+
+func TestGoneJobGetsNothing(t *testing.T) {
+	recreated := helloJob()
+	recreated.UID = "new-uid"
+	for name, objects := range map[string][]runtime.Object{"absent": nil, "re-created": {recreated}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects, nil)
+			request := protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}}
+			if result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request); !result.Gone || len(s.writes()) != 0 {
+				t.Errorf("result %+v, writes %v", result, s.writes())
+			}
+		})
+	}
+}
+
+func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
+	deleting, finished := helloJob(), helloJob()
+	now := metav1.NewTime(scheduled)
+	deleting.DeletionTimestamp = &now
+	deleting.Finalizers = []string{"foregroundDeletion"}
+	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
+	for name, object := range map[string]*batchv1.Job{"deleting": deleting, "finished": finished} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{object}, nil)
+			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+			if result.Refused == nil || result.Refused.Reason != protocol.RefusedOther || len(s.writes()) != 0 {
+				t.Errorf("result %+v, writes %v", result, s.writes())
+			}
+			bulk := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)})
+			if bulk.Refused == nil || len(s.writes()) != 0 {
+				t.Errorf("bulk result %+v, writes %v", bulk, s.writes())
+			}
+		})
+	}
+}
+
+func terminatingNamespace() error {
+	err := apierrors.NewForbidden(pods, "x", errors.New("namespace default is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+func TestRefusedCreateIsData(t *testing.T) {
+	tests := map[string]struct {
+		err    error
+		reason string
+		silent bool
+	}{
+		"quota":                 {apierrors.NewForbidden(pods, "x", errors.New("exceeded quota")), protocol.RefusedForbidden, false},
+		"invalid":               {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil), protocol.RefusedInvalid, false},
+		"bad request":           {apierrors.NewBadRequest("no"), protocol.RefusedOther, false},
+		"namespace terminating": {terminatingNamespace(), protocol.RefusedNamespaceTerminating, true},
+		"namespace gone":        {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), protocol.RefusedNamespaceTerminating, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{helloJob()}, nil)
+			s.refuse("create", "pods", -1, test.err)
+			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
+				Job: jobRef, Creates: creates(4), Status: &batchv1.JobStatus{Active: 4},
+				Events: []event.Event{event.Normal("Resumed", "Job resumed")},
+			})
+			if result.Refused == nil || result.Refused.Reason != test.reason || len(result.Created) != 0 {
+				t.Errorf("result %+v", result)
+			}
+			if len(s.writes()) != 1 {
+				t.Errorf("writes %v, want the one create", s.writes())
+			}
+			events := s.recorded()
+			if test.silent && len(events) != 0 || !test.silent && !slices.Equal(events, []string{"Warning FailedCreate Error creating: " + test.err.Error()}) {
+				t.Errorf("events %v", events)
+			}
+		})
+	}
+}
+
+func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
+	tests := map[string]struct {
+		err   error
+		delay time.Duration
+	}{
+		"no connection":                {errors.New("connection refused"), 0},
+		"internal":                     {apierrors.NewInternalError(errors.New("webhook")), 0},
+		"too many requests":            {apierrors.NewTooManyRequests("later", 7), 7 * time.Second},
+		"timeout":                      {apierrors.NewTimeoutError("slow", 3), 3 * time.Second},
+		"conflict with another writer": {apierrors.NewConflict(pods, "x", errors.New("modified")), 0},
+		"credentials expired":          {apierrors.NewUnauthorized("expired"), 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{helloJob()}, nil)
+			s.refuse("create", "pods", -1, test.err)
+			_, err := run[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+			var application *temporal.ApplicationError
+			if !errors.As(err, &application) || application.NonRetryable() || application.Type() != activities.KubernetesErrorType {
+				t.Fatalf("error %v", err)
+			}
+			if application.NextRetryDelay() != test.delay {
+				t.Errorf("delay %v, want %v", application.NextRetryDelay(), test.delay)
+			}
+		})
+	}
+}
+
+func TestCreateThatMeetsAForeignPod(t *testing.T) {
+	foreign := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).uncontrolled()
+	s := newStage(t, []runtime.Object{helloJob(), foreign.Pod}, nil)
+	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+	if result.Refused == nil || result.Refused.Reason != protocol.RefusedForeignObject {
+		t.Errorf("result %+v", result)
+	}
+	if events := s.recorded(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning FailedCreate ") {
+		t.Errorf("events %v", events)
+	}
+}
+
+func TestSlowStartEndsAtTheFirstRefusal(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	admitted := 2
+	s.kubernetes.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if admitted > 0 {
+			admitted--
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(pods, "x", errors.New("exceeded quota"))
+	})
+	result := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(100)})
+	// Batches of 1 and 2: the third create is refused, and nothing follows.
+	if len(result.Created) != 2 || result.Refused == nil || len(s.writes()) != 3 {
+		t.Errorf("created %d, refused %v, %d requests", len(result.Created), result.Refused, len(s.writes()))
+	}
+}
+
+func TestDeletes(t *testing.T) {
+	s := newStage(t, []runtime.Object{
+		helloJob(), helloPod("kept", corev1.PodRunning).Pod, helloPod("untracked", corev1.PodRunning).Pod,
+	}, nil)
+	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Deletes: []job.Delete{
+		{Name: "kept", UID: "kept-uid"}, {Name: "untracked", UID: "untracked-uid", Untrack: true}, {Name: "gone", UID: "gone-uid"},
+	}})
+	writes := s.writes()
+	slices.Sort(writes)
+	want := []string{"delete pods gone", "delete pods kept", "delete pods untracked", "patch pods untracked"}
+	if !slices.Equal(writes, want) {
+		t.Errorf("writes %v, want %v", writes, want)
+	}
+	events := s.recorded()
+	slices.Sort(events)
+	if !slices.Equal(events, []string{"Normal SuccessfulDelete Deleted pod: kept", "Normal SuccessfulDelete Deleted pod: untracked"}) {
+		t.Errorf("events %v", events)
+	}
+	for _, action := range s.kubernetes.Actions() {
+		if deletion, ok := action.(clienttesting.DeleteActionImpl); ok {
+			if conditions := deletion.DeleteOptions.Preconditions; conditions == nil || string(*conditions.UID) != deletion.Name+"-uid" {
+				t.Errorf("delete of %s without its UID", deletion.Name)
+			}
+		}
+	}
+}
+
+func TestStatusThatIsRefused(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
+	s.refuse("patch", "jobs", -1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
+	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
+		Job: jobRef, Status: &batchv1.JobStatus{}, Releases: []job.Release{{Name: "a", UID: "a-uid"}},
+		Events: []event.Event{event.Normal("Completed", "Job completed")},
+	})
+	if result.Current == nil || result.CurrentSpec == nil || result.CurrentSpec.Parallelism != 1 {
+		t.Errorf("the Job as it is: %+v, %+v", result.Current, result.CurrentSpec)
+	}
+	if result.StatusRefused == "" || len(s.pod("a").Finalizers) != 2 || len(s.recorded()) != 0 {
+		t.Errorf("result %+v, finalizers %v", result, s.pod("a").Finalizers)
+	}
+}

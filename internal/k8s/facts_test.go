@@ -1,0 +1,224 @@
+package k8s_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+var created = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+
+func at(seconds int) metav1.Time {
+	return metav1.NewTime(created.Add(time.Duration(seconds) * time.Second))
+}
+
+// podBuilder builds a Pod of Job job-uid.
+type podBuilder struct{ *corev1.Pod }
+
+func pod(phase corev1.PodPhase) podBuilder {
+	return podBuilder{&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "hello-1-abcde", Namespace: "default", UID: "pod-uid", CreationTimestamp: at(0),
+			Finalizers: []string{names.TrackingFinalizer},
+		},
+		Status: corev1.PodStatus{Phase: phase},
+	}}
+}
+
+func (p podBuilder) ended(name string, exitCode int32, finished int) podBuilder {
+	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, terminated(name, exitCode, finished))
+	return p
+}
+
+func (p podBuilder) running(name string, restarts int32) podBuilder {
+	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, RestartCount: restarts})
+	return p
+}
+
+func (p podBuilder) sidecar(name string, status corev1.ContainerStatus) podBuilder {
+	always := corev1.ContainerRestartPolicyAlways
+	p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name, RestartPolicy: &always})
+	p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, status)
+	return p
+}
+
+func (p podBuilder) ready(status corev1.ConditionStatus, since int) podBuilder {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: status, LastTransitionTime: at(since)})
+	return p
+}
+
+func (p podBuilder) deleted(seconds int, grace int64) podBuilder {
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = pointer(at(seconds)), &grace
+	return p
+}
+
+func terminated(name string, exitCode int32, finished int) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: exitCode, Reason: "Error", Message: name + " failed", FinishedAt: at(finished),
+	}}}
+}
+
+func TestFinishTimeOfAPod(t *testing.T) {
+	tests := map[string]struct {
+		pod  podBuilder
+		want time.Time
+	}{
+		"latest container": {
+			pod(corev1.PodSucceeded).ended("a", 0, 10).ended("b", 0, 20).ready(corev1.ConditionFalse, 30), at(20).Time,
+		},
+		"restartable init container ends last": {
+			pod(corev1.PodSucceeded).ended("a", 0, 10).sidecar("proxy", terminated("proxy", 0, 25)), at(25).Time,
+		},
+		"a container without finish time: when it stopped being ready": {
+			pod(corev1.PodFailed).ended("a", 1, 10).running("b", 0).ready(corev1.ConditionFalse, 30), at(30).Time,
+		},
+		"a sidecar without finish time: when it stopped being ready": {
+			pod(corev1.PodFailed).ended("a", 1, 10).sidecar("proxy", corev1.ContainerStatus{Name: "proxy"}).ready(corev1.ConditionFalse, 30), at(30).Time,
+		},
+		"no status at all, deleted: when the deletion was asked for": {
+			pod(corev1.PodFailed).deleted(60, 20), at(40).Time,
+		},
+		"a deleted Pod that has not ended has one too": {
+			pod(corev1.PodRunning).running("a", 0).deleted(60, 20), at(40).Time,
+		},
+		"nothing to go by: creation": {pod(corev1.PodFailed), at(0).Time},
+		"running":                    {pod(corev1.PodRunning).running("a", 0).ready(corev1.ConditionFalse, 5), time.Time{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := k8s.PodFact(test.pod.Pod).Finished; !got.Equal(test.want) {
+				t.Errorf("finished %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFailureOfAPod(t *testing.T) {
+	long := pod(corev1.PodFailed)
+	long.Status.Reason, long.Status.Message = "Evicted", strings.Repeat("é", 200)
+	restarted := pod(corev1.PodRunning).running("a", 2)
+	restarted.Status.ContainerStatuses[0].LastTerminationState = terminated("a", 9, 5).State
+	recovered := pod(corev1.PodSucceeded).ended("a", 0, 9)
+	recovered.Status.ContainerStatuses[0].LastTerminationState = terminated("a", 9, 5).State
+	tests := map[string]struct {
+		pod             podBuilder
+		code            int32
+		reason, message string
+	}{
+		"first failed container":           {pod(corev1.PodFailed).ended("a", 0, 1).ended("b", 3, 1).ended("c", 4, 1), 3, "Error", "b failed"},
+		"evicted: the Pod's own reason":    {long, 0, "Evicted", strings.Repeat("é", 128)},
+		"restarted: how it ended last":     {restarted, 9, "Error", "a failed"},
+		"succeeded after a restart: none":  {recovered, 0, "", ""},
+		"succeeded: none":                  {pod(corev1.PodSucceeded).ended("a", 0, 1), 0, "", ""},
+		"killed while another goes on yet": {pod(corev1.PodRunning).running("a", 0).ended("b", 137, 1), 137, "Error", "b failed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			fact := k8s.PodFact(test.pod.Pod)
+			if fact.ExitCode != test.code || fact.Reason != test.reason || fact.Message != test.message {
+				t.Errorf("exit code %d, reason %q, message %q", fact.ExitCode, fact.Reason, fact.Message)
+			}
+			if len(fact.Message) > 256 || !utf8.ValidString(fact.Message) {
+				t.Errorf("message of %d bytes, valid %v", len(fact.Message), utf8.ValidString(fact.Message))
+			}
+		})
+	}
+}
+
+func TestPodFactOfARunningPod(t *testing.T) {
+	running := pod(corev1.PodRunning).running("a", 1).running("b", 2).ready(corev1.ConditionTrue, 3).
+		sidecar("proxy", corev1.ContainerStatus{Name: "proxy", RestartCount: 4})
+	running.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "7"}
+	fact := k8s.PodFact(running.Pod)
+	if !fact.Ready || !fact.Tracked || fact.Deleting || fact.Restarts != 7 || fact.Index == nil || *fact.Index != 7 {
+		t.Errorf("fact %+v", fact)
+	}
+	ended := pod(corev1.PodSucceeded).ready(corev1.ConditionTrue, 3)
+	ended.Finalizers = []string{"example.com/other"}
+	if fact := k8s.PodFact(ended.Pod); fact.Ready || fact.Tracked {
+		t.Errorf("a finished Pod is ready or tracked: %+v", fact)
+	}
+}
+
+// TestTrimPodKeepsTheFacts: the informer's trimmed Pods give the facts of whole ones.
+func TestTrimPodKeepsTheFacts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := anyPod(t)
+		trimmed, err := k8s.TrimPod(whole.DeepCopy())
+		if err != nil {
+			t.Fatalf("trim: %v", err)
+		}
+		small := trimmed.(*corev1.Pod)
+		if got, want := k8s.PodFact(small), k8s.PodFact(whole); !reflect.DeepEqual(got, want) {
+			t.Fatalf("facts of the trimmed Pod\n%+v\nof the whole\n%+v", got, want)
+		}
+		gotName, gotUID, gotOK := k8s.JobOf(small)
+		wantName, wantUID, wantOK := k8s.JobOf(whole)
+		if gotName != wantName || gotUID != wantUID || gotOK != wantOK {
+			t.Fatalf("owner %v/%v/%v, want %v/%v/%v", gotName, gotUID, gotOK, wantName, wantUID, wantOK)
+		}
+		if len(small.Spec.Containers) != 0 || small.ManagedFields != nil || small.Spec.NodeName != "" {
+			t.Fatal("the trimmed Pod still has what nobody reads")
+		}
+	})
+}
+
+func anyPod(t *rapid.T) *corev1.Pod {
+	phase := rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed}).Draw(t, "phase")
+	p := pod(phase)
+	p.Status.Message = rapid.String().Draw(t, "message")
+	p.Spec.NodeName = "node"
+	p.Spec.Containers = []corev1.Container{{Name: "a", Image: "busybox"}}
+	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	p.Annotations = map[string]string{"other": "x"}
+	if rapid.Bool().Draw(t, "indexed") {
+		p.Annotations[batchv1.JobCompletionIndexAnnotation] = rapid.SampledFrom([]string{"0", "12", "-1", "x"}).Draw(t, "index")
+	}
+	if rapid.Bool().Draw(t, "untracked") {
+		p.Finalizers = []string{"example.com/other"}
+	}
+	if rapid.Bool().Draw(t, "deleted") {
+		p = p.deleted(rapid.IntRange(0, 90).Draw(t, "deletion"), 30)
+	}
+	if rapid.Bool().Draw(t, "condition") {
+		p = p.ready(rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}).Draw(t, "ready"), 7)
+	}
+	if rapid.Bool().Draw(t, "sidecar") {
+		p = p.sidecar("proxy", anyStatus(t, "proxy"))
+	}
+	for _, name := range []string{"a", "b"} {
+		if rapid.Bool().Draw(t, "status of "+name) {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, anyStatus(t, name))
+		}
+	}
+	if rapid.Bool().Draw(t, "owned") {
+		p.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "Node", Name: "node", UID: "node-uid"},
+			*metav1.NewControllerRef(helloJob("hello-1"), batchv1.SchemeGroupVersion.WithKind("Job")),
+		}
+	}
+	return p.Pod
+}
+
+func anyStatus(t *rapid.T, name string) corev1.ContainerStatus {
+	status := corev1.ContainerStatus{Name: name}
+	if rapid.Bool().Draw(t, "ended") {
+		status = terminated(name, int32(rapid.IntRange(0, 2).Draw(t, "code")), rapid.IntRange(0, 60).Draw(t, "finished"))
+		status.State.Terminated.Message = strings.Repeat("x", rapid.IntRange(0, 300).Draw(t, "length"))
+	}
+	if rapid.Bool().Draw(t, "restarted") {
+		status.RestartCount = 1
+		status.LastTerminationState = terminated(name, 5, 1).State
+	}
+	return status
+}

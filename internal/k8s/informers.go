@@ -1,0 +1,78 @@
+package k8s
+
+import (
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// JobUIDIndex indexes the Pod informer by the UID of the Job that controls the
+// Pod; Pods without such a controller are under the empty key.
+const JobUIDIndex = "job-uid"
+
+// NewPodInformer returns an informer on the Pods of a selector in all
+// namespaces, trimmed by TrimPod and indexed by JobUIDIndex. It does no
+// periodic resync: whoever reads it decides what to repeat and when.
+func NewPodInformer(client kubernetes.Interface, selector labels.Selector) (cache.SharedIndexInformer, error) {
+	informer := coreinformers.NewFilteredPodInformer(
+		client, metav1.NamespaceAll, 0,
+		cache.Indexers{JobUIDIndex: func(object any) ([]string, error) {
+			pod, ok := object.(*corev1.Pod)
+			if !ok {
+				return nil, nil
+			}
+			_, uid, _ := JobOf(pod)
+			return []string{string(uid)}, nil
+		}},
+		func(options *metav1.ListOptions) { options.LabelSelector = selector.String() },
+	)
+	if err := informer.SetTransform(TrimPod); err != nil {
+		return nil, fmt.Errorf("set the Pod informer's transform: %w", err)
+	}
+	return informer, nil
+}
+
+// ShardSelector selects the Pods that one of the PodWatch shards reports: those
+// whose watch bucket is congruent to the shard's number. Shards beyond
+// names.WatchBuckets would select nothing and are an error.
+func ShardSelector(shard, shards int) (labels.Selector, error) {
+	if shards < 1 || shards > names.WatchBuckets || shard < 0 || shard >= shards {
+		return nil, fmt.Errorf("watch shard %d of %d: want 0 <= shard < shards <= %d", shard, shards, names.WatchBuckets)
+	}
+	if shards == 1 {
+		requirement, err := labels.NewRequirement(names.WatchBucketLabel, selection.Exists, nil)
+		if err != nil {
+			return nil, fmt.Errorf("select watch buckets: %w", err)
+		}
+		return labels.NewSelector().Add(*requirement), nil
+	}
+	var buckets []string
+	for bucket := shard; bucket < names.WatchBuckets; bucket += shards {
+		buckets = append(buckets, strconv.Itoa(bucket))
+	}
+	requirement, err := labels.NewRequirement(names.WatchBucketLabel, selection.In, buckets)
+	if err != nil {
+		return nil, fmt.Errorf("select watch buckets: %w", err)
+	}
+	return labels.NewSelector().Add(*requirement), nil
+}
+
+// JobOf returns the name and UID of the batch/v1 Job that controls the Pod.
+func JobOf(pod *corev1.Pod) (name string, uid types.UID, ok bool) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != jobKind.Kind || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return "", "", false
+	}
+	return owner.Name, owner.UID, true
+}

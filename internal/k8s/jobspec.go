@@ -1,0 +1,67 @@
+package k8s
+
+import (
+	"maps"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// manual is the InstantiateAnnotation's value, as kubectl writes it.
+const manual = "manual"
+
+// RenderJob returns the Job that a Start asks for, built from the CronJob's
+// template as upstream builds it (parity 1.7). The Job is handed to Ostinato by
+// spec.managedBy unless the template names a manager. workflow is the value of
+// WorkflowAnnotation ("<Temporal namespace>/<ID of the Job's workflow>"); it is
+// left out where another manager is named, since the Job then has no workflow.
+func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow string) *batchv1.Job {
+	template := cronJob.Spec.JobTemplate.DeepCopy()
+	annotations := make(map[string]string, len(template.Annotations)+3)
+	maps.Copy(annotations, template.Annotations)
+	annotations[names.ScheduledTimestampAnnotation] = start.Scheduled.In(location(cronJob.Spec.TimeZone)).Format(time.RFC3339)
+	if start.Manual {
+		annotations[names.InstantiateAnnotation] = manual
+	}
+	spec := template.Spec
+	if spec.ManagedBy == nil {
+		managedBy := names.JobController
+		spec.ManagedBy = &managedBy
+	}
+	if *spec.ManagedBy == names.JobController {
+		annotations[names.WorkflowAnnotation] = workflow
+	}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            start.Name,
+			Namespace:       cronJob.Namespace,
+			Labels:          template.Labels,
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cronJob, ostinatov1.CronJobKind)},
+		},
+		Spec: spec,
+	}
+}
+
+// location returns the zone in which a run's time is written; UTC where the
+// CronJob names none, as upstream.
+func location(timeZone *string) *time.Location {
+	if timeZone == nil {
+		return time.UTC
+	}
+	zone, err := time.LoadLocation(*timeZone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// ManagedByOstinato reports whether the Job is ours to reconcile.
+func ManagedByOstinato(job *batchv1.Job) bool {
+	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy == names.JobController
+}

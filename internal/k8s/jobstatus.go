@@ -1,0 +1,210 @@
+package k8s
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	batchac "k8s.io/client-go/applyconfigurations/batch/v1"
+	metaac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Field managers of Ostinato's status writes.
+const (
+	JobFieldManager      = "ostinato-job-controller"
+	CronJobFieldManager  = "ostinato-cronjob-controller"
+	PodWatchFieldManager = "ostinato-pod-watch"
+)
+
+// ErrGone says that the object to be written no longer exists, or that another
+// object has its name now.
+var ErrGone = errors.New("object is gone")
+
+// applyAttempts bounds how often a status is merged anew with what another
+// writer has put into it in the meantime.
+const applyAttempts = 5
+
+// ApplyJobStatus makes status the Job's status by server-side apply and returns
+// the Job as stored. job is the Job as just read: its UID guards against a
+// re-created Job, and its conditions of types that are not the Job controller's
+// are kept. The list of conditions is atomic, so the write carries the
+// resourceVersion it was merged with; when another writer came first, the Job is
+// read again.
+//
+// before is the Job that the write was merged with. Errors are ErrGone or the
+// API server's, a conflict included when other writers persist.
+func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus) (before, after *batchv1.Job, err error) {
+	jobs := client.BatchV1().Jobs(job.Namespace)
+	options := metav1.ApplyOptions{FieldManager: JobFieldManager, Force: true}
+	before = job
+	for attempt := 1; ; attempt++ {
+		after, err = jobs.ApplyStatus(ctx, jobStatusConfiguration(before, status), options)
+		switch {
+		case err == nil:
+			return before, after, removeResidue(ctx, client, after, status)
+		case apierrors.IsNotFound(err):
+			return nil, nil, ErrGone
+		case !apierrors.IsConflict(err) || attempt == applyAttempts:
+			return nil, nil, err
+		}
+		if before, err = GetJob(ctx, client, job.Namespace, job.Name, job.UID); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// GetJob reads a Job; the error is ErrGone when it does not exist or has another UID.
+func GetJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (*batchv1.Job, error) {
+	job, err := client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, ErrGone
+	case err != nil:
+		return nil, err
+	case job.UID != uid:
+		return nil, ErrGone
+	}
+	return job, nil
+}
+
+// jobStatusConfiguration is the apply configuration of a Job's whole status.
+// Counters are written even when they are zero, and uncountedTerminatedPods even
+// when empty, as upstream leaves them (parity 2.11).
+func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus) *batchac.JobApplyConfiguration {
+	uncounted := batchac.UncountedTerminatedPods()
+	if status.UncountedTerminatedPods != nil {
+		uncounted.WithSucceeded(status.UncountedTerminatedPods.Succeeded...).
+			WithFailed(status.UncountedTerminatedPods.Failed...)
+	}
+	desired := batchac.JobStatus().
+		WithActive(status.Active).
+		WithReady(value(status.Ready)).
+		WithTerminating(value(status.Terminating)).
+		WithSucceeded(status.Succeeded).
+		WithFailed(status.Failed).
+		WithUncountedTerminatedPods(uncounted)
+	desired.StartTime = status.StartTime
+	desired.CompletionTime = status.CompletionTime
+	desired.FailedIndexes = status.FailedIndexes
+	if status.CompletedIndexes != "" || job.Status.CompletedIndexes != "" {
+		desired.WithCompletedIndexes(status.CompletedIndexes)
+	}
+	for _, condition := range mergeConditions(status.Conditions, job.Status.Conditions) {
+		desired.WithConditions(conditionConfiguration(condition))
+	}
+	configuration := batchac.Job(job.Name, job.Namespace).WithStatus(desired)
+	configuration.ObjectMetaApplyConfiguration = withIdentity(configuration.ObjectMetaApplyConfiguration, job)
+	return configuration
+}
+
+func withIdentity(meta *metaac.ObjectMetaApplyConfiguration, job *batchv1.Job) *metaac.ObjectMetaApplyConfiguration {
+	return meta.WithUID(job.UID).WithResourceVersion(job.ResourceVersion)
+}
+
+func conditionConfiguration(condition batchv1.JobCondition) *batchac.JobConditionApplyConfiguration {
+	configuration := batchac.JobCondition().WithType(condition.Type).WithStatus(condition.Status)
+	if !condition.LastProbeTime.IsZero() {
+		configuration.WithLastProbeTime(condition.LastProbeTime)
+	}
+	if !condition.LastTransitionTime.IsZero() {
+		configuration.WithLastTransitionTime(condition.LastTransitionTime)
+	}
+	if condition.Reason != "" {
+		configuration.WithReason(condition.Reason)
+	}
+	if condition.Message != "" {
+		configuration.WithMessage(condition.Message)
+	}
+	return configuration
+}
+
+// mergeConditions returns the wanted conditions followed by those of the current
+// ones whose type is not the Job controller's.
+func mergeConditions(wanted, current []batchv1.JobCondition) []batchv1.JobCondition {
+	merged := append([]batchv1.JobCondition{}, wanted...)
+	for _, condition := range current {
+		if !ownCondition(condition.Type) {
+			merged = append(merged, condition)
+		}
+	}
+	return merged
+}
+
+// ownCondition reports whether the Job controller is the writer of a condition type.
+func ownCondition(kind batchv1.JobConditionType) bool {
+	switch kind {
+	case batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
+		return true
+	}
+	return false
+}
+
+// removeResidue removes what apply could not: fields that another manager (an
+// earlier controller of a Job that was taken over) owns too.
+func removeResidue(ctx context.Context, client kubernetes.Interface, stored *batchv1.Job, wanted *batchv1.JobStatus) error {
+	status := residue(&stored.Status, wanted)
+	if len(status) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": stored.UID},
+		"status":   status,
+	})
+	if err != nil {
+		return fmt.Errorf("encode status patch: %w", err)
+	}
+	_, err = client.BatchV1().Jobs(stored.Namespace).Patch(ctx, stored.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: JobFieldManager}, "status")
+	if apierrors.IsNotFound(err) {
+		return ErrGone
+	}
+	return err
+}
+
+// residue returns, as a merge patch of the status, the removal of what is
+// stored and not wanted.
+func residue(stored, wanted *batchv1.JobStatus) map[string]any {
+	removal := map[string]any{}
+	if wanted.StartTime == nil && stored.StartTime != nil {
+		removal["startTime"] = nil
+	}
+	var want, have batchv1.UncountedTerminatedPods
+	if wanted.UncountedTerminatedPods != nil {
+		want = *wanted.UncountedTerminatedPods
+	}
+	if stored.UncountedTerminatedPods != nil {
+		have = *stored.UncountedTerminatedPods
+	}
+	if len(have.Succeeded) > len(want.Succeeded) || len(have.Failed) > len(want.Failed) {
+		removal["uncountedTerminatedPods"] = map[string]any{"succeeded": want.Succeeded, "failed": want.Failed}
+	}
+	return removal
+}
+
+// PatchJobReady writes status.ready alone. It returns false when the Job is gone
+// or refuses the value, which then is out of date.
+func PatchJobReady(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, ready int32) (bool, error) {
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"ready":%d}}`, uid, ready)
+	_, err := client.BatchV1().Jobs(namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: PodWatchFieldManager}, "status")
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err), apierrors.IsConflict(err):
+		return false, nil
+	}
+	return false, err
+}
+
+func value(number *int32) int32 {
+	if number == nil {
+		return 0
+	}
+	return *number
+}

@@ -1,0 +1,106 @@
+package k8s
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// jobKind is the kind in a Pod's controller reference.
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
+
+// RenderPod returns the Pod that a Create asks for, built from the Job's
+// template as upstream builds it (parity 2.10), with two differences: the name
+// is given, so that a repeated create meets its own Pod, and the watch bucket
+// label says which PodWatch shard reports the Pod.
+func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
+	template := owner.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            create.Name,
+			GenerateName:    podPrefix(owner.Name),
+			Namespace:       owner.Namespace,
+			Labels:          with(template.Labels, names.WatchBucketLabel, names.WatchBucket(string(owner.UID))),
+			Annotations:     template.Annotations,
+			Finalizers:      withFinalizer(template.Finalizers, names.TrackingFinalizer),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, jobKind)},
+		},
+		Spec: template.Spec,
+	}
+	if create.Index != nil {
+		renderIndex(pod, owner.Name, int(*create.Index))
+	}
+	return pod
+}
+
+// renderIndex adds what a Pod of an Indexed Job carries.
+func renderIndex(pod *corev1.Pod, jobName string, index int) {
+	value := strconv.Itoa(index)
+	pod.GenerateName = indexedPodPrefix(jobName, value)
+	pod.Labels = with(pod.Labels, batchv1.JobCompletionIndexAnnotation, value)
+	pod.Annotations = with(pod.Annotations, batchv1.JobCompletionIndexAnnotation, value)
+	pod.Spec.Hostname = jobName + "-" + value
+	for i := range pod.Spec.InitContainers {
+		addIndexVariable(&pod.Spec.InitContainers[i])
+	}
+	for i := range pod.Spec.Containers {
+		addIndexVariable(&pod.Spec.Containers[i])
+	}
+}
+
+// completionIndexVariable is the environment variable that carries the index.
+const completionIndexVariable = "JOB_COMPLETION_INDEX"
+
+func addIndexVariable(container *corev1.Container) {
+	for _, variable := range container.Env {
+		if variable.Name == completionIndexVariable {
+			return
+		}
+	}
+	container.Env = append(container.Env, corev1.EnvVar{
+		Name: completionIndexVariable,
+		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+			FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']",
+		}},
+	})
+}
+
+// podPrefix is upstream's generateName: the Job's name and a dash where that is valid.
+func podPrefix(jobName string) string {
+	prefix := jobName + "-"
+	if len(apivalidation.NameIsDNSSubdomain(prefix, true)) != 0 {
+		return jobName
+	}
+	return prefix
+}
+
+// indexedPodPrefixLength is what upstream leaves of a Pod's name for the prefix
+// before its five random characters.
+const indexedPodPrefixLength = 58
+
+func indexedPodPrefix(jobName, index string) string {
+	suffix := "-" + index + "-"
+	return jobName[:min(len(jobName), indexedPodPrefixLength-len(suffix))] + suffix
+}
+
+func with(values map[string]string, key, value string) map[string]string {
+	result := make(map[string]string, len(values)+1)
+	maps.Copy(result, values)
+	result[key] = value
+	return result
+}
+
+func withFinalizer(finalizers []string, finalizer string) []string {
+	if slices.Contains(finalizers, finalizer) {
+		return finalizers
+	}
+	return append(slices.Clone(finalizers), finalizer)
+}

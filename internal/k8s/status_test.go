@@ -1,0 +1,223 @@
+package k8s_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
+	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
+)
+
+// applied returns the body of the last apply patch of the status.
+func applied(t *testing.T, actions []clienttesting.Action) map[string]any {
+	t.Helper()
+	for _, action := range slices.Backward(actions) {
+		if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetPatchType() == "application/apply-patch+yaml" {
+			var body map[string]any
+			if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
+				t.Fatalf("decode patch: %v", err)
+			}
+			return body
+		}
+	}
+	t.Fatal("nothing was applied")
+	return nil
+}
+
+func condition(kind batchv1.JobConditionType) batchv1.JobCondition {
+	return batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: "Reason", LastTransitionTime: at(1)}
+}
+
+func kinds(conditions []batchv1.JobCondition) []batchv1.JobConditionType {
+	var result []batchv1.JobConditionType
+	for _, condition := range conditions {
+		result = append(result, condition.Type)
+	}
+	return result
+}
+
+func TestJobStatusIsAppliedWhole(t *testing.T) {
+	job := helloJob("hello-1")
+	client := fake.NewClientset(job)
+	_, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "job-status-apply", applied(t, client.Actions()))
+}
+
+func TestForeignConditionsOfAJobAreKept(t *testing.T) {
+	job := helloJob("hello-1")
+	job.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked"), condition(batchv1.JobSuspended)}
+	_, after, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job,
+		&batchv1.JobStatus{Conditions: []batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete, "example.com/Checked"}
+	if got := kinds(after.Status.Conditions); !slices.Equal(got, want) {
+		t.Errorf("conditions %v, want %v", got, want)
+	}
+}
+
+func TestConditionOfAConcurrentWriterIsNotLost(t *testing.T) {
+	stale := helloJob("hello-1")
+	stale.ResourceVersion = "1"
+	current := stale.DeepCopy()
+	current.ResourceVersion = "2"
+	current.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked")}
+	client := fake.NewClientset(current)
+	client.PrependReactor("patch", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		var body metav1.PartialObjectMetadata
+		if err := json.Unmarshal(action.(clienttesting.PatchAction).GetPatch(), &body); err != nil {
+			return true, nil, err
+		}
+		if body.ResourceVersion == "1" {
+			return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("modified"))
+		}
+		return false, nil, nil
+	})
+	before, after, err := k8s.ApplyJobStatus(t.Context(), client, stale, &batchv1.JobStatus{Active: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(before.Status.Conditions) != 1 || len(after.Status.Conditions) != 1 || after.Status.Active != 1 {
+		t.Errorf("before %+v, after %+v", before.Status, after.Status)
+	}
+}
+
+func TestConflictsInARowAreAnError(t *testing.T) {
+	job := helloJob("hello-1")
+	client := fake.NewClientset(job)
+	client.PrependReactor("patch", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("modified"))
+	})
+	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	if writes := len(client.Actions()); writes > 12 {
+		t.Errorf("%d requests for one status", writes)
+	}
+}
+
+func TestStatusOfARecreatedJobIsNotWritten(t *testing.T) {
+	recreated := helloJob("hello-1")
+	recreated.UID = "new-uid"
+	client := fake.NewClientset(recreated)
+	client.PrependReactor("patch", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("uid"))
+	})
+	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, helloJob("hello-1"), &batchv1.JobStatus{}); !errors.Is(err, k8s.ErrGone) {
+		t.Errorf("error %v, want gone", err)
+	}
+}
+
+func TestStartTimeIsClearedOnSuspend(t *testing.T) {
+	job := helloJob("hello-1")
+	client := fake.NewClientset(job)
+	_, running, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1})
+	if err != nil || running.Status.StartTime == nil {
+		t.Fatalf("start time %v, error %v", running.Status.StartTime, err)
+	}
+	_, suspended, err := k8s.ApplyJobStatus(t.Context(), client, running, &batchv1.JobStatus{Terminating: pointer(int32(1))})
+	if err != nil || suspended.Status.StartTime != nil {
+		t.Errorf("start time %v, error %v", suspended.Status.StartTime, err)
+	}
+}
+
+// TestResidueOfAnEarlierControllerIsRemoved: fields that kube-controller-manager
+// wrote before a Job was taken over don't go away by leaving them out of an apply.
+func TestResidueOfAnEarlierControllerIsRemoved(t *testing.T) {
+	job := helloJob("hello-1")
+	job.Status = batchv1.JobStatus{
+		StartTime:               pointer(at(1)),
+		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"pod-uid"}},
+	}
+	job.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "batch/v1",
+		Subresource: "status", FieldsType: "FieldsV1", Time: pointer(at(0)),
+		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:startTime":{},"f:uncountedTerminatedPods":{"f:succeeded":{"v:\"pod-uid\"":{}}}}}`),
+	}}
+	client := fake.NewClientset(job)
+	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := client.BatchV1().Jobs("default").Get(t.Context(), "hello-1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored.Status.StartTime != nil || len(stored.Status.UncountedTerminatedPods.Succeeded) != 0 {
+		t.Errorf("status %+v", stored.Status)
+	}
+}
+
+func TestCronJobStatusIsAppliedWhole(t *testing.T) {
+	cronJob := helloCronJob()
+	client := k8sfake.NewCronJobs(cronJob)
+	status := &ostinatov1.CronJobStatus{
+		Active:             []corev1.ObjectReference{{Kind: "Job", Name: "hello-1"}},
+		LastScheduleTime:   pointer(metav1.NewTime(due)),
+		NextScheduleTime:   pointer(metav1.NewTime(due.Add(time.Hour))),
+		ObservedGeneration: 2,
+		Conditions: []metav1.Condition{{
+			Type: ostinatov1.ConditionScheduleValid, Status: metav1.ConditionTrue, Reason: "Parsed", LastTransitionTime: at(1),
+		}},
+		Workflow: &ostinatov1.WorkflowReference{Namespace: "default", ID: "cronjob/default/hello"},
+	}
+	if err := k8s.ApplyCronJobStatus(t.Context(), client, cronJob, status); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "cronjob-status-apply", applied(t, client.Actions()))
+	if err := k8s.ApplyCronJobStatus(t.Context(), client, cronJob, &ostinatov1.CronJobStatus{ObservedGeneration: 3}); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := k8s.GetCronJob(t.Context(), client, "default", "hello", "cron-uid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored.Status.Active != nil || stored.Status.LastScheduleTime != nil || stored.Status.ObservedGeneration != 3 {
+		t.Errorf("fields that were left out are still there: %+v", stored.Status)
+	}
+	if stored.Spec.Schedule != cronJob.Spec.Schedule {
+		t.Errorf("the spec changed: %+v", stored.Spec)
+	}
+}
+
+func TestStatusOfARecreatedCronJobIsNotWritten(t *testing.T) {
+	recreated := helloCronJob()
+	recreated.UID = "new-uid"
+	client := k8sfake.NewCronJobs(recreated)
+	client.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewConflict(ostinatov1.Resource("cronjobs"), "hello", errors.New("modified"))
+	})
+	if err := k8s.ApplyCronJobStatus(t.Context(), client, helloCronJob(), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
+		t.Errorf("error %v, want gone", err)
+	}
+}
+
+func TestGoneObjects(t *testing.T) {
+	cronJob := helloCronJob()
+	if _, err := k8s.GetCronJob(t.Context(), k8sfake.NewCronJobs(), "default", "hello", "cron-uid"); !errors.Is(err, k8s.ErrGone) {
+		t.Errorf("absent CronJob: %v", err)
+	}
+	if _, err := k8s.GetCronJob(t.Context(), k8sfake.NewCronJobs(cronJob), "default", "hello", "old-uid"); !errors.Is(err, k8s.ErrGone) {
+		t.Errorf("re-created CronJob: %v", err)
+	}
+	if _, err := k8s.GetJob(t.Context(), fake.NewClientset(), "default", "hello-1", "job-uid"); !errors.Is(err, k8s.ErrGone) {
+		t.Errorf("absent Job: %v", err)
+	}
+}
