@@ -16,6 +16,7 @@ func (l layout) lock() string           { return filepath.Join(l.dir, ".lock") }
 func (l layout) pki(name string) string { return filepath.Join(l.dir, "pki", name) }
 func (l layout) etcd() string           { return filepath.Join(l.dir, "etcd") }
 func (l layout) log(name string) string { return filepath.Join(l.dir, "logs", name+".log") }
+func (l layout) pid(name string) string { return filepath.Join(l.dir, "pids", name) }
 func (l layout) ports() string          { return filepath.Join(l.dir, "ports.json") }
 func (l layout) admin() string          { return filepath.Join(l.dir, "kubeconfig") }
 func (l layout) kubeconfig(name string) string {
@@ -86,6 +87,8 @@ func controllerManagerArguments(l layout, p ports, o ControllerManagerOptions) [
 		"--root-ca-file=" + l.pki("ca.crt"),
 		"--cluster-signing-cert-file=" + l.pki("ca.crt"),
 		"--cluster-signing-key-file=" + l.pki("ca.key"),
+		// The default is a folder of the machine's, which would be made.
+		"--flex-volume-plugin-dir=" + filepath.Join(l.dir, "volume-plugins"),
 		"--controllers=" + o.controllers(),
 	}
 	if o.QPS != 0 {

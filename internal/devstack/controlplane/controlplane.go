@@ -71,8 +71,13 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context) error {
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler", "kube-apiserver", "etcd"} {
+		if err := process.EndLeftover(ctx, c.layout.pid(name), c.options.Binaries[name]); err != nil {
+			return fmt.Errorf("end what an earlier run left: %w", err)
+		}
+	}
 	var err error
-	if c.ports, err = choosePorts(ctx, c.layout.ports()); err != nil {
+	if c.ports, err = choosePorts(ctx, c.layout.ports(), portPatience); err != nil {
 		return err
 	}
 	if err := c.prepareAccess(); err != nil {

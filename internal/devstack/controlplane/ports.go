@@ -25,8 +25,8 @@ type ports struct {
 	Scheduler         int `json:"scheduler"`
 }
 
-// choosePorts takes the ports of the last run in the folder where they are free, else free ones, and keeps them.
-func choosePorts(ctx context.Context, file string) (ports, error) {
+// choosePorts takes the ports of the last run in the folder where they become free in time, else free ones, and keeps them.
+func choosePorts(ctx context.Context, file string, patience time.Duration) (ports, error) {
 	var p ports
 	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +39,7 @@ func choosePorts(ctx context.Context, file string) (ports, error) {
 	}
 	for _, port := range []*int{&p.EtcdClient, &p.EtcdPeer, &p.APIServer, &p.ControllerManager, &p.Scheduler} {
 		if *port != 0 {
-			patient, cancel := context.WithTimeout(ctx, portPatience)
+			patient, cancel := context.WithTimeout(ctx, patience)
 			err := process.WaitPortFree(patient, *port)
 			cancel()
 			if err == nil {

@@ -17,12 +17,15 @@ import (
 func (c *ControlPlane) launch(ctx context.Context, name string, arguments []string, port int, ready func(context.Context) error) (*process.Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
+	if err := process.EndLeftover(ctx, c.layout.pid(name), c.options.Binaries[name]); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
 	if err := process.WaitPortFree(ctx, port); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	started := time.Now()
 	p, err := process.Start(ctx, process.Spec{
-		Name: name, Path: c.options.Binaries[name], Args: arguments, LogFile: c.layout.log(name),
+		Name: name, Path: c.options.Binaries[name], Args: arguments, LogFile: c.layout.log(name), PIDFile: c.layout.pid(name),
 	})
 	if err != nil {
 		return nil, err

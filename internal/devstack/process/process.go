@@ -32,6 +32,8 @@ type Spec struct {
 	Dir string
 	// LogFile receives standard output and standard error, appended. Its folder is created. Empty discards them.
 	LogFile string
+	// PIDFile remembers the process id while the process runs, for EndLeftover at the next start. Empty remembers nothing.
+	PIDFile string
 	// SysProcAttr, where set, is the starting point of the child's attributes (name spaces, for instance).
 	SysProcAttr *syscall.SysProcAttr
 }
@@ -71,8 +73,16 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
 	p := &Process{spec: spec, cmd: cmd, done: make(chan struct{})}
+	if err := writePID(spec.PIDFile, p.PID()); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
 	go func() {
 		p.err = cmd.Wait()
+		if spec.PIDFile != "" {
+			os.Remove(spec.PIDFile)
+		}
 		close(p.done)
 	}()
 	return p, nil

@@ -161,3 +161,55 @@ func TestWaitPortFreeSeesWhoListens(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestEndLeftoverEndsWhatTheFileRemembersAndNothingElse(t *testing.T) {
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	p, err := process.Start(t.Context(), process.Spec{
+		Name: "leftover", Path: "/bin/sh", Args: []string{"-c", "sleep 300; true"}, PIDFile: pidFile,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := process.EndLeftover(bounded(t), pidFile, "/bin/other"); err != nil {
+		t.Fatal(err)
+	}
+	if !isAlive(p.PID()) {
+		t.Fatal("a process of another executable was ended")
+	}
+	if err := process.EndLeftover(bounded(t), pidFile, "/bin/sh"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.Done():
+	case <-bounded(t).Done():
+		t.Fatal("the leftover goes on")
+	}
+	if _, err := os.Stat(pidFile); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the PID file of an ended process is still there: %v", err)
+	}
+	if err := process.EndLeftover(bounded(t), pidFile, "/bin/sh"); err != nil {
+		t.Errorf("without a file there is nothing to do: %v", err)
+	}
+}
+
+func TestALockIsHeldByOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "folder", "lock")
+	unlock, ok, err := process.TryLock(path)
+	if err != nil || !ok {
+		t.Fatalf("got %t, %v", ok, err)
+	}
+	if _, ok, err := process.TryLock(path); err != nil || ok {
+		t.Fatalf("the second got %t, %v", ok, err)
+	}
+	unlock()
+	unlock, ok, err = process.TryLock(path)
+	if err != nil || !ok {
+		t.Fatalf("after the first let go: %t, %v", ok, err)
+	}
+	unlock()
+}

@@ -1,8 +1,11 @@
 package process
 
 import (
+	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -38,4 +41,13 @@ func startOnOwnThread(cmd *exec.Cmd) error {
 	result := make(chan error, 1)
 	forker <- func() { result <- cmd.Start() }
 	return <-result
+}
+
+// commandLine returns the arguments a process was started with, joined by spaces; "" where there is none or it ended.
+func commandLine(pid int) string {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimRight(string(data), "\x00"), "\x00", " ")
 }

@@ -1,0 +1,69 @@
+// Command bridge brings Kubernetes objects to their Temporal workflows.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"ostinato.dev/ostinato/internal/bridge"
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/process"
+)
+
+func main() {
+	settings, err := config.ParseBridge(os.Args[1:], os.LookupEnv, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bridge: %v\n", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, settings); err != nil {
+		fmt.Fprintf(os.Stderr, "bridge: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, settings config.Bridge) (err error) {
+	p, err := process.Start(ctx, "bridge", settings.Common)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+
+	recorder, stopEvents := bridge.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes)
+	defer stopEvents()
+	b, err := bridge.New(bridge.Options{
+		Config:            settings,
+		Clients:           p.Kubernetes,
+		Temporal:          bridge.NewTemporal(p.Temporal, p.TemporalNamespace, settings.Cluster.ControlTaskQueue()),
+		TemporalNamespace: p.TemporalNamespace,
+		SearchAttributes:  searchAttributes(ctx, settings, p),
+		Recorder:          recorder,
+		Metrics:           bridge.NewMetrics(p.Registry),
+		Logger:            p.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	p.Health.Add("caches", b.Ready)
+	p.Started()
+	err = b.Run(ctx)
+	p.Logger.Info("stopped")
+	return err
+}
+
+func searchAttributes(ctx context.Context, settings config.Bridge, p *process.Process) bool {
+	if settings.SearchAttributes != config.SearchAttributesAuto {
+		return settings.SearchAttributes == config.SearchAttributesOn
+	}
+	return bridge.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger)
+}

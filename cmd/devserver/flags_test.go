@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+
+	"ostinato.dev/ostinato/internal/devstack/temporal"
+)
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		arguments   []string
+		environment map[string]string
+		check       func(temporal.Options) bool
+		wantError   string
+	}{
+		{name: "defaults", check: func(o temporal.Options) bool {
+			return o.DataDir == "" && o.IP == "127.0.0.1" && o.FrontendPort == 7233 && o.UIPort == 0 && o.Namespace == "default" &&
+				o.Retention == 72*time.Hour && len(o.SearchAttributes) == 4
+		}},
+		{
+			name:      "flags",
+			arguments: []string{"--data-dir", "d", "--frontend-port=1", "--ui-port=2", "--metrics-port=3", "--retention", "1h", "--namespace", "n", "--synchronous=off"},
+			check: func(o temporal.Options) bool {
+				return o.DataDir == "d" && o.FrontendPort == 1 && o.UIPort == 2 && o.MetricsPort == 3 && o.Retention == time.Hour &&
+					o.Namespace == "n" && o.Synchronous == temporal.SynchronousOff
+			},
+		},
+		{
+			name:        "the environment stands in for a flag that is not given",
+			arguments:   []string{"--ui-port=2"},
+			environment: map[string]string{"OSTINATO_DEVSERVER_FRONTEND_PORT": "1", "OSTINATO_DEVSERVER_UI_PORT": "9"},
+			check:       func(o temporal.Options) bool { return o.FrontendPort == 1 && o.UIPort == 2 },
+		},
+		{
+			name:      "further search attributes",
+			arguments: []string{"--search-attribute", "Team=Keyword,Cost=Double", "--search-attribute", "Late=Bool"},
+			check: func(o temporal.Options) bool {
+				return o.SearchAttributes["Team"] == enums.INDEXED_VALUE_TYPE_KEYWORD && o.SearchAttributes["Cost"] == enums.INDEXED_VALUE_TYPE_DOUBLE &&
+					o.SearchAttributes["Late"] == enums.INDEXED_VALUE_TYPE_BOOL && o.SearchAttributes["ScheduledTime"] == enums.INDEXED_VALUE_TYPE_DATETIME
+			},
+		},
+		{name: "a search attribute without type", arguments: []string{"--search-attribute", "Team"}, wantError: `"Team" is not name=type`},
+		{name: "a search attribute of an unknown type", arguments: []string{"--search-attribute", "Team=Colour"}, wantError: `type "Colour" is not`},
+		{name: "an unknown flag", arguments: []string{"--colour"}, wantError: "colour"},
+		{name: "an argument", arguments: []string{"start"}, wantError: `unexpected argument "start"`},
+		{name: "a wrong value", arguments: []string{"--retention", "1m"}, wantError: "retention 1m0s"},
+		{
+			name:        "a wrong value in the environment",
+			environment: map[string]string{"OSTINATO_DEVSERVER_UI_PORT": "none"},
+			wantError:   "environment variable OSTINATO_DEVSERVER_UI_PORT",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			lookup := func(name string) (string, bool) {
+				value, set := test.environment[name]
+				return value, set
+			}
+			o, err := parse(test.arguments, lookup, io.Discard)
+			if test.wantError != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wantError) {
+					t.Errorf("error = %v, want %q in it", err, test.wantError)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !test.check(o) {
+				t.Errorf("options = %+v", o)
+			}
+		})
+	}
+}
+
+func TestParseHelp(t *testing.T) {
+	var usage strings.Builder
+	_, err := parse([]string{"--help"}, func(string) (string, bool) { return "", false }, &usage)
+	if !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("error = %v, want %v", err, flag.ErrHelp)
+	}
+	if !strings.Contains(usage.String(), "-frontend-port") {
+		t.Errorf("usage = %q", usage.String())
+	}
+}

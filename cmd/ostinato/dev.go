@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/overview"
+)
+
+// refreshInterval is how often the live table is drawn.
+const refreshInterval = time.Second
+
+// dev runs a stack until it is interrupted and shows it live.
+func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
+	nodeKind := flags.String("node", "auto", "what runs the Pods: auto, real (Linux, root) or kwok (simulated)")
+	dir := flags.String("data-dir", defaultStateDir(), "where state and logs are kept; starting again finds them")
+	sample := flags.Bool("sample", true, "apply deploy/samples/hello.yaml")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	kind, err := devstack.ParseNodeKind(*nodeKind)
+	if err != nil {
+		return usageError{err}
+	}
+	options := devstack.Options{
+		Dir: *dir, Node: kind, UsualPorts: true, Log: stderr,
+		Kubeconfig: os.Getenv("KUBECONFIG"), TemporalAddress: os.Getenv("TEMPORAL_ADDRESS"),
+	}
+	if err := confirmCluster(options.Kubeconfig, os.Stdin, stderr); err != nil {
+		return err
+	}
+	started := time.Now()
+	stack, err := devstack.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "up after %s\n\n", time.Since(started).Round(time.Second))
+	err = show(ctx, stack, *sample, stdout)
+	fmt.Fprintln(stdout, "stopping")
+	return errors.Join(err, stack.Stop())
+}
+
+// confirmCluster asks before a cluster that is the user's own gets a CRD and a
+// sample: KUBECONFIG is often set for other reasons.
+func confirmCluster(kubeconfig string, input *os.File, output io.Writer) error {
+	if kubeconfig == "" {
+		return nil
+	}
+	fmt.Fprintf(output, "KUBECONFIG is set: the CRD and the sample go to the current cluster of %s (unset it for an own cluster).\n", kubeconfig)
+	info, err := input.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	fmt.Fprint(output, "Go on? [y/N] ")
+	answer, _ := bufio.NewReader(input).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return errors.New("stopped before anything was started")
+	}
+	return nil
+}
+
+func show(ctx context.Context, stack *devstack.Stack, sample bool, stdout io.Writer) error {
+	if sample {
+		if err := stack.ApplySample(ctx, "hello.yaml"); err != nil {
+			return err
+		}
+	}
+	view, err := newViewer(stack)
+	if err != nil {
+		return err
+	}
+	terminal := isTerminal(stdout)
+	if !terminal {
+		fmt.Fprint(stdout, guide(stack))
+	}
+	ticker := time.NewTicker(refreshInterval)
+	defer ticker.Stop()
+	var last string
+	for {
+		snapshot, err := view.snapshot(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			fmt.Fprintf(stdout, "%v\n", err)
+		case terminal:
+			fmt.Fprint(stdout, "\x1b[H\x1b[2J", guide(stack), "\n", overview.Table(snapshot))
+		default:
+			// Without a terminal a table is printed when a run changed, not each second.
+			if states := runStates(snapshot); states != last {
+				last = states
+				fmt.Fprintf(stdout, "\n%s\n%s", snapshot.Now.Format(time.TimeOnly), overview.Table(snapshot))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// runStates is equal for two snapshots whose runs are in the same states.
+func runStates(snapshot overview.Snapshot) string {
+	var states strings.Builder
+	for _, cronJob := range snapshot.CronJobs {
+		fmt.Fprintln(&states, cronJob.Name, cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend)
+	}
+	for _, job := range snapshot.Jobs {
+		fmt.Fprintln(&states, job.Name, overview.State(job))
+	}
+	return states.String()
+}
+
+// guide says where to look and what to try.
+func guide(stack *devstack.Stack) string {
+	var text strings.Builder
+	if ui := stack.UIAddress(); ui != "" {
+		fmt.Fprintf(&text, "Temporal UI   %s\n", ui)
+	}
+	fmt.Fprintf(&text, "Kubernetes    export KUBECONFIG=%s\n", stack.KubeconfigPath())
+	fmt.Fprintf(&text, "Temporal      export TEMPORAL_ADDRESS=%s\n", stack.TemporalAddress())
+	fmt.Fprintf(&text, "Commands      export PATH=%s:$PATH\n", toolPath(stack))
+	if stack.NodeStatement != "" {
+		fmt.Fprintln(&text, stack.NodeStatement)
+	}
+	text.WriteString(`
+Try (in another terminal, after the exports):
+  kubectl get cronjobs.batch.ostinato.dev,jobs
+  temporal workflow signal --workflow-id cronjob/default/hello --name trigger
+  temporal workflow signal --workflow-id cronjob/default/hello --name suspend --input '{"note": "maintenance"}'
+Ctrl-C stops everything; starting again finds it as it was.
+`)
+	return text.String()
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/overview"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+const (
+	// smokePatience covers two scheduled runs of a minutely CronJob with room to spare.
+	smokePatience = 5 * time.Minute
+	// scheduledRuns is how many scheduled runs must complete.
+	scheduledRuns = 2
+)
+
+// smoke brings a stack up on free ports in a folder of its own, waits for
+// scheduled runs and one triggered by signal, and tears everything down.
+func smoke(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	flags := flag.NewFlagSet("smoke", flag.ContinueOnError)
+	nodeKind := flags.String("node", "auto", "what runs the Pods: auto, real (Linux, root) or kwok (simulated)")
+	if err := parse(flags, args, stderr); err != nil {
+		return err
+	}
+	kind, err := devstack.ParseNodeKind(*nodeKind)
+	if err != nil {
+		return usageError{err}
+	}
+	dir, err := os.MkdirTemp("", "ostinato-smoke-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir, Node: kind, Log: stderr})
+	if err != nil {
+		return fmt.Errorf("%w\nlogs are in %s", err, filepath.Join(dir, "logs"))
+	}
+	if stack.NodeStatement != "" {
+		fmt.Fprintln(stdout, stack.NodeStatement)
+	}
+	err = checkRuns(ctx, stack, stdout)
+	if stopErr := stack.Stop(); err == nil && stopErr == nil {
+		fmt.Fprintln(stdout, "smoke: passed, everything stopped")
+		return os.RemoveAll(dir)
+	} else {
+		return fmt.Errorf("%w\nlogs are in %s", errors.Join(err, stopErr), filepath.Join(dir, "logs"))
+	}
+}
+
+func checkRuns(ctx context.Context, stack *devstack.Stack, stdout io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, smokePatience)
+	defer cancel()
+	if err := stack.ApplySample(ctx, "hello.yaml"); err != nil {
+		return err
+	}
+	view, err := newViewer(stack)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "waiting for two scheduled runs and one triggered by signal (up to three minutes)")
+	if err := trigger(ctx, stack); err != nil {
+		return err
+	}
+	snapshot, err := awaitRuns(ctx, view)
+	fmt.Fprintf(stdout, "\n%s\n", overview.Table(snapshot))
+	if err != nil {
+		return err
+	}
+	if stack.NodeKind != devstack.NodeReal {
+		return nil
+	}
+	for _, job := range snapshot.Jobs {
+		if overview.State(job) != "Complete" {
+			continue
+		}
+		lines, err := stack.Kubectl(ctx, "logs", "--namespace", job.Namespace, "job/"+job.Name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "logs of %s:\n  %s\n", job.Name, strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n  "))
+		if !strings.Contains(lines, "Hello from the Kubernetes cluster") {
+			return fmt.Errorf("the container of %s did not print its line", job.Name)
+		}
+	}
+	return nil
+}
+
+// trigger sends the signal as a person would. The bridge may need a moment to
+// start the CronJob's workflow.
+func trigger(ctx context.Context, stack *devstack.Stack) error {
+	var err error
+	for range 50 {
+		_, err = stack.Temporal(ctx, "workflow", "signal", "--workflow-id", "cronjob/default/hello", "--name", "trigger", "--input", `{"note": "smoke"}`)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("trigger hello: %w", errors.Join(err, ctx.Err()))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("trigger hello: %w", err)
+}
+
+func awaitRuns(ctx context.Context, view *viewer) (overview.Snapshot, error) {
+	for {
+		snapshot, err := view.snapshot(ctx)
+		if err == nil {
+			scheduled, manual := completeRuns(snapshot.Jobs)
+			if scheduled >= scheduledRuns && manual >= 1 {
+				return snapshot, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return snapshot, fmt.Errorf("the runs were not Complete in time: %w", errors.Join(err, ctx.Err()))
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+func completeRuns(jobs []batchv1.Job) (scheduled, manual int) {
+	for _, job := range jobs {
+		switch {
+		case overview.State(job) != "Complete":
+		case job.Annotations[names.InstantiateAnnotation] != "":
+			manual++
+		default:
+			scheduled++
+		}
+	}
+	return scheduled, manual
+}

@@ -1,0 +1,73 @@
+// Command worker hosts Ostinato's workflows and activities.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // time zones of schedules, wherever the image has none
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/process"
+)
+
+func main() {
+	settings, err := config.ParseWorker(os.Args[1:], os.LookupEnv, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "worker: %v\n", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, settings); err != nil {
+		fmt.Fprintf(os.Stderr, "worker: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, settings config.Worker) (err error) {
+	p, err := process.Start(ctx, "worker", settings.Common)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+
+	events, stopEvents := activities.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes)
+	defer stopEvents()
+	fatal := make(chan error, 1)
+	workers := newWorkers(settings, p.Temporal, activities.New(activities.Options{
+		Kubernetes: p.Kubernetes.Kubernetes,
+		CronJobs:   p.Kubernetes.CronJobs,
+		Temporal:   p.Temporal,
+		Namespace:  p.TemporalNamespace,
+		Cluster:    settings.Cluster,
+		Events:     events,
+		Metrics:    activities.NewMetrics(p.Registry),
+		BulkQPS:    float32(settings.BulkPodsPerSecond),
+	}), fatal)
+	if err := workers.start(); err != nil {
+		return err
+	}
+	defer workers.stop()
+	if err := startPodWatches(ctx, p.Temporal, settings); err != nil {
+		return err
+	}
+	p.Started()
+	p.Logger.Info("working", "taskQueues", workers.queues())
+
+	select {
+	case <-ctx.Done():
+		p.Logger.Info("draining", "timeout", settings.DrainTimeout)
+		return nil
+	case err := <-fatal:
+		return err
+	}
+}

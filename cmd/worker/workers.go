@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/workflows"
+)
+
+// queueWorker is the worker of one task queue.
+type queueWorker struct {
+	queue string
+	worker.Worker
+}
+
+// workers are the workers of the three task queues.
+type workers []queueWorker
+
+// newWorkers makes the workers. The first error that a worker can't recover from
+// goes to fatal.
+func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) workers {
+	worker.SetStickyWorkflowCacheSize(settings.StickyCacheSize)
+	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		InitialNumberOfPollers: min(4, settings.MaxPollers),
+		MinimumNumberOfPollers: 1,
+		MaximumNumberOfPollers: settings.MaxPollers,
+	})
+	options := func(queue string) worker.Options {
+		return worker.Options{
+			WorkerStopTimeout:            settings.DrainTimeout,
+			StickyScheduleToStartTimeout: settings.StickyTimeout,
+			WorkflowTaskPollerBehavior:   pollers,
+			ActivityTaskPollerBehavior:   pollers,
+			DisableRegistrationAliasing:  true,
+			DeploymentOptions:            deployment(settings),
+			OnFatalError: func(err error) {
+				select {
+				case fatal <- fmt.Errorf("worker of task queue %s: %w", queue, err):
+				default:
+				}
+			},
+		}
+	}
+
+	queue := settings.Cluster.ControlTaskQueue()
+	controlOptions := options(queue)
+	controlOptions.MaxConcurrentWorkflowTaskExecutionSize = settings.MaxConcurrentWorkflowTasks
+	controlOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentActivities
+	controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
+	control := worker.New(temporal, queue, controlOptions)
+	workflows.Register(control, settings.Versioned())
+	activities.RegisterControl(control)
+	all := workers{{queue, control}}
+
+	queue = settings.Cluster.BulkTaskQueue()
+	bulkOptions := options(queue)
+	bulkOptions.DisableWorkflowWorker = true
+	bulkOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentBulkActivities
+	bulkOptions.TaskQueueActivitiesPerSecond = settings.BulkActivitiesPerSecond
+	bulk := worker.New(temporal, queue, bulkOptions)
+	activities.RegisterBulk(bulk)
+	all = append(all, queueWorker{queue, bulk})
+
+	queue = settings.Cluster.WatchTaskQueue()
+	watchOptions := options(queue)
+	watchOptions.DisableWorkflowWorker = true
+	watch := worker.New(temporal, queue, watchOptions)
+	activities.RegisterWatch(watch)
+	return append(all, queueWorker{queue, watch})
+}
+
+// deployment returns the Worker Deployment Versioning options.
+func deployment(settings config.Worker) worker.DeploymentOptions {
+	if !settings.Versioned() {
+		return worker.DeploymentOptions{}
+	}
+	return worker.DeploymentOptions{
+		UseVersioning: true,
+		Version:       worker.WorkerDeploymentVersion{DeploymentName: settings.DeploymentName, BuildID: settings.BuildID},
+	}
+}
+
+// start starts every worker, or none.
+func (w workers) start() error {
+	for i, worker := range w {
+		if err := worker.Start(); err != nil {
+			w[:i].stop()
+			return fmt.Errorf("start the worker of task queue %s: %w", worker.queue, err)
+		}
+	}
+	return nil
+}
+
+// stop stops polling at once and gives what is in progress its time.
+func (w workers) stop() {
+	var group sync.WaitGroup
+	for _, worker := range w {
+		group.Go(worker.Stop)
+	}
+	group.Wait()
+}
+
+func (w workers) queues() []string {
+	var queues []string
+	for _, worker := range w {
+		queues = append(queues, worker.queue)
+	}
+	return queues
+}
+
+// startPodWatches starts the PodWatch workflow of every shard that has none.
+func startPodWatches(ctx context.Context, temporal client.Client, settings config.Worker) error {
+	var problems []error
+	for shard := range settings.WatchShards {
+		_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID:                       settings.Cluster.PodWatchWorkflowID(shard, settings.WatchShards),
+			TaskQueue:                settings.Cluster.ControlTaskQueue(),
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+			StaticSummary:            fmt.Sprintf("watches Pods, shard %d of %d", shard, settings.WatchShards),
+		}, protocol.PodWatchWorkflow, protocol.PodWatchInput{
+			Cluster: string(settings.Cluster),
+			Shard:   shard,
+			Shards:  settings.WatchShards,
+		})
+		if err != nil {
+			problems = append(problems, fmt.Errorf("start PodWatch shard %d of %d: %w", shard, settings.WatchShards, err))
+		}
+	}
+	return errors.Join(problems...)
+}

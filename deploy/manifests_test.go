@@ -1,0 +1,236 @@
+// Package deploy_test checks the manifests for what a look at one file alone
+// does not show. That the API server accepts them is an integration test.
+package deploy_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// clientSideLimit is the size of all annotations of an object, into one of which
+// kubectl apply puts the whole object.
+const clientSideLimit = 256 * 1024
+
+// documents returns the documents of kind in the YAML files of a folder.
+func documents(t *testing.T, folder, kind string) [][]byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var found [][]byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for document := range bytes.SplitSeq(text, []byte("\n---\n")) {
+			var meta struct {
+				Kind string `json:"kind"`
+			}
+			require.NoError(t, yaml.Unmarshal(document, &meta), file)
+			if meta.Kind == kind {
+				found = append(found, document)
+			}
+		}
+	}
+	return found
+}
+
+// objects decodes the base's documents of kind, without tolerance for unknown fields.
+func objects[T any](t *testing.T, kind string) []T {
+	t.Helper()
+	var decoded []T
+	for _, document := range documents(t, "base", kind) {
+		var object T
+		require.NoError(t, yaml.UnmarshalStrict(document, &object), "%s", document)
+		decoded = append(decoded, object)
+	}
+	require.NotEmpty(t, decoded, kind)
+	return decoded
+}
+
+func TestDefinitionFitsClientSideApply(t *testing.T) {
+	found := documents(t, "crd", "CustomResourceDefinition")
+	require.Len(t, found, 1)
+	text, err := yaml.YAMLToJSON(found[0])
+	require.NoError(t, err)
+	assert.Less(t, len(text), clientSideLimit)
+}
+
+func TestDefinitionAcceptsWhatBatchV1Accepts(t *testing.T) {
+	var definition struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct {
+					OpenAPIV3Schema map[string]any `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	require.NoError(t, yaml.Unmarshal(documents(t, "crd", "CustomResourceDefinition")[0], &definition))
+	require.Len(t, definition.Spec.Versions, 1)
+	at := func(path ...string) map[string]any {
+		node := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, name := range path {
+			if name != "items" {
+				node = node["properties"].(map[string]any)
+			}
+			next, ok := node[name].(map[string]any)
+			require.True(t, ok, "the schema lacks %s of %v", name, path)
+			node = next
+		}
+		return node
+	}
+	pod := []string{"spec", "jobTemplate", "spec", "template", "spec"}
+	for _, list := range [][]string{
+		{"containers", "items", "env"}, {"containers", "items", "ports"}, {"initContainers", "items", "env"}, {"imagePullSecrets"}, {"hostAliases"},
+	} {
+		assert.NotContains(t, at(append(pod, list...)...), "x-kubernetes-list-type", "%v may hold a key twice", list)
+	}
+	assert.Contains(t, at(append(pod, "volumes")...), "x-kubernetes-list-map-keys")
+	assert.Equal(t, "TCP", at(append(pod, "containers", "items", "ports", "items", "protocol")...)["default"])
+	at("spec", "jobTemplate", "spec", "managedBy")
+	for _, metadata := range [][]string{{"spec", "jobTemplate", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}} {
+		at(append(metadata, "labels")...)
+		at(append(metadata, "annotations")...)
+	}
+}
+
+func TestEverySettingIsOne(t *testing.T) {
+	parse := map[string]func([]string, config.LookupEnv, io.Writer) error{
+		"worker": func(arguments []string, lookup config.LookupEnv, output io.Writer) error {
+			_, err := config.ParseWorker(arguments, lookup, output)
+			return err
+		},
+		"bridge": func(arguments []string, lookup config.LookupEnv, output io.Writer) error {
+			_, err := config.ParseBridge(arguments, lookup, output)
+			return err
+		},
+	}
+	deployments := objects[appsv1.Deployment](t, "Deployment")
+	for _, document := range documents(t, filepath.Join("overlays", "example"), "Deployment") {
+		var deployment appsv1.Deployment
+		require.NoError(t, yaml.UnmarshalStrict(document, &deployment))
+		deployments = append(deployments, deployment)
+	}
+	for _, deployment := range deployments {
+		for _, container := range deployment.Spec.Template.Spec.Containers {
+			var help bytes.Buffer
+			none := func(string) (string, bool) { return "", false }
+			require.Error(t, parse[container.Name]([]string{"--help"}, none, &help))
+			values := map[string]string{}
+			for _, variable := range container.Env {
+				if !strings.HasPrefix(variable.Name, "OSTINATO_") {
+					continue
+				}
+				assert.Contains(t, help.String(), "("+variable.Name+")", "%s has no such setting", container.Name)
+				values[variable.Name] = variable.Value
+			}
+			assert.NoError(t, parse[container.Name](container.Args, func(name string) (string, bool) {
+				value, ok := values[name]
+				return value, ok
+			}, &help))
+		}
+	}
+}
+
+func TestWorkloadsAreRestricted(t *testing.T) {
+	accounts := map[string]bool{}
+	for _, account := range objects[corev1.ServiceAccount](t, "ServiceAccount") {
+		accounts[account.Name] = true
+	}
+	for _, deployment := range objects[appsv1.Deployment](t, "Deployment") {
+		pod := deployment.Spec.Template.Spec
+		assert.True(t, accounts[pod.ServiceAccountName], pod.ServiceAccountName)
+		assert.True(t, *pod.SecurityContext.RunAsNonRoot)
+		assert.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
+		assert.GreaterOrEqual(t, *deployment.Spec.Replicas, int32(2))
+		for _, container := range pod.Containers {
+			assert.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
+			assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
+			assert.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
+			assert.Equal(t, "/healthz", container.LivenessProbe.HTTPGet.Path)
+			assert.Equal(t, "/readyz", container.ReadinessProbe.HTTPGet.Path)
+		}
+	}
+}
+
+// The worker's grace in Kubernetes must cover what it gives its activities.
+func TestPodsAreGivenTheTimeToDrain(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	worker, err := config.ParseWorker(nil, none, io.Discard)
+	require.NoError(t, err)
+	for _, deployment := range objects[appsv1.Deployment](t, "Deployment") {
+		assert.Greater(t, float64(*deployment.Spec.Template.Spec.TerminationGracePeriodSeconds), worker.DrainTimeout.Seconds()+10)
+	}
+}
+
+func TestEveryDeploymentHasItsDisruptionBudget(t *testing.T) {
+	budgets := map[string]string{}
+	for _, budget := range objects[policyv1.PodDisruptionBudget](t, "PodDisruptionBudget") {
+		budgets[budget.Name] = budget.Spec.Selector.MatchLabels["app.kubernetes.io/name"]
+	}
+	for _, deployment := range objects[appsv1.Deployment](t, "Deployment") {
+		assert.Equal(t, deployment.Spec.Template.Labels["app.kubernetes.io/name"], budgets[deployment.Name])
+	}
+}
+
+func TestRulesAreLeast(t *testing.T) {
+	for _, role := range objects[rbacv1.ClusterRole](t, "ClusterRole") {
+		for _, rule := range role.Rules {
+			for _, word := range append(append(append([]string{}, rule.APIGroups...), rule.Resources...), rule.Verbs...) {
+				assert.NotEqual(t, "*", word, role.Name)
+			}
+			assert.NotContains(t, rule.Resources, "secrets", role.Name)
+			assert.NotContains(t, rule.Resources, "configmaps", role.Name)
+			if role.Name == "ostinato-bridge" && rule.Resources[0] != "events" {
+				assert.Equal(t, []string{"get", "list", "watch"}, rule.Verbs, "the bridge writes nothing but Events and its lease")
+			}
+		}
+	}
+}
+
+func TestSubjectsAreTheServiceAccounts(t *testing.T) {
+	const namespace = "ostinato-system"
+	accounts := map[string]bool{}
+	for _, account := range objects[corev1.ServiceAccount](t, "ServiceAccount") {
+		accounts[account.Name] = true
+	}
+	for _, binding := range objects[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding") {
+		for _, subject := range binding.Subjects {
+			assert.True(t, accounts[subject.Name] && subject.Namespace == namespace, "%v", subject)
+		}
+	}
+	schema := objects[flowcontrolv1.FlowSchema](t, "FlowSchema")[0]
+	require.Len(t, schema.Spec.Rules[0].Subjects, len(accounts))
+	for _, subject := range schema.Spec.Rules[0].Subjects {
+		assert.True(t, accounts[subject.ServiceAccount.Name] && subject.ServiceAccount.Namespace == namespace, "%v", subject)
+	}
+}
+
+func TestHelloIsTheDocumentedCronJob(t *testing.T) {
+	found := documents(t, "samples", "CronJob")
+	require.NotEmpty(t, found)
+	var hello ostinatov1.CronJob
+	require.NoError(t, yaml.UnmarshalStrict(found[0], &hello))
+	assert.Equal(t, ostinatov1.GroupVersion.String(), hello.APIVersion)
+	container := hello.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
+	assert.Equal(t, "busybox:1.28", container.Image)
+	assert.Equal(t, []string{"/bin/sh", "-c", "date; echo Hello from the Kubernetes cluster"}, container.Command)
+	assert.Nil(t, hello.Spec.JobTemplate.Spec.ManagedBy, "Ostinato adds %s by itself", names.JobController)
+}

@@ -1,0 +1,186 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// ErrLeadershipLost is returned by Run when another process has or may have
+// taken the lease. The process should exit and start anew.
+var ErrLeadershipLost = errors.New("leadership lost")
+
+// Options are what a Bridge needs.
+type Options struct {
+	Config  config.Bridge
+	Clients *k8s.Clients
+	// Temporal is usually NewTemporal's; TemporalNamespace is its namespace, which
+	// CronJobs' status names.
+	Temporal          Temporal
+	TemporalNamespace string
+	// SearchAttributes says that the Temporal namespace has Ostinato's.
+	SearchAttributes bool
+	// Recorder emits Events on CronJobs.
+	Recorder record.EventRecorder
+	Metrics  *Metrics
+	Logger   *slog.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+}
+
+// Bridge watches and, while it leads, sends.
+type Bridge struct {
+	options Options
+	objects *objects
+}
+
+// New returns a Bridge that does nothing before Run.
+func New(options Options) (*Bridge, error) {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	objects, err := newObjects(options.Clients, options.Config.Namespaces)
+	if err != nil {
+		return nil, err
+	}
+	return &Bridge{options: options, objects: objects}, nil
+}
+
+// Ready is a readiness check: the caches are filled, whether this process leads
+// or follows.
+func (b *Bridge) Ready(context.Context) error {
+	if !b.objects.synced() {
+		return errors.New("waiting for the first list of CronJobs and Jobs")
+	}
+	return nil
+}
+
+// Run watches, and sends while it leads, until the context is done; then it
+// gives the lease back and returns nil. Any error means that the process should
+// exit.
+func (b *Bridge) Run(ctx context.Context) error {
+	b.objects.run(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), b.objects.synced) {
+		return nil
+	}
+	if !b.options.Config.LeaderElection.Enabled {
+		return b.lead(ctx)
+	}
+	return b.elect(ctx)
+}
+
+// elect leads while this process holds the lease.
+func (b *Bridge) elect(ctx context.Context) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("name this process for the lease: %w", err)
+	}
+	settings := b.options.Config.LeaderElection
+	// The lease is given back only after the last call has ended.
+	electing, stopElecting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopElecting()
+	led := make(chan error, 1)
+	var started atomic.Bool
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name},
+			Client:    b.options.Clients.Kubernetes.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{
+				Identity: host + "_" + string(uuid.NewUUID()),
+			},
+		},
+		Name:            settings.Name,
+		LeaseDuration:   settings.LeaseDuration,
+		RenewDeadline:   settings.RenewDeadline,
+		RetryPeriod:     settings.RetryPeriod,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) {
+				started.Store(true)
+				leading, stop := context.WithCancel(leading)
+				defer stop()
+				defer context.AfterFunc(ctx, stop)()
+				led <- b.lead(leading)
+				stopElecting()
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(identity string) {
+				b.options.Logger.Info("leader", "identity", identity)
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("set up leader election: %w", err)
+	}
+	// While following there is nothing to end first.
+	defer context.AfterFunc(ctx, func() {
+		if !elector.IsLeader() {
+			stopElecting()
+		}
+	})()
+	elector.Run(electing)
+
+	if started.Load() {
+		if err := <-led; err != nil {
+			return err
+		}
+	}
+	if ctx.Err() == nil {
+		return ErrLeadershipLost
+	}
+	return nil
+}
+
+// lead acts until the context is done.
+func (b *Bridge) lead(ctx context.Context) error {
+	return b.newController().run(ctx)
+}
+
+func (b *Bridge) newController() *controller {
+	settings := b.options.Config
+	messages := messages{cluster: settings.Cluster, searchAttributes: b.options.SearchAttributes}
+	return &controller{
+		objects:  b.objects,
+		clients:  b.options.Clients,
+		temporal: b.options.Temporal,
+		messages: messages,
+		reference: func(namespace, name string) ostinatov1.WorkflowReference {
+			return ostinatov1.WorkflowReference{
+				Namespace: b.options.TemporalNamespace,
+				ID:        settings.Cluster.CronJobWorkflowID(namespace, name),
+			}
+		},
+		recorder:      b.options.Recorder,
+		metrics:       b.options.Metrics,
+		logger:        b.options.Logger,
+		clock:         b.options.Clock,
+		workers:       settings.Workers,
+		overdueGrace:  settings.OverdueGrace,
+		sweepInterval: settings.SweepInterval,
+		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
+		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
+		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),
+		memory: memory{
+			cronJobs: map[types.NamespacedName]cronJobMemory{},
+			jobs:     map[types.NamespacedName]jobMemory{},
+			gone:     map[key][]string{},
+		},
+	}
+}

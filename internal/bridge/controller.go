@@ -1,0 +1,214 @@
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+const (
+	// callTimeout bounds the calls for one object.
+	callTimeout = 10 * time.Second
+	// A failed object is tried again after firstRetry, doubling up to lastRetry.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 30 * time.Second
+	// sweepWorkers is how many objects the sweep handles at a time.
+	sweepWorkers = 4
+)
+
+// kind says what a key's name is the name of.
+type kind string
+
+const (
+	cronJobKind kind = "CronJob"
+	jobKind     kind = "Job"
+	// The two kinds of workflows whose object seems to be gone.
+	orphanCronJobKind kind = "orphaned CronJob workflow"
+	orphanJobKind     kind = "orphaned Job workflow"
+	// orphanScanKind is the search for them; its name is empty.
+	orphanScanKind kind = "scan for orphaned workflows"
+)
+
+// key is an item of a work queue.
+type key struct {
+	kind kind
+	types.NamespacedName
+}
+
+type queue = workqueue.TypedRateLimitingInterface[key]
+
+// controller acts while this process leads. Two queues hold what is to be looked
+// at: main for what changed, sweep for everything, slowly.
+type controller struct {
+	objects   *objects
+	clients   *k8s.Clients
+	temporal  Temporal
+	messages  messages
+	reference func(namespace, name string) ostinatov1.WorkflowReference
+	recorder  record.EventRecorder
+	metrics   *Metrics
+	logger    *slog.Logger
+	clock     clock.WithTicker
+
+	workers       int
+	overdueGrace  time.Duration
+	sweepInterval time.Duration
+	sweepLimiter  flowcontrol.RateLimiter
+
+	main  queue
+	sweep queue
+
+	memory memory
+}
+
+// memory is what the controller remembers of objects while it leads.
+type memory struct {
+	mu       sync.Mutex
+	cronJobs map[types.NamespacedName]cronJobMemory
+	jobs     map[types.NamespacedName]jobMemory
+	// gone holds the UIDs of objects seen deleted, until that was sent.
+	gone map[key][]string
+}
+
+func newQueue(name string, metrics *Metrics, clock clock.WithTicker) queue {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
+		workqueue.TypedRateLimitingQueueConfig[key]{Name: name, MetricsProvider: metrics.queues, Clock: clock},
+	)
+}
+
+// run acts until the context is done, then lets calls in progress end.
+func (c *controller) run(ctx context.Context) error {
+	c.logger.Info("leading")
+	c.metrics.leading.Set(1)
+	defer c.metrics.leading.Set(0)
+
+	stopWatching, err := c.watch()
+	if err != nil {
+		return err
+	}
+	defer stopWatching()
+	c.sweep.Add(key{kind: orphanScanKind})
+
+	var group sync.WaitGroup
+	for range c.workers {
+		group.Go(func() { c.work(ctx, c.main, false) })
+	}
+	for range sweepWorkers {
+		group.Go(func() { c.work(ctx, c.sweep, true) })
+	}
+	group.Go(func() { c.watchdog(ctx) })
+	group.Go(func() { c.sweepRegularly(ctx) })
+	<-ctx.Done()
+	c.main.ShutDown()
+	c.sweep.ShutDown()
+	group.Wait()
+	return nil
+}
+
+// work handles a queue's items until it is shut down.
+func (c *controller) work(ctx context.Context, queue queue, sweep bool) {
+	for {
+		item, shutDown := queue.Get()
+		if shutDown || ctx.Err() != nil {
+			return
+		}
+		c.handle(ctx, queue, item, sweep)
+		queue.Done(item)
+	}
+}
+
+// handle handles one item, and puts it back when it failed or wants to be looked
+// at again.
+func (c *controller) handle(ctx context.Context, queue queue, item key, sweep bool) {
+	if sweep {
+		if err := c.sweepLimiter.Wait(ctx); err != nil {
+			return
+		}
+	}
+	// A call in progress when the process is told to stop may end.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	again, err := c.sync(ctx, item, sweep)
+	if err != nil {
+		class := errorClass(err)
+		c.metrics.errors.WithLabelValues(class).Inc()
+		c.logger.Warn("will be repeated", "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
+			"class", class, "failures", queue.NumRequeues(item)+1, "error", err)
+		queue.AddRateLimited(item)
+		return
+	}
+	queue.Forget(item)
+	if again > 0 {
+		c.main.AddAfter(item, again)
+	}
+}
+
+// sync does what is to be done for one item, and returns when to look again at
+// the latest; 0 means at the next change.
+func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Duration, error) {
+	switch item.kind {
+	case cronJobKind:
+		return c.syncCronJob(ctx, item.NamespacedName, sweep)
+	case jobKind:
+		return c.syncJob(ctx, item.NamespacedName, sweep)
+	case orphanScanKind:
+		return 0, c.scanOrphans(ctx)
+	default:
+		return 0, c.syncOrphan(ctx, item)
+	}
+}
+
+// sayGone tells the workflow that objects of these UIDs are gone. Where none
+// runs, none needs to know.
+func (c *controller) sayGone(ctx context.Context, workflowID string, uids []string) error {
+	for _, uid := range uids {
+		found, err := c.temporal.Signal(ctx, workflowID, deleted(uid))
+		if err != nil {
+			return err
+		}
+		c.metrics.sent("deleted", foundLabel(found))
+	}
+	return nil
+}
+
+// Values of the label "workflow" of the messages metric.
+func foundLabel(found bool) string {
+	if found {
+		return "running"
+	}
+	return "none"
+}
+
+// markGone remembers that an object was deleted.
+func (m *memory) markGone(item key, uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone[item] = append(m.gone[item], uid)
+}
+
+// goneOf returns the UIDs of deleted objects that are still to be sent.
+func (m *memory) goneOf(item key) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.gone[item]
+}
+
+// goneSent forgets the first count of them.
+func (m *memory) goneSent(item key, count int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone[item] = m.gone[item][count:]; len(m.gone[item]) == 0 {
+		delete(m.gone, item)
+	}
+}

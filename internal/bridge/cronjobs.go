@@ -1,0 +1,170 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// overdueReason is the reason of the Event on an overdue CronJob.
+const overdueReason = "RunOverdue"
+
+// syncCronJob sends what a CronJob's workflow needs to hear.
+func (c *controller) syncCronJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
+	item := key{cronJobKind, name}
+	cronJob := c.objects.cronJob(name)
+	gone := c.memory.goneOf(item)
+	if cronJob == nil {
+		if err := c.sayGone(ctx, c.messages.cluster.CronJobWorkflowID(name.Namespace, name.Name), gone); err != nil {
+			return 0, err
+		}
+		c.memory.goneSent(item, len(gone))
+		c.memory.putCronJob(name, nil)
+		return 0, nil
+	}
+	// A workflow of a deleted CronJob starts over with the spec of the new one.
+	defer c.memory.goneSent(item, len(gone))
+
+	known := c.memory.cronJob(name)
+	decision := decideCronJob(cronJob, c.reference(name.Namespace, name.Name), known, sweep, c.overdueGrace, c.clock.Now())
+	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known); err != nil {
+		return 0, err
+	}
+	again, err := c.closeRuns(ctx, cronJob, &known)
+	c.memory.putCronJob(name, &known)
+	return earliest(decision.again, again), err
+}
+
+// actOnCronJob carries out a decision and remembers it.
+func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action cronJobAction, known *cronJobMemory) error {
+	now := c.clock.Now()
+	switch action {
+	case leaveCronJob:
+		return nil
+	case ensureCronJob:
+		running, err := c.temporal.Start(ctx, c.messages.cronJobStart(cronJob, c.objects.jobsOf(cronJob)))
+		if err != nil {
+			return err
+		}
+		c.metrics.sent("cronjob-start", foundLabel(running))
+		if !running {
+			c.logger.Warn("CronJob had no workflow, started one", "namespace", cronJob.Namespace, "name", cronJob.Name)
+		}
+		return nil
+	}
+	start := c.messages.cronJobStart(cronJob, c.objects.jobsOf(cronJob))
+	if err := c.temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
+		return err
+	}
+	if action == pokeCronJob {
+		c.poked(cronJob, known, now)
+		return nil
+	}
+	c.metrics.sent("cronjob-spec", "any")
+	sends := known.sendsOf(cronJob)
+	known.uid, known.generation, known.sends, known.sentAt = string(cronJob.UID), cronJob.Generation, sends+1, now
+	return nil
+}
+
+// poked records a poke. The first for a run is worth an Event.
+func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, now time.Time) {
+	next := cronJob.Status.NextScheduleTime.UTC()
+	c.metrics.sent("cronjob-overdue", "any")
+	c.metrics.pokes.Inc()
+	pokes := known.pokesOf(cronJob)
+	if pokes == 0 {
+		c.logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
+		c.recorder.Eventf(eventReference(cronJob), corev1.EventTypeWarning, overdueReason,
+			"The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339))
+	}
+	known.uid, known.overdue, known.pokes, known.pokedAt = string(cronJob.UID), next, pokes+1, now
+}
+
+// closeRuns tells the workflow of runs that ended and that it still lists.
+func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob, known *cronJobMemory) (time.Duration, error) {
+	now := c.clock.Now()
+	known.closings = c.closings(cronJob, *known, now)
+	var again time.Duration
+	for i := range known.closings {
+		run := &known.closings[i]
+		due, wait := run.due(now)
+		if !due {
+			again = earliest(again, wait)
+			continue
+		}
+		if run.result.Outcome == job.Deleted {
+			exists, err := c.jobExists(ctx, cronJob.Namespace, run.name, run.uid)
+			if err != nil {
+				return 0, err
+			}
+			if exists {
+				// The cache is behind status.
+				run.since = now
+				again = earliest(again, closedGrace)
+				continue
+			}
+		}
+		workflowID := c.messages.cluster.CronJobWorkflowID(cronJob.Namespace, cronJob.Name)
+		found, err := c.temporal.Signal(ctx, workflowID, c.messages.jobClosed(cronJob, *run))
+		if err != nil {
+			return 0, err
+		}
+		c.metrics.sent("job-closed", foundLabel(found))
+		run.sentAt = now
+		again = earliest(again, closedRepeat)
+	}
+	return again, nil
+}
+
+func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, now time.Time) []closing {
+	return closingsOf(cronJob.Status.Active, known.closings, func(name string) *batchv1.Job {
+		return c.objects.job(types.NamespacedName{Namespace: cronJob.Namespace, Name: name})
+	}, now)
+}
+
+// jobExists asks the API server, since the cache may be behind.
+func (c *controller) jobExists(ctx context.Context, namespace, name, uid string) (bool, error) {
+	found, err := c.clients.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get Job %s/%s: %w", namespace, name, err)
+	}
+	return uid == "" || string(found.UID) == uid, nil
+}
+
+// cronJob returns what is remembered of a CronJob.
+func (m *memory) cronJob(name types.NamespacedName) cronJobMemory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cronJobs[name]
+}
+
+// putCronJob remembers a CronJob; nil forgets it.
+func (m *memory) putCronJob(name types.NamespacedName, known *cronJobMemory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known == nil {
+		delete(m.cronJobs, name)
+		return
+	}
+	m.cronJobs[name] = *known
+}
+
+// earliest returns the shorter of two waits, of which 0 means none.
+func earliest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

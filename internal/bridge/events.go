@@ -1,0 +1,36 @@
+package bridge
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// component is the source of the bridge's Events.
+const component = "ostinato-bridge"
+
+// StartEvents returns a recorder that writes to the API server. stop writes what
+// is queued and ends it.
+func StartEvents(ctx context.Context, client kubernetes.Interface) (recorder record.EventRecorder, stop func()) {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	// An ObjectReference is recorded as it is, so the scheme stays empty.
+	return broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component}), broadcaster.Shutdown
+}
+
+// eventReference is what an Event on a CronJob refers to.
+func eventReference(cronJob *ostinatov1.CronJob) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: ostinatov1.GroupVersion.String(),
+		Kind:       ostinatov1.CronJobKind.Kind,
+		Namespace:  cronJob.Namespace,
+		Name:       cronJob.Name,
+		UID:        cronJob.UID,
+	}
+}

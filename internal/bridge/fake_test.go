@@ -1,0 +1,166 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.temporal.io/api/serviceerror"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/k8s/fake"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// fakeTemporal knows which workflows run, by ID and their object's UID, and
+// records what it is told.
+type fakeTemporal struct {
+	mu      sync.Mutex
+	running map[string]string
+	calls   []string
+	inputs  []any
+	// failures is how many of the next calls fail.
+	failures int
+}
+
+func newFakeTemporal() *fakeTemporal { return &fakeTemporal{running: map[string]string{}} }
+
+func (f *fakeTemporal) record(format string, arguments ...any) error {
+	if f.failures > 0 {
+		f.failures--
+		return serviceerror.NewUnavailable("down")
+	}
+	f.calls = append(f.calls, fmt.Sprintf(format, arguments...))
+	return nil
+}
+
+func (f *fakeTemporal) Start(_ context.Context, start Start) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.record("start %s", start.ID); err != nil {
+		return false, err
+	}
+	if _, running := f.running[start.ID]; running {
+		return true, nil
+	}
+	f.begin(start)
+	return false, nil
+}
+
+func (f *fakeTemporal) SignalWithStart(_ context.Context, start Start, signal Signal) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.record("signal-with-start %s %s", start.ID, describe(signal)); err != nil {
+		return err
+	}
+	f.begin(start)
+	return nil
+}
+
+func (f *fakeTemporal) begin(start Start) {
+	f.inputs = append(f.inputs, start.Input)
+	switch input := start.Input.(type) {
+	case protocol.CronJobInput:
+		f.running[start.ID] = input.CronJob.UID
+	case protocol.JobInput:
+		f.running[start.ID] = input.Job.UID
+	}
+}
+
+func (f *fakeTemporal) Signal(_ context.Context, workflowID string, signal Signal) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.record("signal %s %s", workflowID, describe(signal)); err != nil {
+		return false, err
+	}
+	uid, running := f.running[workflowID]
+	if gone, ok := signal.Argument.(protocol.Deleted); ok && gone.UID == uid {
+		delete(f.running, workflowID)
+	}
+	return running, nil
+}
+
+// Running lists every workflow for either type: IDs of the other kind must be
+// left alone.
+func (f *fakeTemporal) Running(_ context.Context, _ string, visit func(string)) error {
+	f.mu.Lock()
+	ids := make([]string, 0, len(f.running))
+	for id := range f.running {
+		ids = append(ids, id)
+	}
+	f.mu.Unlock()
+	for _, id := range ids {
+		visit(id)
+	}
+	return nil
+}
+
+func (f *fakeTemporal) ObjectUID(_ context.Context, workflowID string) (string, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	uid, ok := f.running[workflowID]
+	if uid == "" && ok {
+		return "", false, errors.New("no worker")
+	}
+	return uid, ok, nil
+}
+
+func (f *fakeTemporal) said() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
+}
+
+func (f *fakeTemporal) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = nil
+}
+
+// describe says in a line what a signal means.
+func describe(signal Signal) string {
+	switch argument := signal.Argument.(type) {
+	case protocol.CronJobSpec:
+		return fmt.Sprintf("%s %s generation %d overdue %v", signal.Name, argument.CronJob.UID, argument.Spec.Generation, argument.Overdue)
+	case protocol.JobSpec:
+		return fmt.Sprintf("%s %s generation %d deleting %v", signal.Name, argument.Input.Job.UID, argument.Input.Spec.Generation, argument.Input.Spec.Deleting)
+	case protocol.Deleted:
+		return fmt.Sprintf("%s %s", signal.Name, argument.UID)
+	case protocol.JobClosed:
+		return fmt.Sprintf("%s %s %s", signal.Name, argument.Name, argument.Result.Outcome)
+	}
+	return signal.Name
+}
+
+// jobReactor answers every get of a Job with one, and says so.
+func jobReactor(job *batchv1.Job, asked chan<- struct{}) clienttesting.ReactionFunc {
+	return func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked <- struct{}{}
+		return true, job, nil
+	}
+}
+
+// refuseWhen fails requests while the switch is on.
+func refuseWhen(on *atomic.Bool) clienttesting.ReactionFunc {
+	return func(clienttesting.Action) (bool, runtime.Object, error) {
+		return on.Load(), nil, errors.New("refused")
+	}
+}
+
+// listed is the fake CronJob client, which has no streaming lists.
+type listed struct{ client *fake.CronJobs }
+
+func (l listed) CronJobs(namespace string) k8s.CronJobInterface {
+	return listedClient{l.client.CronJobs(namespace)}
+}
+
+type listedClient struct{ k8s.CronJobInterface }
+
+// IsWatchListSemanticsUnSupported is what client-go's reflector asks for.
+func (listedClient) IsWatchListSemanticsUnSupported() bool { return true }

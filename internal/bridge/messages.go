@@ -1,0 +1,156 @@
+package bridge
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// mostChildren bounds the finished Jobs that a starting CronJob workflow is
+// told of, newest first, well inside the size limit of an input.
+const mostChildren = 1000
+
+// messages builds what the bridge sends. No message holds a Pod template.
+type messages struct {
+	cluster names.Cluster
+	// searchAttributes says that the Temporal namespace has them.
+	searchAttributes bool
+}
+
+// cronJobSpec is the signal for a CronJob.
+func (m messages) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal {
+	return Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{
+		CronJob: referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID)),
+		Created: cronJob.CreationTimestamp.UTC(),
+		Spec:    schedule.SpecOf(cronJob),
+		Overdue: overdue,
+	}}
+}
+
+// cronJobStart starts a CronJob's workflow, which goes on where the object's
+// status and its finished Jobs say it was.
+func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job) Start {
+	start := Start{
+		ID:      m.cluster.CronJobWorkflowID(cronJob.Namespace, cronJob.Name),
+		Type:    protocol.CronJobWorkflow,
+		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
+		Input: protocol.CronJobInput{
+			Cluster:          string(m.cluster),
+			CronJob:          referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID)),
+			Created:          cronJob.CreationTimestamp.UTC(),
+			Spec:             schedule.SpecOf(cronJob),
+			Status:           cronJob.Status,
+			Children:         finishedJobs(jobs),
+			SearchAttributes: m.searchAttributes,
+		},
+	}
+	if m.searchAttributes {
+		start.Attributes = attributes(cronJob.Namespace, cronJob.Name, "")
+	}
+	return start
+}
+
+// jobInput is a Job's workflow input.
+func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
+	input := protocol.JobInput{
+		Cluster:   string(m.cluster),
+		Job:       referenceOf(object.Namespace, object.Name, string(object.UID)),
+		Spec:      job.SpecOf(object),
+		Status:    object.Status,
+		Scheduled: scheduledTime(object),
+	}
+	if owner := ownerCronJob(object); owner != nil {
+		input.CronJob = owner.Name
+	}
+	return input
+}
+
+// jobSpec is the signal for a Job.
+func (m messages) jobSpec(job *batchv1.Job) Signal {
+	return Signal{protocol.JobSpecSignal, protocol.JobSpec{Input: m.jobInput(job)}}
+}
+
+// jobStart starts a Job's workflow.
+func (m messages) jobStart(job *batchv1.Job) Start {
+	input := m.jobInput(job)
+	start := Start{
+		ID:      m.cluster.JobWorkflowID(job.Namespace, job.Name),
+		Type:    protocol.JobWorkflow,
+		Summary: "Job " + job.Namespace + "/" + job.Name,
+		Input:   input,
+	}
+	if m.searchAttributes {
+		start.Attributes = attributes(job.Namespace, input.CronJob, job.Name)
+	}
+	return start
+}
+
+// jobClosed is the signal for a run that ended.
+func (m messages) jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
+	return Signal{protocol.JobClosedSignal, protocol.JobClosed{
+		CronJobUID: string(cronJob.UID),
+		Name:       run.name,
+		Result:     run.result,
+	}}
+}
+
+// deleted is the signal for an object that is gone.
+func deleted(uid string) Signal {
+	return Signal{protocol.DeletedSignal, protocol.Deleted{UID: uid}}
+}
+
+func referenceOf(namespace, name, uid string) protocol.ObjectReference {
+	return protocol.ObjectReference{Namespace: namespace, Name: name, UID: uid}
+}
+
+// finishedJobs lists the finished ones of a CronJob's Jobs, oldest first.
+func finishedJobs(jobs []*batchv1.Job) []protocol.FinishedJob {
+	var children []protocol.FinishedJob
+	for _, child := range jobs {
+		if !finished(child) {
+			continue
+		}
+		result := resultOf(child, string(child.UID))
+		_, manual := child.Annotations[names.InstantiateAnnotation]
+		children = append(children, protocol.FinishedJob{
+			Run: schedule.Run{
+				Name:            child.Name,
+				UID:             string(child.UID),
+				Scheduled:       scheduledTime(child),
+				Manual:          manual,
+				Started:         child.CreationTimestamp.UTC(),
+				ResourceVersion: child.ResourceVersion,
+			},
+			Outcome:        result.Outcome,
+			StartTime:      result.StartTime,
+			CompletionTime: result.CompletionTime,
+		})
+	}
+	slices.SortFunc(children, func(a, b protocol.FinishedJob) int {
+		if order := a.Run.Started.Compare(b.Run.Started); order != 0 {
+			return order
+		}
+		return strings.Compare(a.Run.Name, b.Run.Name)
+	})
+	if len(children) > mostChildren {
+		children = children[len(children)-mostChildren:]
+	}
+	return children
+}
+
+// scheduledTime is a run's nominal time; zero where the Job does not say.
+func scheduledTime(job *batchv1.Job) time.Time {
+	scheduled, err := time.Parse(time.RFC3339, job.Annotations[names.ScheduledTimestampAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return scheduled.UTC()
+}

@@ -1,0 +1,47 @@
+package bridge
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+
+	"ostinato.dev/ostinato/internal/telemetry"
+)
+
+// Metrics are the bridge's own metrics.
+type Metrics struct {
+	queues   workqueue.MetricsProvider
+	leading  prometheus.Gauge
+	overdue  prometheus.Gauge
+	pokes    prometheus.Counter
+	messages *prometheus.CounterVec
+	errors   *prometheus.CounterVec
+}
+
+// NewMetrics registers the bridge's metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		queues: telemetry.QueueMetrics(registry),
+		leading: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_leading", Help: "1 while this process leads.",
+		}),
+		overdue: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_overdue_cronjobs", Help: "CronJobs whose next run's time has passed, by more than the grace, without a run.",
+		}),
+		pokes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ostinato_bridge_overdue_pokes_total", Help: "Times the workflow of an overdue CronJob was poked.",
+		}),
+		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ostinato_bridge_messages_total", Help: "Starts and signals that Temporal took, by kind and whether a workflow was running.",
+		}, []string{"kind", "workflow"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ostinato_bridge_temporal_errors_total", Help: "Starts and signals that failed and are repeated, by kind of error.",
+		}, []string{"class"}),
+	}
+	registry.MustRegister(m.leading, m.overdue, m.pokes, m.messages, m.errors)
+	return m
+}
+
+// sent counts a message.
+func (m *Metrics) sent(kind, workflow string) {
+	m.messages.WithLabelValues(kind, workflow).Inc()
+}

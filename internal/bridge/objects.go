@@ -1,0 +1,173 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	batchinformers "k8s.io/client-go/informers/batch/v1"
+	"k8s.io/client-go/tools/cache"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// ownerIndex indexes Jobs by the UID of the CronJob that controls them.
+const ownerIndex = "cronjob-uid"
+
+// objects are the trimmed CronJobs and Jobs of the namespaces served, by informers.
+type objects struct {
+	namespaces []string
+	cronJobs   map[string]cache.SharedIndexInformer
+	jobs       map[string]cache.SharedIndexInformer
+}
+
+// newObjects makes the informers; no namespaces means all.
+func newObjects(clients *k8s.Clients, namespaces []string) (*objects, error) {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	o := &objects{
+		namespaces: namespaces,
+		cronJobs:   map[string]cache.SharedIndexInformer{},
+		jobs:       map[string]cache.SharedIndexInformer{},
+	}
+	for _, namespace := range namespaces {
+		cronJobs := cronJobInformer(clients.CronJobs.CronJobs(namespace))
+		if err := cronJobs.SetTransform(trimCronJob); err != nil {
+			return nil, fmt.Errorf("set the CronJob informer's transform: %w", err)
+		}
+		jobs := batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: indexByOwner})
+		if err := jobs.SetTransform(trimJob); err != nil {
+			return nil, fmt.Errorf("set the Job informer's transform: %w", err)
+		}
+		o.cronJobs[namespace], o.jobs[namespace] = cronJobs, jobs
+	}
+	return o, nil
+}
+
+func cronJobInformer(client k8s.CronJobInterface) cache.SharedIndexInformer {
+	watcher := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return client.Watch(ctx, options)
+		},
+	}
+	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(watcher, client), &ostinatov1.CronJob{}, 0, cache.Indexers{})
+}
+
+func indexByOwner(object any) ([]string, error) {
+	job, ok := object.(*batchv1.Job)
+	if !ok {
+		return nil, nil
+	}
+	if owner := ownerCronJob(job); owner != nil {
+		return []string{string(owner.UID)}, nil
+	}
+	return nil, nil
+}
+
+// run runs the informers until the context is done.
+func (o *objects) run(ctx context.Context) {
+	for _, informer := range o.informers() {
+		go informer.RunWithContext(ctx)
+	}
+}
+
+func (o *objects) informers() []cache.SharedIndexInformer {
+	var all []cache.SharedIndexInformer
+	for _, namespace := range o.namespaces {
+		all = append(all, o.cronJobs[namespace], o.jobs[namespace])
+	}
+	return all
+}
+
+// synced reports whether every informer has its first list.
+func (o *objects) synced() bool {
+	return !slices.ContainsFunc(o.informers(), func(informer cache.SharedIndexInformer) bool { return !informer.HasSynced() })
+}
+
+// serves reports whether the namespace is one of those watched.
+func (o *objects) serves(namespace string) bool {
+	return o.of(o.cronJobs, namespace) != nil
+}
+
+// of returns the informer that holds a namespace, or nil.
+func (o *objects) of(informers map[string]cache.SharedIndexInformer, namespace string) cache.SharedIndexInformer {
+	if informer, ok := informers[namespace]; ok {
+		return informer
+	}
+	return informers[metav1.NamespaceAll]
+}
+
+// cronJob returns a CronJob, or nil.
+func (o *objects) cronJob(name types.NamespacedName) *ostinatov1.CronJob {
+	cronJob, _ := o.lookup(o.cronJobs, name).(*ostinatov1.CronJob)
+	return cronJob
+}
+
+// job returns a Job, or nil.
+func (o *objects) job(name types.NamespacedName) *batchv1.Job {
+	job, _ := o.lookup(o.jobs, name).(*batchv1.Job)
+	return job
+}
+
+func (o *objects) lookup(informers map[string]cache.SharedIndexInformer, name types.NamespacedName) any {
+	informer := o.of(informers, name.Namespace)
+	if informer == nil {
+		return nil
+	}
+	object, exists, err := informer.GetStore().GetByKey(name.String())
+	if err != nil || !exists {
+		return nil
+	}
+	return object
+}
+
+// jobsOf returns the Jobs that a CronJob controls.
+func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
+	informer := o.of(o.jobs, cronJob.Namespace)
+	if informer == nil {
+		return nil
+	}
+	found, err := informer.GetIndexer().ByIndex(ownerIndex, string(cronJob.UID))
+	if err != nil {
+		return nil
+	}
+	var jobs []*batchv1.Job
+	for _, object := range found {
+		if job, ok := object.(*batchv1.Job); ok {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs
+}
+
+// eachCronJob calls visit with every CronJob.
+func (o *objects) eachCronJob(visit func(*ostinatov1.CronJob)) {
+	for _, informer := range o.cronJobs {
+		for _, object := range informer.GetStore().List() {
+			if cronJob, ok := object.(*ostinatov1.CronJob); ok {
+				visit(cronJob)
+			}
+		}
+	}
+}
+
+// eachJob calls visit with every Job.
+func (o *objects) eachJob(visit func(*batchv1.Job)) {
+	for _, informer := range o.jobs {
+		for _, object := range informer.GetStore().List() {
+			if job, ok := object.(*batchv1.Job); ok {
+				visit(job)
+			}
+		}
+	}
+}

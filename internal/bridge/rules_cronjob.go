@@ -1,0 +1,118 @@
+package bridge
+
+import (
+	"time"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// Times of the rules that no flag sets.
+const (
+	// firstRepeat is how long the workflow has to take a generation, or to start an
+	// overdue run, before the message is sent again. It doubles up to lastRepeat.
+	firstRepeat = 30 * time.Second
+	lastRepeat  = 10 * time.Minute
+)
+
+// cronJobMemory is what the bridge remembers of a CronJob while it leads. Losing
+// it costs repeated messages only.
+type cronJobMemory struct {
+	// uid and generation are those last sent, sends times, last at sentAt.
+	uid        string
+	generation int64
+	sends      int
+	sentAt     time.Time
+	// overdue is the next schedule time last poked for, pokes times, last at pokedAt.
+	overdue time.Time
+	pokes   int
+	pokedAt time.Time
+	// closings are the runs that ended and that status still lists as active.
+	closings []closing
+}
+
+// cronJobAction says what to send for a CronJob.
+type cronJobAction string
+
+const (
+	// leaveCronJob: nothing.
+	leaveCronJob cronJobAction = "leave"
+	// sendCronJob: the spec, by signal with start.
+	sendCronJob cronJobAction = "send"
+	// pokeCronJob: the spec with Overdue set, by signal with start.
+	pokeCronJob cronJobAction = "poke"
+	// ensureCronJob: a start that does nothing when the workflow runs.
+	ensureCronJob cronJobAction = "ensure"
+)
+
+// cronJobDecision is what to do for a CronJob now, and when to look again at the
+// latest; 0 means at the next change.
+type cronJobDecision struct {
+	action cronJobAction
+	again  time.Duration
+}
+
+// decideCronJob decides what to send for a CronJob that exists. Its status says
+// what the workflow has taken: status writes alone never cause a message. With
+// sweep, a CronJob that needs nothing is ensured, since its workflow may have
+// been lost with Temporal's data or terminated by hand.
+func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
+	if !acknowledgedCronJob(cronJob, reference) {
+		if wait := repeatWait(memory.sendsOf(cronJob)) - now.Sub(memory.sentAt); wait > 0 {
+			return cronJobDecision{leaveCronJob, wait}
+		}
+		return cronJobDecision{sendCronJob, repeatWait(memory.sendsOf(cronJob) + 1)}
+	}
+	if overdueCronJob(cronJob, overdueGrace, now) {
+		if wait := repeatWait(memory.pokesOf(cronJob)) - now.Sub(memory.pokedAt); wait > 0 {
+			return cronJobDecision{leaveCronJob, wait}
+		}
+		return cronJobDecision{pokeCronJob, repeatWait(memory.pokesOf(cronJob) + 1)}
+	}
+	if sweep {
+		return cronJobDecision{action: ensureCronJob}
+	}
+	return cronJobDecision{action: leaveCronJob}
+}
+
+// acknowledgedCronJob reports whether the workflow of this object, in this
+// Temporal namespace, has taken the object's generation.
+func acknowledgedCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference) bool {
+	return cronJob.Status.Workflow != nil && *cronJob.Status.Workflow == reference &&
+		cronJob.Status.ObservedGeneration == cronJob.Generation
+}
+
+// overdueCronJob reports whether the time of the next run has passed, by more
+// than the grace, without a run. A timer may be lost (temporalio/temporal#11869).
+func overdueCronJob(cronJob *ostinatov1.CronJob, grace time.Duration, now time.Time) bool {
+	suspended := cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
+	next := cronJob.Status.NextScheduleTime
+	return !suspended && cronJob.DeletionTimestamp == nil && next != nil && now.Sub(next.Time) > grace
+}
+
+// sendsOf is how often the object's generation was sent.
+func (m cronJobMemory) sendsOf(cronJob *ostinatov1.CronJob) int {
+	if m.uid != string(cronJob.UID) || m.generation != cronJob.Generation {
+		return 0
+	}
+	return m.sends
+}
+
+// pokesOf is how often the workflow was poked for the run that is due.
+func (m cronJobMemory) pokesOf(cronJob *ostinatov1.CronJob) int {
+	if m.uid != string(cronJob.UID) || !m.overdue.Equal(cronJob.Status.NextScheduleTime.Time) {
+		return 0
+	}
+	return m.pokes
+}
+
+// repeatWait is the wait after a message was sent so many times.
+func repeatWait(times int) time.Duration {
+	if times == 0 {
+		return 0
+	}
+	wait := firstRepeat
+	for range times - 1 {
+		wait = min(2*wait, lastRepeat)
+	}
+	return wait
+}

@@ -1,0 +1,184 @@
+package bridge
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+)
+
+func TestDecideCronJob(t *testing.T) {
+	const grace = 15 * time.Second
+	sent := cronJobMemory{uid: "c1", generation: 1, sends: 1, sentAt: after(0)}
+	poked := cronJobMemory{uid: "c1", overdue: after(60), pokes: 1, pokedAt: after(80)}
+	for _, test := range []struct {
+		name   string
+		object *ostinatov1.CronJob
+		memory cronJobMemory
+		sweep  bool
+		now    int
+		want   cronJobAction
+		again  time.Duration
+	}{
+		{name: "new: send", object: cronJob(), want: sendCronJob, again: 30 * time.Second},
+		{name: "sent and not yet taken: wait", object: cronJob(), memory: sent, now: 10, want: leaveCronJob, again: 20 * time.Second},
+		{name: "not taken in time: send again", object: cronJob(), memory: sent, now: 30, want: sendCronJob, again: time.Minute},
+		{name: "edited while waiting: send the edit at once", object: cronJob(generation(2)), memory: sent, now: 1, want: sendCronJob, again: 30 * time.Second},
+		{name: "re-created while waiting: send at once", object: cronJob(func(c *ostinatov1.CronJob) { c.UID = "c2" }), memory: sent, now: 1, want: sendCronJob, again: 30 * time.Second},
+		{name: "taken: nothing", object: cronJob(taken), want: leaveCronJob},
+		{name: "edited after it was taken: send", object: cronJob(taken, generation(2)), want: sendCronJob, again: 30 * time.Second},
+		{name: "taken, by a workflow of another Temporal namespace: send", object: cronJob(taken, func(c *ostinatov1.CronJob) { c.Status.Workflow.Namespace = "old" }), want: sendCronJob, again: 30 * time.Second},
+		{name: "taken, status without workflow: send", object: cronJob(taken, func(c *ostinatov1.CronJob) { c.Status.Workflow = nil }), want: sendCronJob, again: 30 * time.Second},
+		{name: "sweep of one taken: make sure of the workflow", object: cronJob(taken), sweep: true, want: ensureCronJob},
+		{name: "sweep of one not taken: send", object: cronJob(), sweep: true, want: sendCronJob, again: 30 * time.Second},
+		{name: "next run in the future: nothing", object: cronJob(taken, nextRun(60)), now: 59, want: leaveCronJob},
+		{name: "next run past, inside the grace: nothing", object: cronJob(taken, nextRun(60)), now: 75, want: leaveCronJob},
+		{name: "next run past the grace: poke", object: cronJob(taken, nextRun(60)), now: 76, want: pokeCronJob, again: 30 * time.Second},
+		{name: "poked a moment ago: wait", object: cronJob(taken, nextRun(60)), memory: poked, now: 90, want: leaveCronJob, again: 20 * time.Second},
+		{name: "poked for this run long ago: poke again", object: cronJob(taken, nextRun(60)), memory: poked, now: 110, want: pokeCronJob, again: time.Minute},
+		{name: "poked for an earlier run: poke for this one", object: cronJob(taken, nextRun(70)), memory: poked, now: 90, want: pokeCronJob, again: 30 * time.Second},
+		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = pointer(true) }), now: 600, want: leaveCronJob},
+		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leaveCronJob},
+		{name: "overdue and edited: the edit wakes the workflow", object: cronJob(taken, nextRun(60), generation(2)), now: 600, want: sendCronJob, again: 30 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := decideCronJob(test.object, referenceFor("shop", "report"), test.memory, test.sweep, grace, after(test.now))
+			assert.Equal(t, cronJobDecision{test.want, test.again}, got)
+		})
+	}
+}
+
+func TestRepeatsBecomeRare(t *testing.T) {
+	assert.Zero(t, repeatWait(0))
+	assert.Equal(t, 30*time.Second, repeatWait(1))
+	assert.Equal(t, time.Minute, repeatWait(2))
+	assert.Equal(t, 10*time.Minute, repeatWait(50))
+}
+
+func TestDecideJob(t *testing.T) {
+	known := jobMemory{uid: "j1", generation: 1}
+	knownRun := jobMemory{uid: "r1", generation: 1}
+	old := jobMemory{uid: "old", generation: 7}
+	for _, test := range []struct {
+		name   string
+		object *batchv1.Job
+		memory jobMemory
+		sweep  bool
+		now    int
+		want   jobDecision
+	}{
+		{name: "another controller's: nothing", object: standalone(foreign), want: jobDecision{action: leaveJob}},
+		{name: "finished: nothing", object: standalone(complete), want: jobDecision{action: leaveJob}},
+		{name: "finished, in the sweep: nothing", object: standalone(failed), sweep: true, want: jobDecision{action: leaveJob}},
+		{name: "new: start, and insist", object: standalone(), want: jobDecision{action: startJob, insist: true}},
+		{name: "first seen running: start, should its workflow be lost", object: standalone(running), want: jobDecision{action: startJob}},
+		{name: "first seen suspended by its workflow: start", object: standalone(suspended), want: jobDecision{action: startJob}},
+		{name: "first seen after an edit: send", object: standalone(running, edited), want: jobDecision{action: sendJob}},
+		{name: "known: nothing", object: standalone(running), memory: known, want: jobDecision{action: leaveJob}},
+		{name: "known, in the sweep: start", object: standalone(running), memory: known, sweep: true, want: jobDecision{action: startJob}},
+		{name: "known and edited: send", object: standalone(running, edited), memory: known, want: jobDecision{action: sendJob}},
+		{name: "deletion that waits is an edit: send", object: standalone(running, edited, func(j *batchv1.Job) { j.DeletionTimestamp = at(5) }), memory: known, want: jobDecision{action: sendJob}},
+		{name: "re-created: send", object: standalone(), memory: old, want: jobDecision{action: sendJob}},
+
+		{name: "a run, new: leave it to the CronJob's workflow", object: run("r1"), now: 1, want: jobDecision{action: leaveJob, again: 14 * time.Second}},
+		{name: "a run, new, in the sweep: the same", object: run("r1"), now: 1, sweep: true, want: jobDecision{action: leaveJob, again: 14 * time.Second}},
+		{name: "a run still without workflow: start", object: run("r1"), now: 15, want: jobDecision{action: startJob}},
+		{name: "a run with a workflow: nothing", object: run("r1", running), now: 100, want: jobDecision{action: leaveJob}},
+		{name: "a run with a workflow, in the sweep: start", object: run("r1", running), now: 3, sweep: true, want: jobDecision{action: startJob}},
+		{name: "a run edited at once: only to a workflow that runs", object: run("r1", edited), now: 1, want: jobDecision{action: sendJob, runningOnly: true, again: time.Second}},
+		{name: "a run edited later: send", object: run("r1", running, edited), now: 100, want: jobDecision{action: sendJob}},
+		{name: "a known run edited again: send", object: run("r1", running, edited, edited), memory: knownRun, now: 100, want: jobDecision{action: sendJob}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			assert.Equal(t, test.want, decideJob(test.object, test.memory, test.sweep, after(test.now)))
+		})
+	}
+}
+
+func TestClosingsAreRunsThatStatusStillLists(t *testing.T) {
+	jobs := map[string]*batchv1.Job{}
+	for _, j := range []*batchv1.Job{
+		run("going", running), run("done", complete), run("broken", failed),
+		run("again", running, func(j *batchv1.Job) { j.UID = "again-2" }),
+		run("theirs", foreign, complete),
+	} {
+		jobs[j.Name] = j
+	}
+	find := func(name string) *batchv1.Job { return jobs[name] }
+	listed := cronJob(active("going", "done", "broken", "again", "vanished", "theirs")).Status.Active
+
+	closings := closingsOf(listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
+
+	require.Len(t, closings, 5)
+	assert.Equal(t, closing{name: "report-done", uid: "done", since: after(3), result: job.Result{
+		UID: "done", Outcome: job.Complete, Succeeded: 1, StartTime: after(1), CompletionTime: after(20),
+	}}, closings[0], "what is known is kept")
+	assert.Equal(t, closing{name: "report-broken", uid: "broken", since: after(10), result: job.Result{
+		UID: "broken", Outcome: job.Failed, Failed: 2, StartTime: after(1), Reason: "BackoffLimitExceeded", Message: "too often",
+	}}, closings[1])
+	for i, uid := range []string{"again", "vanished"} {
+		assert.Equal(t, job.Result{UID: uid, Outcome: job.Deleted}, closings[2+i].result)
+	}
+	assert.Equal(t, job.Complete, closings[4].result.Outcome, "a run of another controller too")
+}
+
+func TestClosingIsSentAfterTheGraceAndSeldomAgain(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		run  closing
+		now  int
+		due  bool
+		wait time.Duration
+	}{
+		{"just seen", closing{since: after(0)}, 1, false, 4 * time.Second},
+		{"after the grace", closing{since: after(0)}, 5, true, 0},
+		{"just sent", closing{since: after(0), sentAt: after(5)}, 15, false, 50 * time.Second},
+		{"sent long ago", closing{since: after(0), sentAt: after(5)}, 65, true, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			due, wait := test.run.due(after(test.now))
+			assert.Equal(t, test.due, due)
+			assert.Equal(t, test.wait, wait)
+		})
+	}
+}
+
+func TestTrimmedObjectsHoldNoTemplate(t *testing.T) {
+	trimmed, err := trimCronJob(cronJob(taken, active("r1")))
+	require.NoError(t, err)
+	c := trimmed.(*ostinatov1.CronJob)
+	assert.Empty(t, c.Spec.JobTemplate)
+	assert.Equal(t, "* * * * *", c.Spec.Schedule)
+	assert.Len(t, c.Status.Active, 1)
+
+	trimmed, err = trimJob(run("r1", running))
+	require.NoError(t, err)
+	j := trimmed.(*batchv1.Job)
+	assert.Equal(t, corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure}}, j.Spec.Template)
+	assert.Equal(t, start, scheduledTime(j))
+	assert.Equal(t, job.SpecOf(run("r1", running)), job.SpecOf(j), "trimming must not change what decides")
+	assert.NotNil(t, j.Status.StartTime)
+
+	trimmed, err = trimJob(standalone(foreign, complete))
+	require.NoError(t, err)
+	j = trimmed.(*batchv1.Job)
+	assert.Equal(t, types.UID("j1"), j.UID)
+	assert.Empty(t, j.Spec)
+	assert.Empty(t, j.Status)
+}
+
+func TestMissingSearchAttributesComeWithTheirCommand(t *testing.T) {
+	command, ok := missingAttributes(nil, "jobs")
+	assert.False(t, ok)
+	assert.Equal(t, "temporal operator search-attribute create --namespace jobs --name CronJobName --type Keyword"+
+		" --name JobName --type Keyword --name KubernetesNamespace --type Keyword --name ScheduledTime --type Datetime", command)
+	_, ok = missingAttributes(searchAttributes, "jobs")
+	assert.True(t, ok)
+}

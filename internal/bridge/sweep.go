@@ -1,0 +1,105 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// sweepRegularly puts every object into the sweep again from time to time: a
+// workflow may have been terminated by hand or lost with Temporal's data.
+func (c *controller) sweepRegularly(ctx context.Context) {
+	if c.sweepInterval == 0 {
+		return
+	}
+	ticker := c.clock.NewTicker(c.sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			c.forgetJobs()
+			c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { c.sweep.Add(cronJobKey(cronJob)) })
+			c.objects.eachJob(func(job *batchv1.Job) {
+				if managed(job) && !finished(job) {
+					c.sweep.Add(jobKey(job))
+				}
+			})
+		}
+	}
+}
+
+// forgetJobs forgets Jobs that ended while a message for them was under way.
+func (c *controller) forgetJobs() {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	maps.DeleteFunc(c.memory.jobs, func(name types.NamespacedName, _ jobMemory) bool {
+		job := c.objects.job(name)
+		return job == nil || finished(job)
+	})
+}
+
+// scanOrphans finds running workflows whose object went away while nobody led.
+// It is the only use of visibility, once for every leader.
+func (c *controller) scanOrphans(ctx context.Context) error {
+	err := c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
+		namespace, name, ok := c.messages.cluster.ParseCronJobWorkflowID(workflowID)
+		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.cronJob(full) == nil {
+			c.sweep.Add(key{orphanCronJobKind, full})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.temporal.Running(ctx, protocol.JobWorkflow, func(workflowID string) {
+		namespace, name, ok := c.messages.cluster.ParseJobWorkflowID(workflowID)
+		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.job(full) == nil {
+			c.sweep.Add(key{orphanJobKind, full})
+		}
+	})
+}
+
+// syncOrphan tells a workflow that its object is gone, when the API server
+// confirms it. Visibility and the cache may both be behind. The workflow is asked
+// for its object's UID, since nothing else knows it.
+func (c *controller) syncOrphan(ctx context.Context, item key) error {
+	var workflowID string
+	var exists bool
+	var err error
+	if item.kind == orphanCronJobKind {
+		workflowID = c.messages.cluster.CronJobWorkflowID(item.Namespace, item.Name)
+		exists, err = c.cronJobExists(ctx, item.NamespacedName)
+	} else {
+		workflowID = c.messages.cluster.JobWorkflowID(item.Namespace, item.Name)
+		exists, err = c.jobExists(ctx, item.Namespace, item.Name, "")
+	}
+	if err != nil || exists {
+		return err
+	}
+	uid, found, err := c.temporal.ObjectUID(ctx, workflowID)
+	if err != nil || !found {
+		return err
+	}
+	c.logger.Info("object of a running workflow is gone", "workflow", workflowID, "uid", uid)
+	return c.sayGone(ctx, workflowID, []string{uid})
+}
+
+func (c *controller) cronJobExists(ctx context.Context, name types.NamespacedName) (bool, error) {
+	_, err := c.clients.CronJobs.CronJobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get CronJob %s: %w", name, err)
+	}
+	return true, nil
+}

@@ -1,0 +1,188 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// Start describes a workflow to start.
+type Start struct {
+	// ID is the workflow ID, Type the workflow type.
+	ID   string
+	Type string
+	// Summary is what the Temporal UI shows for the workflow.
+	Summary    string
+	Attributes temporal.SearchAttributes
+	Input      any
+}
+
+// Signal is a signal to send.
+type Signal struct {
+	Name     string
+	Argument any
+}
+
+// Temporal is what the bridge asks of Temporal. All calls may be repeated.
+type Temporal interface {
+	// Start starts a workflow unless one of that ID runs, which running reports.
+	Start(ctx context.Context, start Start) (running bool, err error)
+	// SignalWithStart signals the running workflow of start's ID, or starts it and
+	// signals it.
+	SignalWithStart(ctx context.Context, start Start, signal Signal) error
+	// Signal signals a running workflow; found is false when none runs.
+	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
+	// Running calls visit with the ID of every running workflow of a type, as far
+	// as visibility knows. It is for leader start only: visibility is slow.
+	Running(ctx context.Context, workflowType string, visit func(workflowID string)) error
+	// ObjectUID asks a running workflow for the UID of its object; found is false
+	// when none runs. It needs a worker.
+	ObjectUID(ctx context.Context, workflowID string) (uid string, found bool, err error)
+}
+
+// NewTemporal returns Temporal by an SDK client. Workflows start on taskQueue;
+// namespace is the client's.
+func NewTemporal(sdk client.Client, namespace, taskQueue string) Temporal {
+	return &temporalClient{sdk: sdk, namespace: namespace, taskQueue: taskQueue}
+}
+
+type temporalClient struct {
+	sdk       client.Client
+	namespace string
+	taskQueue string
+}
+
+func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{
+		ID:                    start.ID,
+		TaskQueue:             t.taskQueue,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: start.Attributes,
+		StaticSummary:         start.Summary,
+	}
+}
+
+func (t *temporalClient) Start(ctx context.Context, start Start) (bool, error) {
+	options := t.options(start)
+	// Failing on a running workflow, rather than using it, says that it runs; the
+	// server writes nothing for either.
+	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL
+	options.WorkflowExecutionErrorWhenAlreadyStarted = true
+	_, err := t.sdk.ExecuteWorkflow(ctx, options, start.Type, start.Input)
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("start workflow %s: %w", start.ID, err)
+	}
+	return false, nil
+}
+
+func (t *temporalClient) SignalWithStart(ctx context.Context, start Start, signal Signal) error {
+	_, err := t.sdk.SignalWithStartWorkflow(ctx, start.ID, signal.Name, signal.Argument, t.options(start), start.Type, start.Input)
+	if err != nil {
+		return fmt.Errorf("signal %s with start of workflow %s: %w", signal.Name, start.ID, err)
+	}
+	return nil
+}
+
+func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal Signal) (bool, error) {
+	err := t.sdk.SignalWorkflow(ctx, workflowID, "", signal.Name, signal.Argument)
+	if notFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("signal %s to workflow %s: %w", signal.Name, workflowID, err)
+	}
+	return true, nil
+}
+
+func (t *temporalClient) Running(ctx context.Context, workflowType string, visit func(workflowID string)) error {
+	var page []byte
+	for {
+		response, err := t.sdk.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace:     t.namespace,
+			PageSize:      1000,
+			NextPageToken: page,
+			Query:         fmt.Sprintf("WorkflowType = %q AND ExecutionStatus = 'Running'", workflowType),
+		})
+		if err != nil {
+			return fmt.Errorf("list running %s workflows: %w", workflowType, err)
+		}
+		for _, execution := range response.GetExecutions() {
+			visit(execution.GetExecution().GetWorkflowId())
+		}
+		if page = response.GetNextPageToken(); len(page) == 0 {
+			return nil
+		}
+	}
+}
+
+func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (string, bool, error) {
+	value, err := t.sdk.QueryWorkflow(ctx, workflowID, "", protocol.DescribeQuery)
+	if notFound(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("ask workflow %s for its object: %w", workflowID, err)
+	}
+	// One of the two is in either description.
+	var description struct {
+		CronJob protocol.ObjectReference `json:"cronJob"`
+		Job     protocol.ObjectReference `json:"job"`
+	}
+	if err := value.Get(&description); err != nil {
+		return "", false, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
+	}
+	if description.CronJob.UID != "" {
+		return description.CronJob.UID, true, nil
+	}
+	return description.Job.UID, true, nil
+}
+
+// notFound reports whether no workflow of the ID runs. A missing Temporal
+// namespace is another error, to be repeated.
+func notFound(err error) bool {
+	var missing *serviceerror.NotFound
+	return errors.As(err, &missing)
+}
+
+// errorClass names the kind of a Temporal error, for metrics and logs.
+func errorClass(err error) string {
+	var (
+		unavailable *serviceerror.Unavailable
+		exhausted   *serviceerror.ResourceExhausted
+		deadline    *serviceerror.DeadlineExceeded
+		permission  *serviceerror.PermissionDenied
+		invalid     *serviceerror.InvalidArgument
+		namespace   *serviceerror.NamespaceNotFound
+		query       *serviceerror.QueryFailed
+	)
+	switch {
+	case errors.As(err, &unavailable):
+		return "unavailable"
+	case errors.As(err, &exhausted):
+		return "resource_exhausted"
+	case errors.As(err, &deadline), errors.Is(err, context.DeadlineExceeded):
+		return "deadline_exceeded"
+	case errors.As(err, &permission):
+		return "permission_denied"
+	case errors.As(err, &invalid):
+		return "invalid_argument"
+	case errors.As(err, &namespace):
+		return "namespace_not_found"
+	case errors.As(err, &query):
+		return "query_failed"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	}
+	return "other"
+}

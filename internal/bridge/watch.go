@@ -1,0 +1,156 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// watch puts what changes into the queues, from now on, and everything there is
+// into the sweep. The result stops that.
+func (c *controller) watch() (stop func(), err error) {
+	var removals []func() error
+	stop = func() {
+		for _, remove := range removals {
+			if err := remove(); err != nil {
+				c.logger.Debug("informer handler not removed", "error", err)
+			}
+		}
+	}
+	add := func(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
+		registration, err := informer.AddEventHandler(handler)
+		if err != nil {
+			return fmt.Errorf("watch for changes: %w", err)
+		}
+		removals = append(removals, func() error { return informer.RemoveEventHandler(registration) })
+		return nil
+	}
+	for _, namespace := range c.objects.namespaces {
+		err := errors.Join(
+			add(c.objects.cronJobs[namespace], handlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
+			add(c.objects.jobs[namespace], handlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
+		)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	return stop, nil
+}
+
+// object is what handlers handle.
+type object interface {
+	*ostinatov1.CronJob | *batchv1.Job
+	GetUID() types.UID
+}
+
+// handlerOf makes an informer's handler from functions on one type. An update
+// from one UID to another is a deletion and an addition that the watch missed.
+func handlerOf[T object](added func(T, bool), updated func(old, new T), deleted func(T)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(o any, initial bool) {
+			if object, ok := o.(T); ok {
+				added(object, initial)
+			}
+		},
+		UpdateFunc: func(o, n any) {
+			before, ok1 := o.(T)
+			after, ok2 := n.(T)
+			switch {
+			case !ok1 || !ok2:
+			case before.GetUID() != after.GetUID():
+				deleted(before)
+				added(after, false)
+			default:
+				updated(before, after)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = tombstone.Obj
+			}
+			if object, ok := o.(T); ok {
+				deleted(object)
+			}
+		},
+	}
+}
+
+func cronJobKey(cronJob *ostinatov1.CronJob) key {
+	return key{cronJobKind, types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}}
+}
+
+func jobKey(job *batchv1.Job) key {
+	return key{jobKind, types.NamespacedName{Namespace: job.Namespace, Name: job.Name}}
+}
+
+func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
+	if initial && acknowledgedCronJob(cronJob, c.reference(cronJob.Namespace, cronJob.Name)) {
+		c.sweep.Add(cronJobKey(cronJob))
+		return
+	}
+	c.main.Add(cronJobKey(cronJob))
+}
+
+// cronJobUpdated looks at the generation, which the API server raises for an
+// edit of the spec and for a deletion that waits for finalizers. Status writes,
+// which are our own, change nothing here.
+func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
+	if before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
+		c.main.Add(cronJobKey(after))
+	}
+}
+
+func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
+	item := cronJobKey(cronJob)
+	c.memory.markGone(item, string(cronJob.UID))
+	c.main.Add(item)
+}
+
+func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
+	switch {
+	case !managed(job) || finished(job):
+	case initial:
+		c.sweep.Add(jobKey(job))
+	default:
+		c.main.Add(jobKey(job))
+	}
+}
+
+func (c *controller) jobUpdated(before, after *batchv1.Job) {
+	if finished(after) {
+		if !finished(before) {
+			c.runEnded(after)
+		}
+		return
+	}
+	if managed(after) && (before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()) {
+		c.main.Add(jobKey(after))
+	}
+}
+
+func (c *controller) jobDeleted(job *batchv1.Job) {
+	if managed(job) && !finished(job) {
+		item := jobKey(job)
+		c.memory.markGone(item, string(job.UID))
+		c.main.Add(item)
+	}
+	c.runEnded(job)
+}
+
+// runEnded has the Job's CronJob looked at once its workflow has had the time to
+// hear of the end by itself.
+func (c *controller) runEnded(job *batchv1.Job) {
+	item := jobKey(job)
+	c.memory.mu.Lock()
+	delete(c.memory.jobs, item.NamespacedName)
+	c.memory.mu.Unlock()
+	if owner := ownerCronJob(job); owner != nil {
+		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}, closedGrace)
+	}
+}

@@ -1,0 +1,53 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+const (
+	// watchdogPeriod is how often every CronJob is compared with the clock.
+	watchdogPeriod = 10 * time.Second
+	// mostPokes bounds the overdue CronJobs looked at in one period, the most
+	// overdue first, so that a cluster that is behind is not held up further.
+	mostPokes = 200
+)
+
+// watchdog looks for CronJobs whose workflow does not do what it should.
+func (c *controller) watchdog(ctx context.Context) {
+	ticker := c.clock.NewTicker(watchdogPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			c.inspect(c.clock.Now())
+		}
+	}
+}
+
+// inspect puts the CronJobs that need it into the main queue: the overdue, those
+// that list runs which ended, and those that lost their acknowledgement.
+func (c *controller) inspect(now time.Time) {
+	var overdue []*ostinatov1.CronJob
+	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
+		switch {
+		case overdueCronJob(cronJob, c.overdueGrace, now):
+			overdue = append(overdue, cronJob)
+		case !acknowledgedCronJob(cronJob, c.reference(cronJob.Namespace, cronJob.Name)),
+			len(c.closings(cronJob, cronJobMemory{}, now)) > 0:
+			c.main.Add(cronJobKey(cronJob))
+		}
+	})
+	c.metrics.overdue.Set(float64(len(overdue)))
+	slices.SortFunc(overdue, func(a, b *ostinatov1.CronJob) int {
+		return a.Status.NextScheduleTime.Compare(b.Status.NextScheduleTime.Time)
+	})
+	for _, cronJob := range overdue[:min(len(overdue), mostPokes)] {
+		c.main.Add(cronJobKey(cronJob))
+	}
+}

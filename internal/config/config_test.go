@@ -1,0 +1,160 @@
+package config_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"ostinato.dev/ostinato/internal/config"
+)
+
+func environment(pairs map[string]string) config.LookupEnv {
+	return func(name string) (string, bool) {
+		value, ok := pairs[name]
+		return value, ok
+	}
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	worker, err := config.ParseWorker(nil, environment(nil), &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, ":8080", worker.MetricsAddress)
+	assert.Equal(t, ":8081", worker.HealthAddress)
+	assert.Equal(t, slog.LevelInfo, worker.LogLevel)
+	assert.False(t, worker.Versioned())
+	assert.Equal(t, 1, worker.WatchShards)
+
+	bridge, err := config.ParseBridge(nil, environment(nil), &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.True(t, bridge.LeaderElection.Enabled)
+	assert.Equal(t, 15*time.Second, bridge.OverdueGrace)
+	assert.Empty(t, bridge.Namespaces)
+}
+
+func TestPrecedence(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		env       map[string]string
+		want      float64
+	}{
+		{name: "default", want: 0},
+		{name: "environment over default", env: map[string]string{"OSTINATO_KUBE_QPS": "7"}, want: 7},
+		{name: "flag over environment", arguments: []string{"--kube-qps=9"}, env: map[string]string{"OSTINATO_KUBE_QPS": "7"}, want: 9},
+		{name: "an empty variable counts as unset", env: map[string]string{"OSTINATO_KUBE_QPS": ""}, want: 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := config.ParseWorker(test.arguments, environment(test.env), &bytes.Buffer{})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, worker.KubeQPS)
+		})
+	}
+}
+
+func TestListsLevelsAndDurations(t *testing.T) {
+	bridge, err := config.ParseBridge([]string{
+		"--namespaces=a, b,", "--log-level=debug", "--overdue-grace=3s", "--leader-elect=false", "--lease-namespace=",
+	}, environment(nil), &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "b"}, bridge.Namespaces)
+	assert.Equal(t, slog.LevelDebug, bridge.LogLevel)
+	assert.Equal(t, 3*time.Second, bridge.OverdueGrace)
+	assert.False(t, bridge.LeaderElection.Enabled)
+}
+
+func TestMistakesSayWhatToChange(t *testing.T) {
+	worker := func(arguments []string, lookup config.LookupEnv) error {
+		_, err := config.ParseWorker(arguments, lookup, &bytes.Buffer{})
+		return err
+	}
+	bridge := func(arguments []string, lookup config.LookupEnv) error {
+		_, err := config.ParseBridge(arguments, lookup, &bytes.Buffer{})
+		return err
+	}
+	for _, test := range []struct {
+		name      string
+		parse     func([]string, config.LookupEnv) error
+		arguments []string
+		env       map[string]string
+		want      string
+	}{
+		{"unknown flag", worker, []string{"--nope"}, nil, "nope"},
+		{"argument", worker, []string{"run"}, nil, `unexpected argument "run"`},
+		{"variable that is no number", worker, nil, map[string]string{"OSTINATO_KUBE_BURST": "many"}, `OSTINATO_KUBE_BURST="many"`},
+		{"cluster name", worker, []string{"--cluster=Prod/1"}, nil, "lower case letters"},
+		{"reserved cluster name", worker, []string{"--cluster=job"}, nil, "choose another name"},
+		{"namespace", bridge, []string{"--namespaces=a b"}, nil, "separated by commas"},
+		{"rate", worker, []string{"--kube-qps=-1"}, nil, "set it to 0 or more"},
+		{"burst", worker, []string{"--kube-burst=0"}, nil, "set it to 1 or more"},
+		{"address", worker, []string{"--metrics-address=8080"}, nil, "host:port"},
+		{"profiling in public", worker, []string{"--profiling"}, nil, "loopback"},
+		{"log format", worker, []string{"--log-format=xml"}, nil, "use text or json"},
+		{"log level", worker, []string{"--log-level=loud"}, nil, "log-level"},
+		{"one workflow task", worker, []string{"--max-concurrent-workflow-tasks=1"}, nil, "set it to 2 or more"},
+		{"watch shards", worker, []string{"--watch-shards=17"}, nil, "between 1 and 16"},
+		{"half of versioning", worker, []string{"--build-id=x"}, nil, "--deployment-name"},
+		{"deployment name with a dot", worker, []string{"--build-id=x", "--deployment-name=a.b"}, nil, "use a hyphen"},
+		{"drain timeout", bridge, []string{"--drain-timeout=-1s"}, nil, "0 or more"},
+		{"search attributes", bridge, []string{"--search-attributes=yes"}, nil, "auto, on or off"},
+		{"lease durations", bridge, []string{"--lease-renew-deadline=20s"}, nil, "--lease-renew-deadline"},
+		{"lease retry", bridge, []string{"--lease-retry-period=9s"}, nil, "1.2 times"},
+		{"sweep interval", bridge, []string{"--sweep-interval=1s"}, nil, "1m or more"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			assert.ErrorContains(t, test.parse(test.arguments, environment(test.env)), test.want)
+		})
+	}
+}
+
+func TestKubernetesClientLimits(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		qps       float32
+		burst     int
+	}{
+		{"none of our own", nil, -1, 0},
+		{"set", []string{"--kube-qps=50", "--kube-burst=60"}, 50, 60},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := config.ParseWorker(test.arguments, environment(nil), &bytes.Buffer{})
+			require.NoError(t, err)
+			options := worker.Kubernetes("ostinato-worker")
+			assert.Equal(t, test.qps, options.QPS)
+			assert.Equal(t, test.burst, options.Burst)
+			assert.Equal(t, "ostinato-worker", options.UserAgent)
+		})
+	}
+}
+
+func TestEveryProblemIsReportedAtOnce(t *testing.T) {
+	_, err := config.ParseWorker([]string{"--kube-qps=-1", "--watch-shards=0"}, environment(nil), &bytes.Buffer{})
+	assert.ErrorContains(t, err, "kube-qps")
+	assert.ErrorContains(t, err, "watch-shards")
+}
+
+func TestHelpNamesEveryFlagWithItsTwin(t *testing.T) {
+	var help bytes.Buffer
+	_, err := config.ParseBridge([]string{"--help"}, environment(nil), &help)
+	require.True(t, errors.Is(err, flag.ErrHelp))
+	for _, want := range []string{"--lease-name (OSTINATO_LEASE_NAME), default ostinato-bridge", "TEMPORAL_ADDRESS", "KUBECONFIG"} {
+		assert.True(t, strings.Contains(help.String(), want), "help lacks %q:\n%s", want, help.String())
+	}
+}
+
+func TestTemporalSettingsComeFromTheEnvironment(t *testing.T) {
+	t.Setenv("TEMPORAL_CONFIG_FILE", t.TempDir()+"/absent.toml")
+	t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
+	t.Setenv("TEMPORAL_NAMESPACE", "")
+	options, err := config.Temporal()
+	require.NoError(t, err)
+	assert.Equal(t, "temporal.example:7233", options.HostPort)
+	assert.Equal(t, "default", options.Namespace)
+}

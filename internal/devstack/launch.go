@@ -1,0 +1,168 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/internal/devstack/toolchain"
+)
+
+// startPatience bounds the wait for one process.
+const startPatience = time.Minute
+
+// launch starts a process and waits until it is ready.
+func (s *Stack) launch(ctx context.Context, spec process.Spec, ready func(context.Context) error) (*process.Process, error) {
+	spec.LogFile = s.options.logFile(spec.Name)
+	started, err := process.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	if err := started.WaitReady(ctx, ready); err != nil {
+		return nil, errors.Join(err, started.Stop(stopGrace))
+	}
+	return started, nil
+}
+
+// launchOwn starts a worker or bridge with ports of its own for health and
+// metrics, and waits for its /readyz.
+func (s *Stack) launchOwn(ctx context.Context, name, path, kubeconfig string, args []string) (*process.Process, error) {
+	s.log("starting " + name)
+	if kubeconfig == "" {
+		kubeconfig = s.KubeconfigPath()
+	}
+	health, err := process.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := process.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	env := []string{
+		"KUBECONFIG=" + kubeconfig,
+		"TEMPORAL_ADDRESS=" + s.TemporalAddress(),
+		fmt.Sprintf("OSTINATO_HEALTH_ADDRESS=127.0.0.1:%d", health),
+		fmt.Sprintf("OSTINATO_METRICS_ADDRESS=127.0.0.1:%d", metrics),
+	}
+	own, err := s.launch(ctx, process.Spec{Name: name, Path: path, Args: args, Env: append(env, s.options.Env...)}, answers(health))
+	if err == nil {
+		s.metricsPorts[name] = metrics
+	}
+	return own, err
+}
+
+// answers returns a check that the health server on a loopback port is ready.
+func answers(port int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", port), nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			body, _ := io.ReadAll(io.LimitReader(response.Body, 1024))
+			return fmt.Errorf("%s: %s", response.Status, body)
+		}
+		return nil
+	}
+}
+
+// temporalReady checks that the server answers for its namespace.
+func (s *Stack) temporalReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	temporal, err := s.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	_, err = temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: client.DefaultNamespace})
+	return err
+}
+
+func (s *Stack) dial(ctx context.Context) (client.Client, error) {
+	return client.DialContext(ctx, client.Options{HostPort: s.TemporalAddress(), Logger: silent{}})
+}
+
+// TemporalClient returns a client of the Temporal server; the caller closes it.
+func (s *Stack) TemporalClient(ctx context.Context) (client.Client, error) {
+	temporal, err := s.dial(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal at %s: %w", s.TemporalAddress(), err)
+	}
+	return temporal, nil
+}
+
+// silent keeps the SDK's own lines out of the terminal.
+type silent struct{}
+
+var _ log.Logger = silent{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}
+
+// systemNamespace is where the bridge's lease is, as in deploy/base.
+const systemNamespace = "ostinato-system"
+
+// applyCRD applies the CRD of the checkout, waits until it is served and makes
+// the namespace of the bridge's lease.
+func (s *Stack) applyCRD(ctx context.Context) error {
+	if _, err := s.Kubectl(ctx, "create", "namespace", systemNamespace); err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
+		return err
+	}
+	root, err := toolchain.RepositoryRoot()
+	if err != nil {
+		return err
+	}
+	if _, err := s.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(root, "deploy", "crd", "batch.ostinato.dev_cronjobs.yaml")); err != nil {
+		return err
+	}
+	return s.awaitCRD(ctx)
+}
+
+// awaitCRD waits until CronJobs can be listed. kubectl wait would fail on a CRD
+// that has no conditions yet.
+func (s *Stack) awaitCRD(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		_, err := s.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--all-namespaces")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the CronJob kind to be served: %w", err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// ApplySample applies one of deploy/samples.
+func (s *Stack) ApplySample(ctx context.Context, name string) error {
+	root, err := toolchain.RepositoryRoot()
+	if err != nil {
+		return err
+	}
+	_, err = s.Kubectl(ctx, "apply", "-f", filepath.Join(root, "deploy", "samples", name))
+	return err
+}

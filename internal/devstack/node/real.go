@@ -1,0 +1,35 @@
+package node
+
+import (
+	"io"
+
+	"k8s.io/client-go/rest"
+)
+
+// RealName is the default name of a real node.
+const RealName = "ostinato-node"
+
+// ControlPlane is what a real node needs of the control plane; package controlplane has it.
+type ControlPlane interface {
+	// RESTConfig is an administrator's access.
+	RESTConfig() *rest.Config
+	// KubeletCredentials returns the paths of a kubeconfig for the node's kubelet and of the authority that signs the
+	// API server's requests to it.
+	KubeletCredentials(node string) (kubeconfig, clientCA string, err error)
+}
+
+// RealOptions says where and for which control plane a real node runs.
+type RealOptions struct {
+	// Dir holds all of the node: images, containers, logs. It is created. One node at a time can run in it, and the
+	// next one there finds the containers of the last, as after a machine's restart.
+	Dir string
+	// Binaries maps the names of toolchain.RealNode to their executables.
+	Binaries     map[string]string
+	ControlPlane ControlPlane
+	// Name is the Node's; empty means RealName.
+	Name string
+	// BusyboxTags are further names for the busybox image, with registry and tag.
+	BusyboxTags []string
+	// Log receives a line for each step; nil discards them.
+	Log io.Writer
+}

@@ -1,0 +1,44 @@
+package devstack
+
+import (
+	"fmt"
+)
+
+// NodeKind says what runs the Pods of a stack.
+type NodeKind string
+
+const (
+	// NodeAuto is a real node where the machine can have one, else kwok.
+	NodeAuto NodeKind = "auto"
+	// NodeReal is a kubelet with containerd: containers really run (Linux, root).
+	NodeReal NodeKind = "real"
+	// NodeKwok simulates the Pods.
+	NodeKwok NodeKind = "kwok"
+	// NodeNone starts no node: the cluster has its own.
+	NodeNone NodeKind = "none"
+)
+
+// ParseNodeKind reads what a person wrote.
+func ParseNodeKind(text string) (NodeKind, error) {
+	switch kind := NodeKind(text); kind {
+	case NodeAuto, NodeReal, NodeKwok:
+		return kind, nil
+	}
+	return "", fmt.Errorf("node %q: write auto, real or kwok", text)
+}
+
+// chooseNode resolves NodeAuto. The statement says in words what was chosen and
+// what it means; it is empty when a real node was asked for and can be had.
+func chooseNode(kind NodeKind, realPossible bool, missing string) (chosen NodeKind, statement string, err error) {
+	switch {
+	case kind == NodeReal && !realPossible:
+		return "", "", fmt.Errorf("a real node can't run here: %s; use NODE=kwok for simulated Pods", missing)
+	case kind == NodeReal, kind == NodeAuto && realPossible:
+		return NodeReal, "", nil
+	case kind == NodeAuto:
+		return NodeKwok, fmt.Sprintf("Pods are simulated (kwok): no container runs and there are no logs. For a real node: %s.", missing), nil
+	case kind == NodeKwok:
+		return NodeKwok, "Pods are simulated (kwok): no container runs and there are no logs.", nil
+	}
+	return kind, "", nil
+}

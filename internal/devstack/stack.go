@@ -1,0 +1,294 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"ostinato.dev/ostinato/internal/devstack/controlplane"
+	"ostinato.dev/ostinato/internal/devstack/node"
+	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/internal/devstack/toolchain"
+)
+
+// stopGrace is how long one of our processes may take to drain.
+const stopGrace = 15 * time.Second
+
+// Stack is a running stack. Its methods are for one goroutine at a time.
+type Stack struct {
+	// ControlPlane is nil when the cluster is the user's own.
+	ControlPlane *controlplane.ControlPlane
+	// NodeKind is what runs the Pods; NodeStatement says in words what that means.
+	NodeKind      NodeKind
+	NodeStatement string
+	// Ports are those of the Temporal server.
+	Ports Ports
+
+	options  Options
+	tools    toolchain.Binaries
+	programs Programs
+	node     runningNode
+	temporal *process.Process
+	workers  []*process.Process
+	bridges  []*process.Process
+	// started numbers our processes, so that each has a log of its own.
+	started int
+	// metricsPorts are by process name.
+	metricsPorts map[string]int
+}
+
+// Start builds what is missing, starts everything and waits until it is ready.
+// What it started is stopped again when it fails.
+func Start(ctx context.Context, options Options) (*Stack, error) {
+	s := &Stack{options: options.withDefaults(), metricsPorts: map[string]int{}}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Stack) start(ctx context.Context) error {
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	if err := s.startCluster(ctx); err != nil {
+		return err
+	}
+	if s.options.TemporalAddress == "" {
+		if err := s.StartTemporal(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.applyCRD(ctx); err != nil {
+		return err
+	}
+	if s.options.Access != nil {
+		var err error
+		if s.options.WorkerKubeconfig, s.options.BridgeKubeconfig, err = s.options.Access(ctx, s); err != nil {
+			return err
+		}
+	}
+	for range s.options.Workers {
+		if err := s.StartWorker(ctx); err != nil {
+			return err
+		}
+	}
+	for range s.options.Bridges {
+		if err := s.StartBridge(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare makes folders, chooses the node and ports, and builds executables.
+func (s *Stack) prepare(ctx context.Context) error {
+	if s.options.Dir == "" {
+		return errors.New("development stack: no folder given")
+	}
+	if err := os.MkdirAll(filepath.Join(s.options.Dir, "logs"), 0o755); err != nil {
+		return fmt.Errorf("development stack: %w", err)
+	}
+	if s.options.Kubeconfig != "" {
+		s.options.Node = NodeNone
+	}
+	possible, missing := node.CanRunReal()
+	var err error
+	if s.NodeKind, s.NodeStatement, err = chooseNode(s.options.Node, possible, missing); err != nil {
+		return err
+	}
+	if s.tools, err = toolchain.Ensure(ctx, s.options.Log, s.toolNames()...); err != nil {
+		return err
+	}
+	if s.programs, err = BuildPrograms(ctx, s.options.Log); err != nil {
+		return err
+	}
+	s.Ports, err = keptPorts(s.options.Dir, s.options.UsualPorts)
+	return err
+}
+
+func (s *Stack) toolNames() []string {
+	names := append([]string(nil), toolchain.Clients...)
+	if s.options.Kubeconfig == "" {
+		names = append(names, toolchain.ControlPlane...)
+	}
+	switch s.NodeKind {
+	case NodeReal:
+		names = append(names, toolchain.RealNode...)
+	case NodeKwok:
+		names = append(names, toolchain.KwokNode...)
+	}
+	return names
+}
+
+func (s *Stack) startCluster(ctx context.Context) error {
+	if s.options.Kubeconfig != "" {
+		return nil
+	}
+	s.log("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler")
+	manager := s.options.ControllerManager
+	manager.Enabled = true
+	var err error
+	s.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
+		Dir: filepath.Join(s.options.Dir, "kubernetes"), Binaries: s.tools,
+		ControllerManager: manager, Scheduler: true, APIServerFlags: s.options.APIServerFlags, Log: s.options.Log,
+	})
+	if err != nil {
+		return err
+	}
+	return s.startNode(ctx)
+}
+
+// StartTemporal starts the Temporal server, after KillTemporal too.
+func (s *Stack) StartTemporal(ctx context.Context) error {
+	s.log("starting Temporal")
+	args := []string{fmt.Sprintf("--frontend-port=%d", s.Ports.Frontend)}
+	if !s.options.TemporalInMemory {
+		args = append(args, "--data-dir="+filepath.Join(s.options.Dir, "temporal"))
+	}
+	if !s.options.NoUI {
+		args = append(args, fmt.Sprintf("--ui-port=%d", s.Ports.UI))
+	}
+	var err error
+	s.temporal, err = s.launch(ctx, process.Spec{Name: "temporal", Path: s.programs.DevServer, Args: args}, s.temporalReady)
+	return err
+}
+
+// StartWorker starts one more worker.
+func (s *Stack) StartWorker(ctx context.Context) error {
+	worker, err := s.launchOwn(ctx, s.nextName("worker"), s.programs.Worker, s.options.WorkerKubeconfig, s.options.WorkerArgs)
+	if err == nil {
+		s.workers = append(s.workers, worker)
+	}
+	return err
+}
+
+// StartBridge starts one more bridge.
+func (s *Stack) StartBridge(ctx context.Context) error {
+	bridge, err := s.launchOwn(ctx, s.nextName("bridge"), s.programs.Bridge, s.options.BridgeKubeconfig, s.options.BridgeArgs)
+	if err == nil {
+		s.bridges = append(s.bridges, bridge)
+	}
+	return err
+}
+
+func (s *Stack) nextName(kind string) string {
+	s.started++
+	return fmt.Sprintf("%s-%d", kind, s.started)
+}
+
+// MetricsAddress returns the URL of the Prometheus metrics of one of our
+// processes, by its name.
+func (s *Stack) MetricsAddress(name string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/metrics", s.metricsPorts[name])
+}
+
+// Processes returns those that run: the control plane's, the node's, Temporal's
+// and ours.
+func (s *Stack) Processes() []*process.Process {
+	var all []*process.Process
+	if s.ControlPlane != nil {
+		all = append(all, s.ControlPlane.Processes()...)
+	}
+	if s.node != nil {
+		all = append(all, s.node.Processes()...)
+	}
+	if s.temporal != nil {
+		all = append(all, s.temporal)
+	}
+	return append(append(all, s.workers...), s.bridges...)
+}
+
+// Stop stops what Start started, in reverse order, and leaves nothing behind.
+// The state in Dir stays.
+func (s *Stack) Stop() error {
+	var failures []error
+	for _, group := range [][]*process.Process{s.bridges, s.workers} {
+		for _, member := range group {
+			failures = append(failures, member.Stop(stopGrace))
+		}
+	}
+	s.bridges, s.workers = nil, nil
+	if s.temporal != nil {
+		failures = append(failures, s.temporal.Stop(stopGrace))
+		s.temporal = nil
+	}
+	if s.node != nil {
+		failures = append(failures, s.node.Stop())
+		s.node = nil
+	}
+	if s.ControlPlane != nil {
+		failures = append(failures, s.ControlPlane.Stop())
+		s.ControlPlane = nil
+	}
+	return errors.Join(failures...)
+}
+
+// KubeconfigPath returns the kubeconfig of the cluster's administrator.
+func (s *Stack) KubeconfigPath() string {
+	if s.ControlPlane == nil {
+		return s.options.Kubeconfig
+	}
+	return s.ControlPlane.KubeconfigPath()
+}
+
+// RESTConfig returns the administrator's access, without client-side limits.
+func (s *Stack) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.KubeconfigPath())
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", s.KubeconfigPath(), err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// TemporalAddress returns the address of the Temporal frontend.
+func (s *Stack) TemporalAddress() string {
+	if s.options.TemporalAddress != "" {
+		return s.options.TemporalAddress
+	}
+	return fmt.Sprintf("127.0.0.1:%d", s.Ports.Frontend)
+}
+
+// UIAddress returns the URL of the Web UI, "" when the stack runs none.
+func (s *Stack) UIAddress() string {
+	if s.options.NoUI || s.options.TemporalAddress != "" {
+		return ""
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d", s.Ports.UI)
+}
+
+// Tool returns the path of an executable such as kubectl or temporal.
+func (s *Stack) Tool(name string) string { return s.tools[name] }
+
+// Kubectl runs kubectl against the cluster and returns what it printed.
+func (s *Stack) Kubectl(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, s.tools["kubectl"], args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.KubeconfigPath())
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return string(output), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))
+	}
+	return string(output), nil
+}
+
+// Temporal runs the temporal command against the server and returns what it printed.
+func (s *Stack) Temporal(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, s.tools["temporal"], args...)
+	command.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+s.TemporalAddress())
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return string(output), fmt.Errorf("temporal %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))
+	}
+	return string(output), nil
+}
+
+func (s *Stack) log(line string) { fmt.Fprintf(s.options.Log, "stack: %s\n", line) }

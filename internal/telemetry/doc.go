@@ -1,0 +1,4 @@
+// Package telemetry holds what makes a running process observable: structured
+// logs, Prometheus metrics of the Temporal SDK, of client-go and of our own, and
+// the HTTP server for metrics, health and profiles.
+package telemetry
