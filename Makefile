@@ -1,0 +1,70 @@
+# Ostinato. `make help` lists the targets. Nothing is needed before them but Go, git and make.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# Built tools and binaries live here, outside the tree.
+export OSTINATO_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ostinato
+# auto: a real node where this machine can have one (Linux, root), else kwok. real, kwok: that one.
+NODE ?= auto
+# The longest a package's tests may take.
+TEST_TIMEOUT ?= 15m
+# Packages to test; `make test PKG=./internal/job/...`.
+PKG ?= ./...
+
+OSTINATO := $(OSTINATO_CACHE)/bin/ostinato
+TOOL = $$($(OSTINATO) tools --path $(1))
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: cli
+cli: ## Build the command line tool into the cache.
+	@test -x $(OSTINATO) || echo "building the ostinato command (the first time fetches Go modules and takes about a minute)"
+	@$(GO) build -o $(OSTINATO) ./cmd/ostinato
+
+.PHONY: dev
+dev: cli ## Run everything on this machine and show it live (NODE=auto|real|kwok). Ctrl-C stops it.
+	@exec $(OSTINATO) dev --node=$(NODE)
+
+.PHONY: smoke
+smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE=auto|real|kwok).
+	@exec $(OSTINATO) smoke --node=$(NODE)
+
+.PHONY: test
+test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
+	$(GO) test -race -timeout $(TEST_TIMEOUT) $(PKG)
+
+.PHONY: check
+check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, generated files.
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
+	$(GO) mod verify >/dev/null
+	$(GO) vet ./...
+	$(call TOOL,staticcheck) ./...
+	$(call TOOL,workflowcheck) ./workflows/...
+	$(MAKE) --no-print-directory generate
+	@test -z "$$(git status --porcelain -- api deploy/crd)" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- api deploy/crd; exit 1; }
+
+.PHONY: generate
+generate: cli ## Regenerate deep copies and the CRD.
+	$(call TOOL,controller-gen) object paths=./api/...
+	$(call TOOL,controller-gen) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=deploy/crd
+
+.PHONY: bench
+bench: cli ## Compare with kube-controller-manager on one API server; prints a table (BENCH_ARGS=...).
+	$(OSTINATO) tools >/dev/null
+	$(GO) run ./test/bench $(BENCH_ARGS)
+
+.PHONY: record
+record: tools ## Record the histories that replay tests use, from the running code.
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/integration -run TestHistory -record
+
+.PHONY: tools
+tools: cli ## Build the control plane, node and Temporal binaries into the cache (minutes, once).
+	@$(OSTINATO) tools
+
+.PHONY: clean
+clean: ## Remove the cache of built tools and binaries (not the state of `make dev`).
+	rm -rf $(OSTINATO_CACHE)

@@ -1,0 +1,144 @@
+// Package process sets up what worker and bridge have in common before they
+// differ: logs, metrics, health, and the clients of Temporal and Kubernetes.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/client"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/telemetry"
+)
+
+const (
+	// checkEvery is how often probes may make the process ask the other side.
+	checkEvery = 5 * time.Second
+	// lastRetry is the longest wait between two tries to reach Temporal at start.
+	lastRetry = 10 * time.Second
+)
+
+// Process is a running worker or bridge.
+type Process struct {
+	Logger   *slog.Logger
+	Registry *prometheus.Registry
+	// Health is served from the beginning; checks may be added at any time.
+	Health *telemetry.Health
+	// Temporal is connected. TemporalNamespace is its namespace.
+	Temporal          client.Client
+	TemporalNamespace string
+	Kubernetes        *k8s.Clients
+
+	closers []func() error
+}
+
+// Start sets up a process; program is its name in logs and requests. It waits for
+// Temporal as long as it takes or the context allows, alive but not ready.
+// Close ends what it started.
+func Start(ctx context.Context, program string, settings config.Common) (*Process, error) {
+	p := &Process{
+		Logger:   telemetry.NewLogger(os.Stderr, program, settings.LogLevel, settings.LogFormat == config.LogJSON),
+		Registry: telemetry.NewRegistry(),
+		Health:   &telemetry.Health{},
+	}
+	if err := p.start(ctx, program, settings); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *Process) start(ctx context.Context, program string, settings config.Common) error {
+	p.Health.Add("start", func(context.Context) error { return errors.New("starting") })
+	server, err := telemetry.Serve(telemetry.ServerOptions{
+		MetricsAddress: settings.MetricsAddress,
+		HealthAddress:  settings.HealthAddress,
+		Profiling:      settings.Profiling,
+		Registry:       p.Registry,
+		Health:         p.Health,
+		Logger:         p.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, server.Close)
+
+	telemetry.RegisterKubernetesClient(p.Registry)
+	restConfig, err := settings.Kubernetes("ostinato-" + program).RESTConfig()
+	if err != nil {
+		return err
+	}
+	if p.Kubernetes, err = k8s.NewClients(restConfig); err != nil {
+		return err
+	}
+	p.Health.Add("kubernetes", telemetry.Cached(p.checkKubernetes, checkEvery))
+
+	options, err := config.Temporal()
+	if err != nil {
+		return err
+	}
+	options.Logger = telemetry.SDKLogger(p.Logger)
+	if settings.SDKMetrics {
+		var closer io.Closer
+		options.MetricsHandler, closer = telemetry.SDKMetrics(p.Registry, p.Logger)
+		p.closers = append(p.closers, closer.Close)
+	}
+	p.TemporalNamespace = options.Namespace
+	if p.Temporal, err = dial(ctx, options, p.Logger); err != nil {
+		return err
+	}
+	p.closers = append(p.closers, func() error { p.Temporal.Close(); return nil })
+	p.Health.Add("temporal", telemetry.Cached(p.checkTemporal, checkEvery))
+	return nil
+}
+
+// Started ends the state of starting: from now on the other checks alone say
+// whether the process is ready.
+func (p *Process) Started() {
+	p.Health.Add("start", func(context.Context) error { return nil })
+}
+
+// Close closes what Start opened, last first.
+func (p *Process) Close() error {
+	var problems []error
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		problems = append(problems, p.closers[i]())
+	}
+	p.closers = nil
+	return errors.Join(problems...)
+}
+
+func (p *Process) checkTemporal(ctx context.Context) error {
+	_, err := p.Temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err
+}
+
+func (p *Process) checkKubernetes(ctx context.Context) error {
+	return p.Kubernetes.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+// dial connects to Temporal, and tries again until it is there.
+func dial(ctx context.Context, options client.Options, logger *slog.Logger) (client.Client, error) {
+	backoff := wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Cap: lastRetry, Steps: 1 << 30, Jitter: 0.1}
+	var connection client.Client
+	err := backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+		var err error
+		if connection, err = client.DialContext(ctx, options); err == nil {
+			return true, nil
+		}
+		logger.Warn("waiting for Temporal", "address", options.HostPort, "error", err)
+		return false, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+	}
+	return connection, nil
+}

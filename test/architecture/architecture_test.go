@@ -1,0 +1,113 @@
+// Package architecture asserts the import rules of docs/architecture.md.
+package architecture
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "ostinato.dev/ostinato/"
+
+// dependencies lists what a package imports, itself and through others.
+func dependencies(t *testing.T, pkg string) []string {
+	t.Helper()
+	return list(t, "-deps", pkg)
+}
+
+// imports lists what a package imports itself, tests left out.
+func imports(t *testing.T, pkg string) []string {
+	t.Helper()
+	return list(t, "-f", `{{join .Imports "\n"}}`, pkg)
+}
+
+func list(t *testing.T, args ...string) []string {
+	t.Helper()
+	command := exec.Command("go", append([]string{"list"}, args...)...)
+	command.Dir = "../.."
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.Fields(string(output))
+}
+
+func TestNoTemporalServerInWorkerOrBridge(t *testing.T) {
+	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/ostinato"} {
+		for _, dependency := range dependencies(t, pkg) {
+			if strings.HasPrefix(dependency, "go.temporal.io/server") || strings.HasPrefix(dependency, "k8s.io/kubernetes") {
+				t.Errorf("%s links %s", pkg, dependency)
+			}
+		}
+	}
+}
+
+func TestOnlyTheDevelopmentServerLinksTheTemporalServer(t *testing.T) {
+	allowed := []string{module + "internal/devstack/temporal", module + "cmd/devserver"}
+	for _, pkg := range list(t, "./...") {
+		if slices.Contains(allowed, pkg) {
+			continue
+		}
+		for _, imported := range imports(t, pkg) {
+			if strings.HasPrefix(imported, "go.temporal.io/server") {
+				t.Errorf("%s imports %s", pkg, imported)
+			}
+		}
+	}
+}
+
+func TestTheCoreIsPure(t *testing.T) {
+	forbidden := []string{
+		"context", "log", "log/slog", "net", "net/http", "os", "os/exec", "math/rand", "math/rand/v2", "sync",
+		"k8s.io/client-go", "go.temporal.io", "github.com/prometheus", module + "workflows", module + "activities",
+		module + "internal/k8s", module + "internal/protocol", module + "internal/config", module + "internal/telemetry",
+	}
+	for _, pkg := range []string{"./internal/schedule", "./internal/job", "./internal/event", "./internal/names"} {
+		for _, imported := range imports(t, pkg) {
+			if matches(imported, forbidden) {
+				t.Errorf("%s imports %s", pkg, imported)
+			}
+		}
+	}
+}
+
+func TestWorkflowsImportNoClient(t *testing.T) {
+	for _, dependency := range dependencies(t, "./workflows") {
+		if matches(dependency, []string{module + "activities", module + "internal/k8s", module + "internal/bridge", "k8s.io/client-go"}) {
+			t.Errorf("workflows depends on %s", dependency)
+		}
+	}
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for pkg, forbidden := range map[string][]string{
+		"./activities":        {module + "workflows", module + "internal/bridge"},
+		"./internal/k8s":      {module + "workflows", module + "activities", module + "internal/bridge", module + "internal/protocol"},
+		"./internal/bridge":   {module + "workflows", module + "activities"},
+		"./internal/protocol": {module + "workflows", module + "activities", module + "internal/k8s", module + "internal/bridge"},
+		"./api/v1":            {"ostinato.dev"},
+	} {
+		for _, imported := range imports(t, pkg) {
+			if matches(imported, forbidden) {
+				t.Errorf("%s imports %s", pkg, imported)
+			}
+		}
+	}
+}
+
+func TestDevelopmentStackStaysOutOfTheProduct(t *testing.T) {
+	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge"} {
+		for _, dependency := range dependencies(t, pkg) {
+			if strings.HasPrefix(dependency, module+"internal/devstack") {
+				t.Errorf("%s links %s", pkg, dependency)
+			}
+		}
+	}
+}
+
+func matches(imported string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		return imported == prefix || strings.HasPrefix(imported, strings.TrimSuffix(prefix, "/")+"/")
+	})
+}

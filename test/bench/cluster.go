@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/controlplane"
+	"ostinato.dev/ostinato/internal/devstack/node"
+	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/internal/devstack/toolchain"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// cluster is the API server and simulated node that every column shares, and what runs of Ostinato.
+type cluster struct {
+	*k8s.Clients
+	dir      string
+	log      io.Writer
+	binaries toolchain.Binaries
+	plane    *controlplane.ControlPlane
+	kwok     *node.Kwok
+	// ostinato is nil unless its column is measured.
+	ostinato *devstack.Stack
+	// temporalProfiles is the port of the Temporal server's profiles.
+	temporalProfiles int
+}
+
+// startCluster starts everything but the controllers to measure.
+func startCluster(ctx context.Context, dir string, log io.Writer) (*cluster, error) {
+	binaries, err := toolchain.Ensure(ctx, log, append(slices.Concat(toolchain.ControlPlane, toolchain.KwokNode), "kubectl")...)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{dir: dir, log: log, binaries: binaries}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.stop())
+	}
+	return c, nil
+}
+
+func (c *cluster) start(ctx context.Context) error {
+	var err error
+	c.plane, err = controlplane.Start(ctx, controlplane.Options{
+		Dir: filepath.Join(c.dir, "kubernetes"), Binaries: c.binaries, Log: c.log,
+		// The controllers to measure come later; the others are needed for namespaces and service accounts.
+		ControllerManager: controlplane.ControllerManagerOptions{Enabled: true, Controllers: controlplane.TakeOver},
+	})
+	if err != nil {
+		return err
+	}
+	c.kwok, err = node.StartKwok(ctx, node.KwokOptions{
+		Dir: filepath.Join(c.dir, "node"), Binary: c.binaries["kwok"], RESTConfig: c.plane.RESTConfig(),
+		KubeconfigPath: c.plane.KubeconfigPath(), Log: c.log,
+	})
+	if err != nil {
+		return err
+	}
+	c.Clients, err = k8s.NewClients(c.plane.RESTConfig())
+	return err
+}
+
+// use stops the controllers of the column before and starts those of the column.
+func (c *cluster) use(ctx context.Context, next column, inMemory bool) error {
+	if err := c.stopOstinato(); err != nil {
+		return err
+	}
+	if err := c.plane.StartControllerManager(ctx, next.manager); err != nil {
+		return err
+	}
+	if !next.ostinato {
+		return nil
+	}
+	port, err := process.FreePort()
+	if err != nil {
+		return err
+	}
+	// The server inherits the bench's environment, where every flag of it has a twin.
+	if err := os.Setenv("OSTINATO_DEVSERVER_PPROF_PORT", strconv.Itoa(port)); err != nil {
+		return fmt.Errorf("ask for profiles of Temporal: %w", err)
+	}
+	c.temporalProfiles = port
+	c.ostinato, err = devstack.Start(ctx, devstack.Options{
+		Dir: filepath.Join(c.dir, "ostinato"), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true, TemporalInMemory: inMemory,
+		WorkerArgs: []string{"--profiling"}, Log: c.log,
+	})
+	return err
+}
+
+func (c *cluster) stopOstinato() error {
+	if c.ostinato == nil {
+		return nil
+	}
+	err := c.ostinato.Stop()
+	c.ostinato = nil
+	return err
+}
+
+// stop stops everything that was started.
+func (c *cluster) stop() error {
+	failures := []error{c.stopOstinato()}
+	if c.kwok != nil {
+		failures = append(failures, c.kwok.Stop())
+	}
+	if c.plane != nil {
+		failures = append(failures, c.plane.Stop())
+	}
+	return errors.Join(failures...)
+}
+
+// processes returns those that run now.
+func (c *cluster) processes() []*process.Process {
+	all := slices.Concat(c.plane.Processes(), c.kwok.Processes())
+	if c.ostinato != nil {
+		all = append(all, c.ostinato.Processes()...)
+	}
+	return all
+}
+
+// alive returns an error when a process ended by itself.
+func (c *cluster) alive() error {
+	for _, p := range c.processes() {
+		select {
+		case <-p.Done():
+			return p.Failure(fmt.Errorf("%s (pid %d) ended in the middle of the measurement", p.Name(), p.PID()))
+		default:
+		}
+	}
+	return nil
+}
+
+// calls returns the Temporal calls of worker and bridge so far, nil in a column without them.
+func (c *cluster) calls(ctx context.Context) (counts, error) {
+	if c.ostinato == nil {
+		return nil, nil
+	}
+	total := counts{}
+	for _, p := range c.ostinato.Processes() {
+		kind := numbered.ReplaceAllString(p.Name(), "")
+		if kind != "worker" && kind != "bridge" {
+			continue
+		}
+		calls, err := temporalCalls(ctx, c.ostinato.MetricsAddress(p.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for operation, count := range calls {
+			total[kind+" "+operation] += count
+		}
+	}
+	return total, nil
+}
+
+const (
+	quietCores    = 0.25
+	quietPatience = 2 * time.Minute
+)
+
+// quiet waits until all processes together hardly use the processors, so that clean-up of one scenario is not measured
+// with the next. It goes on after a time whatever they do, and says so.
+func (c *cluster) quiet(ctx context.Context) error {
+	deadline := time.Now().Add(quietPatience)
+	calm := 0
+	before, err := busy(c.processes())
+	if err != nil {
+		return err
+	}
+	for calm < 3 {
+		if err := pause(ctx, time.Second); err != nil {
+			return fmt.Errorf("wait for a quiet machine: %w", err)
+		}
+		now, err := busy(c.processes())
+		if err != nil {
+			return err
+		}
+		if used := now - before; used < time.Duration(quietCores*float64(time.Second)) {
+			calm++
+		} else if calm = 0; time.Now().After(deadline) {
+			fmt.Fprintf(c.log, "bench: the processes still use %.2f cores after %s; going on\n", used.Seconds(), quietPatience)
+			return nil
+		}
+		before = now
+	}
+	return nil
+}
+
+// pause waits for a time or until the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

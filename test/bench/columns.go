@@ -1,0 +1,55 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"ostinato.dev/ostinato/internal/devstack/controlplane"
+)
+
+// column is a set of controllers to measure.
+type column struct {
+	// name is what the command line calls it, title what tables do.
+	name, title string
+	// manager is how kube-controller-manager runs meanwhile.
+	manager controlplane.ControllerManagerOptions
+	// ostinato tells that Temporal, worker and bridge run.
+	ostinato bool
+	// slow marks what takes about a third of a second for each Job.
+	slow bool
+}
+
+// columns are all there are, in the order they are measured in.
+var columns = []column{
+	{
+		name: "builtin", title: "built-in, default flags", slow: true,
+		manager: controlplane.ControllerManagerOptions{Enabled: true},
+	},
+	{
+		name: "builtin-unlimited", title: "built-in, limits removed",
+		manager: controlplane.ControllerManagerOptions{
+			Enabled: true, QPS: 2000, Burst: 4000,
+			Flags: []string{"--concurrent-job-syncs=50", "--concurrent-cron-job-syncs=50"},
+		},
+	},
+	{
+		name: "ostinato", title: "Ostinato", ostinato: true,
+		manager: controlplane.ControllerManagerOptions{Enabled: true, Controllers: controlplane.TakeOver},
+	},
+}
+
+func columnNames() string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	return strings.Join(names, ",")
+}
+
+func parseColumns(text string) ([]column, error) {
+	asked, err := parseNames(text, strings.Split(columnNames(), ","))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !slices.Contains(asked, c.name) }), nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"k8s.io/client-go/kubernetes"
+)
+
+// counts are counters by a key.
+type counts map[string]float64
+
+// since returns what was added to the counters after an earlier reading.
+func (c counts) since(earlier counts) counts {
+	delta := counts{}
+	for key, value := range c {
+		if added := value - earlier[key]; added > 0 {
+			delta[key] = added
+		}
+	}
+	return delta
+}
+
+func (c counts) sum() float64 {
+	var total float64
+	for _, value := range c {
+		total += value
+	}
+	return total
+}
+
+// keys returns the keys, largest count first.
+func (c counts) keys() []string {
+	keys := make([]string, 0, len(c))
+	for key := range c {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(c[b], c[a]), cmp.Compare(a, b))
+	})
+	return keys
+}
+
+// parseCounters reads the Prometheus text format and adds up the samples of the named counters by key; an empty key
+// leaves a sample out. All other metrics are skipped unread: the API server has tens of thousands.
+func parseCounters(text io.Reader, names []string, key func(name string, labels map[string]string) string) (counts, error) {
+	var wanted strings.Builder
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		name := strings.TrimPrefix(strings.TrimPrefix(line, "# TYPE "), "# HELP ")
+		if end := strings.IndexAny(name, "{ "); end >= 0 && slices.Contains(names, name[:end]) {
+			wanted.WriteString(line + "\n")
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	var parser expfmt.TextParser
+	families, err := parser.TextToMetricFamilies(strings.NewReader(wanted.String()))
+	if err != nil {
+		return nil, fmt.Errorf("parse metrics: %w", err)
+	}
+	total := counts{}
+	for name, family := range families {
+		for _, metric := range family.GetMetric() {
+			if k := key(name, labels(metric)); k != "" {
+				total[k] += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return total, nil
+}
+
+func labels(metric *dto.Metric) map[string]string {
+	byName := map[string]string{}
+	for _, pair := range metric.GetLabel() {
+		byName[pair.GetName()] = pair.GetValue()
+	}
+	return byName
+}
+
+var writeVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
+
+// writeKey names a write to the API server: "PATCH jobs/status", with the code where it was refused.
+func writeKey(_ string, labels map[string]string) string {
+	if !slices.Contains(writeVerbs, labels["verb"]) || labels["resource"] == "" {
+		return ""
+	}
+	key := labels["verb"] + " " + labels["resource"]
+	if labels["subresource"] != "" {
+		key += "/" + labels["subresource"]
+	}
+	if code := labels["code"]; !strings.HasPrefix(code, "2") {
+		key += " (" + code + ")"
+	}
+	return key
+}
+
+// Metrics of the Temporal SDK: calls, and polls that wait for a task.
+const (
+	temporalRequests     = "temporal_request_total"
+	temporalLongRequests = "temporal_long_request_total"
+)
+
+// temporalKey names a call to Temporal by its operation.
+func temporalKey(_ string, labels map[string]string) string { return labels["operation"] }
+
+// kubernetesWrites reads the API server's count of writes since its start.
+func kubernetesWrites(ctx context.Context, client kubernetes.Interface) (counts, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	stream, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the API server's metrics: %w", err)
+	}
+	defer stream.Close()
+	return parseCounters(stream, []string{"apiserver_request_total"}, writeKey)
+}
+
+// temporalCalls reads a worker's or bridge's count of calls since its start.
+func temporalCalls(ctx context.Context, address string) (counts, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	body, err := get(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return parseCounters(body, []string{temporalRequests, temporalLongRequests}, temporalKey)
+}
+
+func get(ctx context.Context, address string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", address, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", address, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		text, readErr := io.ReadAll(io.LimitReader(response.Body, 500))
+		return nil, errors.Join(fmt.Errorf("GET %s: %s: %s", address, response.Status, text), readErr, response.Body.Close())
+	}
+	return response.Body, nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// jobSpec is a Job of one Pod that the simulated node ends at once. The Pod names its node: the scheduler's own limits
+// are none of the things to compare.
+func jobSpec(nodeName string) batchv1.JobSpec {
+	return batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		NodeName:      nodeName,
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers:    []corev1.Container{{Name: "main", Image: "busybox:1.28", Command: []string{"/bin/sh", "-c", "date"}}},
+	}}}
+}
+
+// newJob is the n-th Job. Ostinato's carry its name as manager.
+func newJob(nodeName string, ostinato bool, n int) *batchv1.Job {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("job-%05d", n)}, Spec: jobSpec(nodeName)}
+	if ostinato {
+		manager := names.JobController
+		job.Spec.ManagedBy = &manager
+	}
+	return job
+}
+
+// schedule is due at the minute of a time in UTC, and then not for a year.
+func schedule(due time.Time) string {
+	due = due.UTC()
+	return fmt.Sprintf("%d %d %d %d *", due.Minute(), due.Hour(), due.Day(), due.Month())
+}
+
+// newCronJob is the n-th CronJob, due once.
+func newCronJob(nodeName string, due time.Time, n int) *batchv1.CronJob {
+	zone := "Etc/UTC"
+	return &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cronjob-%05d", n)},
+		Spec: batchv1.CronJobSpec{
+			Schedule:    schedule(due),
+			TimeZone:    &zone,
+			JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(nodeName)},
+		},
+	}
+}
+
+// newOstinatoCronJob is the same in Ostinato's API group.
+func newOstinatoCronJob(nodeName string, due time.Time, n int) *ostinatov1.CronJob {
+	native := newCronJob(nodeName, due, n)
+	return &ostinatov1.CronJob{
+		ObjectMeta: native.ObjectMeta,
+		Spec: ostinatov1.CronJobSpec{
+			Schedule: native.Spec.Schedule, TimeZone: native.Spec.TimeZone, JobTemplate: native.Spec.JobTemplate,
+		},
+	}
+}

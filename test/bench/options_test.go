@@ -1,0 +1,62 @@
+package main
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDefaultsMeasureEverything(t *testing.T) {
+	o, err := parseOptions(nil, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []int{300, 1000}, o.sizes)
+	assert.Equal(t, []string{"jobs", "cronjobs"}, o.scenarios)
+	require.Len(t, o.columns, len(columns))
+	assert.Equal(t, []int{300}, o.sizesOf(o.columns[0]), "the built-in at default flags needs minutes for more")
+	assert.Equal(t, []int{300, 1000}, o.sizesOf(o.columns[2]))
+	assert.Equal(t, "go run ./test/bench", o.command)
+}
+
+func TestOptions(t *testing.T) {
+	o, err := parseOptions([]string{"--full", "--sizes=1000,20,20", "--columns=ostinato,builtin", "--scenarios=cronjobs"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []int{20, 1000}, o.sizes, "smallest first, each once")
+	assert.Equal(t, []string{"builtin", "ostinato"}, []string{o.columns[0].name, o.columns[1].name}, "the order of measurement is fixed")
+	assert.Equal(t, []int{20, 1000}, o.sizesOf(o.columns[0]), "--full lifts the limit")
+	assert.True(t, o.wantsProfile(&measurement{column: o.columns[1], size: 1000}))
+	assert.False(t, o.wantsProfile(&measurement{column: o.columns[1], size: 20}), "only the largest size is profiled")
+	assert.False(t, o.wantsProfile(&measurement{column: o.columns[0], size: 1000}), "only Ostinato is profiled")
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	for argument, want := range map[string]string{
+		"--sizes=0":                `"0" is not a number above 0`,
+		"--sizes=many":             `"many" is not a number`,
+		"--scenarios=pods":         `"pods" is none of jobs, cronjobs`,
+		"--columns=kcm":            `"kcm" is none of builtin, builtin-unlimited, ostinato`,
+		"--timeout=-1s":            "not negative",
+		"--profile-time=10ms":      "1s or more",
+		"sizes":                    `unexpected argument "sizes"`,
+		"--no-such-flag-is-there=": "no-such-flag",
+	} {
+		_, err := parseOptions([]string{argument}, io.Discard)
+		assert.ErrorContains(t, err, want, argument)
+	}
+}
+
+func TestPatienceFollowsSizeAndColumn(t *testing.T) {
+	o := options{}
+	assert.Equal(t, 2*time.Minute+1000*time.Second, o.patience(column{slow: true}, 1000))
+	assert.Equal(t, 2*time.Minute+100*time.Second, o.patience(column{}, 1000))
+	assert.Equal(t, time.Second, options{timeout: time.Second}.patience(column{slow: true}, 1000))
+}
+
+func TestDueTimeIsAWholeMinuteAfterTheLead(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 10, 0, time.UTC)
+	assert.Equal(t, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC), options{}.dueTime(now, 300), "48s later is 3:04:58")
+	assert.Equal(t, time.Date(2026, 1, 2, 3, 6, 0, 0, time.UTC), options{}.dueTime(now, 1000), "90s later is 3:05:40")
+	assert.Equal(t, time.Date(2026, 1, 2, 3, 10, 0, 0, time.UTC), options{lead: 5 * time.Minute}.dueTime(now, 1))
+}

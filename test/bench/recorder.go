@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+)
+
+// recorder fills a timeline from watches on a namespace's Jobs and Pods.
+type recorder struct {
+	*timeline
+	cancel  context.CancelFunc
+	watches sync.WaitGroup
+
+	failureMutex sync.Mutex
+	failure      error
+}
+
+// startRecorder watches from now on; Stop ends it.
+func startRecorder(ctx context.Context, client kubernetes.Interface, namespace string) (*recorder, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &recorder{timeline: newTimeline(), cancel: cancel}
+	jobs, pods := client.BatchV1().Jobs(namespace), client.CoreV1().Pods(namespace)
+	err := r.watch(ctx, "Jobs", func(ctx context.Context) (string, error) {
+		list, err := jobs.List(ctx, metav1.ListOptions{})
+		return listVersion(list, err)
+	}, jobs.Watch)
+	if err == nil {
+		err = r.watch(ctx, "Pods", func(ctx context.Context) (string, error) {
+			list, err := pods.List(ctx, metav1.ListOptions{})
+			return listVersion(list, err)
+		}, pods.Watch)
+	}
+	if err != nil {
+		r.stop()
+		return nil, fmt.Errorf("watch namespace %s: %w", namespace, err)
+	}
+	return r, nil
+}
+
+func listVersion(list metav1.ListInterface, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return list.GetResourceVersion(), nil
+}
+
+func (r *recorder) watch(ctx context.Context, kind string, version func(context.Context) (string, error),
+	open func(context.Context, metav1.ListOptions) (watch.Interface, error),
+) error {
+	from, err := version(ctx)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", kind, err)
+	}
+	stream, err := toolswatch.NewRetryWatcherWithContext(ctx, from, &cache.ListWatch{WatchFuncWithContext: open})
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", kind, err)
+	}
+	r.watches.Go(func() {
+		for event := range stream.ResultChan() {
+			r.observe(event, time.Now())
+		}
+		if ctx.Err() == nil {
+			r.fail(fmt.Errorf("the watch on %s ended early", kind))
+		}
+	})
+	return nil
+}
+
+func (r *recorder) observe(event watch.Event, at time.Time) {
+	switch object := event.Object.(type) {
+	case *batchv1.Job:
+		if event.Type != watch.Deleted {
+			r.observeJob(object, at)
+		}
+	case *corev1.Pod:
+		r.observePod(object, event.Type == watch.Deleted, at)
+	default:
+		if event.Type == watch.Error {
+			r.fail(fmt.Errorf("watch: %v", event.Object))
+		}
+	}
+}
+
+func (r *recorder) fail(err error) {
+	r.failureMutex.Lock()
+	defer r.failureMutex.Unlock()
+	if r.failure == nil {
+		r.failure = err
+	}
+}
+
+func (r *recorder) err() error {
+	r.failureMutex.Lock()
+	defer r.failureMutex.Unlock()
+	return r.failure
+}
+
+func (r *recorder) stop() {
+	r.cancel()
+	r.watches.Wait()
+}
+
+// wait returns when the count of Jobs is Complete and their Pods are released, or with an error that says how far they
+// came when a Job fails, a watch ends or the context does.
+func (r *recorder) wait(ctx context.Context, count int, alive func() error) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		now := r.progress()
+		switch {
+		case now.complete >= count && now.released >= count:
+			return nil
+		case len(now.failed) > 0:
+			return fmt.Errorf("not every Job of %d succeeded: %s", count, now)
+		}
+		if err := r.err(); err != nil {
+			return err
+		}
+		if err := alive(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %d Jobs to be Complete: %w: %s", count, context.Cause(ctx), now)
+		case <-ticker.C:
+		}
+	}
+}

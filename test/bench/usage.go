@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"ostinato.dev/ostinato/internal/devstack/process"
+)
+
+// processUsage is what one process used.
+type processUsage struct {
+	name       string
+	cpuSeconds float64
+	// peakBytes is the largest resident memory.
+	peakBytes uint64
+}
+
+// others is the name under which everything else that ran on the machine is counted.
+const others = "everything else on the machine"
+
+// usageMeter measures processes by /proc.
+type usageMeter struct {
+	members []meteredProcess
+	// machine is the processor time of the whole machine at the start.
+	machine float64
+	// peaksReset tells that the peaks are those since the start of the meter, not of the processes.
+	peaksReset bool
+}
+
+type meteredProcess struct {
+	name   string
+	pid    int
+	before float64
+}
+
+// numbered is the suffix that tells several processes of one kind apart.
+var numbered = regexp.MustCompile(`-\d+$`)
+
+// startUsage begins to measure the processes and the bench itself.
+func startUsage(processes []*process.Process) (*usageMeter, error) {
+	meter := &usageMeter{peaksReset: true}
+	for _, p := range processes {
+		meter.members = append(meter.members, meteredProcess{name: numbered.ReplaceAllString(p.Name(), ""), pid: p.PID()})
+	}
+	meter.members = append(meter.members, meteredProcess{name: "bench", pid: os.Getpid()})
+	for i, member := range meter.members {
+		if err := resetPeak(member.pid); err != nil {
+			meter.peaksReset = false
+		}
+		usage, err := readUsage(member)
+		if err != nil {
+			return nil, err
+		}
+		meter.members[i].before = usage.cpuSeconds
+	}
+	var err error
+	meter.machine, err = machineBusy()
+	return meter, err
+}
+
+// restartCPU counts processor time from now on; peaks stay.
+func (m *usageMeter) restartCPU() error {
+	for i, member := range m.members {
+		usage, err := readUsage(member)
+		if err != nil {
+			return err
+		}
+		m.members[i].before = usage.cpuSeconds
+	}
+	var err error
+	m.machine, err = machineBusy()
+	return err
+}
+
+// read returns what was used since the start, others last.
+func (m *usageMeter) read() ([]processUsage, error) {
+	machine, err := machineBusy()
+	if err != nil {
+		return nil, err
+	}
+	rest := processUsage{name: others, cpuSeconds: machine - m.machine}
+	var all []processUsage
+	for _, member := range m.members {
+		usage, err := readUsage(member)
+		if err != nil {
+			return nil, err
+		}
+		usage.cpuSeconds -= member.before
+		rest.cpuSeconds -= usage.cpuSeconds
+		all = append(all, usage)
+	}
+	rest.cpuSeconds = max(0, rest.cpuSeconds)
+	return append(all, rest), nil
+}
+
+// machineBusy returns the processor time the machine has spent so far, in seconds, time that a hypervisor took away
+// included.
+func machineBusy() (float64, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, fmt.Errorf("measure the machine: %w", err)
+	}
+	stat, err := fs.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("measure the machine: %w", err)
+	}
+	cpu := stat.CPUTotal
+	return cpu.User + cpu.Nice + cpu.System + cpu.IRQ + cpu.SoftIRQ + cpu.Steal, nil
+}
+
+func readUsage(member meteredProcess) (processUsage, error) {
+	proc, err := procfs.NewProc(member.pid)
+	if err != nil {
+		return processUsage{}, fmt.Errorf("measure %s: %w", member.name, err)
+	}
+	stat, statErr := proc.Stat()
+	status, statusErr := proc.NewStatus()
+	if err := errors.Join(statErr, statusErr); err != nil {
+		return processUsage{}, fmt.Errorf("measure %s: %w", member.name, err)
+	}
+	return processUsage{name: member.name, cpuSeconds: stat.CPUTime(), peakBytes: status.VmHWM}, nil
+}
+
+// resetPeak makes the kernel forget the process's peak of resident memory (proc(5), clear_refs).
+func resetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// busy returns the processor time all the processes together have used so far.
+func busy(processes []*process.Process) (time.Duration, error) {
+	var total float64
+	for _, p := range processes {
+		usage, err := readUsage(meteredProcess{name: p.Name(), pid: p.PID()})
+		if err != nil {
+			return 0, err
+		}
+		total += usage.cpuSeconds
+	}
+	return time.Duration(total * float64(time.Second)), nil
+}

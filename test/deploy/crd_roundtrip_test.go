@@ -1,0 +1,158 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/devstack/toolchain"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// filler sets every field to a value that is not its zero value.
+type filler struct {
+	strings int
+}
+
+func (f *filler) fill(value reflect.Value) {
+	switch special := value.Addr().Interface().(type) {
+	case *metav1.ObjectMeta:
+		// The metadata of a template that means something (parity 1.1), as the CRD keeps it.
+		*special = metav1.ObjectMeta{
+			Labels:      map[string]string{"label": "kept"},
+			Annotations: map[string]string{"example.com/annotation": "kept"},
+			Finalizers:  []string{"example.com/kept"},
+		}
+		return
+	case *metav1.Time:
+		*special = metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+		return
+	case *resource.Quantity:
+		*special = resource.MustParse("100m")
+		return
+	case *intstr.IntOrString:
+		*special = intstr.FromString("50%")
+		return
+	}
+	switch value.Kind() {
+	case reflect.Pointer:
+		value.Set(reflect.New(value.Type().Elem()))
+		f.fill(value.Elem())
+	case reflect.Struct:
+		for i := range value.NumField() {
+			if value.Type().Field(i).IsExported() {
+				f.fill(value.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if value.Type().Elem().Kind() == reflect.Uint8 {
+			value.SetBytes([]byte("bytes"))
+			return
+		}
+		value.Set(reflect.MakeSlice(value.Type(), 2, 2))
+		f.fill(value.Index(0))
+		f.fill(value.Index(1))
+	case reflect.Map:
+		key, element := reflect.New(value.Type().Key()).Elem(), reflect.New(value.Type().Elem()).Elem()
+		f.fill(key)
+		f.fill(element)
+		value.Set(reflect.MakeMap(value.Type()))
+		value.SetMapIndex(key, element)
+	case reflect.String:
+		f.strings++
+		value.SetString(fmt.Sprintf("value-%d", f.strings))
+	case reflect.Bool:
+		value.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		f.strings++
+		value.SetInt(int64(f.strings))
+	}
+}
+
+// Every field of batch/v1 CronJobSpec, down to the last of the Pod template,
+// comes back as it was written.
+func TestEveryFieldSurvives(t *testing.T) {
+	var full batchv1.CronJobSpec
+	new(filler).fill(reflect.ValueOf(&full).Elem())
+	paris := "Europe/Paris"
+	full.Schedule, full.TimeZone, full.ConcurrencyPolicy = harness.Yearly, &paris, batchv1.ForbidConcurrent
+
+	data, err := yaml.Marshal(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := stack.Namespace(t)
+	cronJob := &ostinatov1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "full"}}
+	if err := yaml.UnmarshalStrict(data, &cronJob.Spec); err != nil {
+		t.Fatalf("our CronJobSpec lacks a field: %v", err)
+	}
+	stack.CreateCronJob(t, cronJob)
+	read, err := stack.CronJob(t.Context(), namespace, "full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertSameJSON(t, full, read.Spec)
+}
+
+func assertSameJSON(t *testing.T, want, got any) {
+	t.Helper()
+	wanted, err := yaml.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gotten, err := yaml.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assert.Equal(t, string(wanted), string(gotten))
+}
+
+// The CRD fits kubectl's client-side apply, which keeps a copy of it in an annotation.
+func TestClientSideApplyOfTheCRD(t *testing.T) {
+	root, err := toolchain.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := stack.Stack.Kubectl(t.Context(), "apply", "--server-side=false", "-f", filepath.Join(root, "deploy", "crd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(output)
+	applied, err := stack.Stack.Kubectl(t.Context(), "get", "crd", "cronjobs.batch.ostinato.dev",
+		"--output=jsonpath={.metadata.annotations.kubectl\\.kubernetes\\.io/last-applied-configuration}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The API server's limit of all annotations of an object together.
+	const limit = 256 << 10
+	if len(applied) == 0 || len(applied) > limit/2 {
+		t.Errorf("the CRD takes %d of %d bytes of annotations: there is to be room for twice as much", len(applied), limit)
+	}
+}
+
+// kubectl get shows what it shows of a batch/v1 CronJob, and the next run.
+func TestPrinterColumns(t *testing.T) {
+	namespace := stack.Namespace(t)
+	stack.AddCronJob(t, harness.NewCronJob(namespace, "shown", harness.Yearly, harness.JobSpec()))
+	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+		output, err := stack.Stack.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--namespace", namespace)
+		if err != nil {
+			return err
+		}
+		if !tableHas(output, "NAME", "SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST", "NEXT", "AGE", "shown", "false", "-01-01T00:00:00Z") {
+			return fmt.Errorf("kubectl get shows\n%s", output)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,69 @@
+package failure
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// The API server is away for 30 s, across the end of a Pod, a trigger, a due
+// time and a suspension by signal. All of it takes effect when it is back, once.
+func TestAPIServerDown(t *testing.T) {
+	disrupts(t)
+	namespace := stack.Namespace(t)
+	record := stack.Record(t, namespace)
+	due := minuteAfter(15 * time.Second)
+	until(t, due.Add(-15*time.Second))
+	run := startRunIn(t, namespace, record, "steady", 15)
+	stack.AddCronJob(t, harness.NewCronJob(namespace, "triggered", harness.Yearly, harness.JobSpec()))
+	stack.AddCronJob(t, harness.NewCronJob(namespace, "suspended", harness.Yearly, harness.JobSpec()))
+	stack.AddCronJob(t, harness.NewCronJob(namespace, "minutely", harness.Minutely, harness.JobSpec()))
+	strict := harness.NewCronJob(namespace, "strict", harness.Minutely, harness.JobSpec())
+	seconds := int64(5)
+	strict.Spec.StartingDeadlineSeconds = &seconds
+	stack.AddCronJob(t, strict)
+
+	if err := stack.Stack.ControlPlane.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	down := time.Now()
+	if !down.Before(due) {
+		t.Fatalf("the preparations took until %s, too late for the slot at %s", down, due)
+	}
+	stack.Signal(t, harness.CronJobWorkflow(namespace, "triggered"), protocol.TriggerSignal, nil)
+	stack.Signal(t, harness.CronJobWorkflow(namespace, "suspended"), protocol.SuspendSignal, nil)
+	until(t, down.Add(outage))
+	if err := stack.Stack.ControlPlane.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	run.podEnded(t)
+	run.finishesOnce(t, recovery)
+	ranOnce(t, record, "minutely", due)
+	harness.Eventually(t, recovery, func(context.Context) error {
+		if jobs := record.Jobs("triggered"); len(jobs) != 1 {
+			return fmt.Errorf("the trigger made %d Jobs", len(jobs))
+		}
+		return nil
+	})
+	finishesOnce(t, record, namespace, record.Jobs("triggered")[0].Name, recovery)
+	harness.Eventually(t, recovery, func(ctx context.Context) error {
+		cronJob, err := stack.CronJob(ctx, namespace, "suspended")
+		if err != nil {
+			return err
+		}
+		if cronJob.Spec.Suspend == nil || !*cronJob.Spec.Suspend {
+			return fmt.Errorf("spec.suspend is %v", cronJob.Spec.Suspend)
+		}
+		return suspended(ctx, namespace, "suspended")
+	})
+	harness.Eventually(t, recovery, func(ctx context.Context) error { return missed(ctx, namespace, "strict", due) })
+	if jobs := record.Scheduled("strict")[due.UTC()]; len(jobs) != 0 {
+		t.Errorf("the slot that was missed has the Job %s", jobs[0].Name)
+	}
+	survivors(t)
+}

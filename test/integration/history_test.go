@@ -1,0 +1,280 @@
+package integration
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// Budgets of DESIGN: raise one only with its reason.
+const (
+	jobEventBudget  = 13
+	fireEventBudget = 16
+)
+
+// A one-Pod run stays within the history budgets and the budget of writes.
+func TestHistoryBudgetsOfAOnePodRun(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	stack.CreateCronJob(t, harness.NewCronJob(namespace, "hello", harness.Minutely, harness.JobSpec()))
+	harness.Eventually(t, 3*nextMinute, func(ctx context.Context) error { return complete(ctx, namespace, 2) })
+	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error { return onlyActive(ctx, namespace, "hello", 0) })
+	jobs, err := stack.Jobs(t.Context(), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range jobs {
+		events := historyOf(t, harness.JobWorkflow(namespace, job.Name)).Events
+		if len(events) > jobEventBudget {
+			t.Errorf("%s has %d events, the budget is %d: %v", job.Name, len(events), jobEventBudget, kinds(events))
+		}
+	}
+	fires := firesOf(historyOf(t, harness.CronJobWorkflow(namespace, "hello")).Events)
+	if len(fires) < 2 {
+		t.Fatalf("the history shows %d fires", len(fires))
+	}
+	// The first is complete: the second has begun.
+	if len(fires[0]) > fireEventBudget {
+		t.Errorf("a fire has %d events, the budget is %d: %v", len(fires[0]), fireEventBudget, kinds(fires[0]))
+	}
+	writes := writesTo(t, namespace, jobs[0])
+	for kind, budget := range map[string]int{
+		"create jobs": 1, "create pods": 1, "patch jobs/status": 2, "patch pods": 1, "patch cronjobs/status": 2,
+	} {
+		if writes[kind] > budget {
+			t.Errorf("%d x %s, the budget is %d", writes[kind], kind, budget)
+		}
+		delete(writes, kind)
+	}
+	if len(writes) > 0 {
+		t.Errorf("writes beyond the budget: %v", writes)
+	}
+}
+
+func historyOf(t *testing.T, workflowID string) *history.History {
+	t.Helper()
+	recorded, err := stack.History(t.Context(), workflowID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recorded
+}
+
+func kinds(events []*history.HistoryEvent) []string {
+	names := make([]string, len(events))
+	for i, event := range events {
+		names[i] = event.EventType.String()
+	}
+	return names
+}
+
+// firesOf cuts a CronJob's history at its timers' firing.
+func firesOf(events []*history.HistoryEvent) [][]*history.HistoryEvent {
+	var fires [][]*history.HistoryEvent
+	for _, event := range events {
+		if event.EventType == enums.EVENT_TYPE_TIMER_FIRED {
+			fires = append(fires, nil)
+		}
+		if len(fires) > 0 {
+			fires[len(fires)-1] = append(fires[len(fires)-1], event)
+		}
+	}
+	return fires
+}
+
+// writesTo counts the accepted writes of Ostinato for one run, Events left out,
+// as "verb resource". Writes to the CronJob's status count when they fall
+// between the Job's creation and two seconds after its end.
+func writesTo(t *testing.T, namespace string, job batchv1.Job) map[string]int {
+	t.Helper()
+	end := job.Status.CompletionTime.Add(3 * time.Second)
+	writes := map[string]int{}
+	for _, entry := range auditEntries(t) {
+		object := entry.ObjectRef
+		if object.Namespace != namespace || object.Resource == "events" || !strings.Contains(entry.UserAgent, "ostinato") || entry.ResponseStatus.Code >= 300 {
+			continue
+		}
+		aboutRun := object.Name == job.Name || strings.HasPrefix(object.Name, job.Name+"-")
+		aboutCronJob := object.Resource == "cronjobs" && !entry.StageTimestamp.Time.Before(job.CreationTimestamp.Time) && entry.StageTimestamp.Time.Before(end)
+		if aboutRun || aboutCronJob {
+			resource := object.Resource
+			if object.Subresource != "" {
+				resource += "/" + object.Subresource
+			}
+			writes[entry.Verb+" "+resource]++
+		}
+	}
+	return writes
+}
+
+type auditEntry struct {
+	Verb           string           `json:"verb"`
+	UserAgent      string           `json:"userAgent"`
+	StageTimestamp metav1.MicroTime `json:"stageTimestamp"`
+	ObjectRef      struct {
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+}
+
+func auditEntries(t *testing.T) []auditEntry {
+	t.Helper()
+	file, err := os.Open(auditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var entries []auditEntry
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var entry auditEntry
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			t.Fatalf("audit log: %v", err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// scenarios are what TestHistory drives, each under a CronJob or Job name.
+var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map[string]string){
+	"cronjob-triggered-suspended-resumed": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateCronJob(t, harness.NewCronJob(namespace, "recorded", harness.Yearly, harness.JobSpec()))
+		awaitWorkflow(t, namespace, "recorded")
+		id := harness.CronJobWorkflow(namespace, "recorded")
+		stack.Signal(t, id, protocol.TriggerSignal, protocol.SignalNote{Note: "record"})
+		harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+		stack.Signal(t, id, protocol.SuspendSignal, nil)
+		harness.Eventually(t, 5*time.Second, suspended(namespace, "recorded", true))
+		stack.Signal(t, id, protocol.ResumeSignal, nil)
+		harness.Eventually(t, 5*time.Second, suspended(namespace, "recorded", false))
+		jobs, err := stack.Jobs(t.Context(), namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string]string{"cronjob-signals": id, "job-success": harness.JobWorkflow(namespace, jobs[0].Name)}
+	},
+	"cronjob-scheduled": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateCronJob(t, harness.NewCronJob(namespace, "minutely", harness.Minutely, harness.JobSpec()))
+		harness.Eventually(t, 2*nextMinute, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+		return map[string]string{"cronjob-scheduled": harness.CronJobWorkflow(namespace, "minutely")}
+	},
+	"cronjob-replace": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateCronJob(t, harness.NewCronJob(namespace, "replacing", harness.Yearly,
+			harness.JobSpec(harness.RunSeconds(600)), harness.Policy(batchv1.ReplaceConcurrent)))
+		awaitWorkflow(t, namespace, "replacing")
+		for run := range 2 {
+			stack.Signal(t, harness.CronJobWorkflow(namespace, "replacing"), protocol.TriggerSignal, nil)
+			harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+				reasons, err := stack.EventReasons(ctx, namespace, "CronJob", "replacing")
+				if err == nil && reasons["SuccessfulCreate"] != run+1 {
+					err = fmt.Errorf("Events: %v", reasons)
+				}
+				return err
+			})
+		}
+		return map[string]string{"cronjob-replace": harness.CronJobWorkflow(namespace, "replacing")}
+	},
+	"job-backoff": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateJob(t, namespace, "failing", harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(1)))
+		harness.Eventually(t, 40*time.Second, func(ctx context.Context) error {
+			return stack.JobHas(ctx, namespace, "failing", batchv1.JobFailed)
+		})
+		return map[string]string{"job-backoff": harness.JobWorkflow(namespace, "failing")}
+	},
+	"job-bulk": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateJob(t, namespace, "bulk", harness.JobSpec(harness.Parallelism(30), harness.Completions(30)))
+		harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+			return stack.JobHas(ctx, namespace, "bulk", batchv1.JobComplete)
+		})
+		return map[string]string{"job-bulk": harness.JobWorkflow(namespace, "bulk")}
+	},
+}
+
+// No history holds a Pod spec, whatever a workflow went through.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	for name, scenario := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for file, id := range scenario(t, stack.Namespace(t)) {
+				recorded := historyOf(t, id)
+				encoded, err := protojson.Marshal(recorded)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found := podSpecWords.FindString(decodedPayloads(encoded)); found != "" {
+					t.Errorf("the history of %s holds a Pod template: %q", id, found)
+				}
+				if *record {
+					keep(t, file, encoded)
+				}
+			}
+		})
+	}
+}
+
+// podSpecWords are keys and values that only a Pod spec has. The harness's
+// template names its image, command and container.
+var podSpecWords = regexp.MustCompile(`"(containers|image|command|args|env|volumes|serviceAccountName|podSpec)":|busybox`)
+
+var payloadData = regexp.MustCompile(`"data":\s*"([A-Za-z0-9+/=]+)"`)
+
+// decodedPayloads is the history's text with every payload decoded.
+func decodedPayloads(encoded []byte) string {
+	var text strings.Builder
+	text.Write(encoded)
+	for _, match := range payloadData.FindAllSubmatch(encoded, -1) {
+		var data []byte
+		if err := json.Unmarshal([]byte(`"`+string(match[1])+`"`), &data); err == nil {
+			text.Write(data)
+			text.WriteByte('\n')
+		}
+	}
+	return text.String()
+}
+
+func keep(t *testing.T, name string, encoded []byte) {
+	t.Helper()
+	path := filepath.Join("..", "..", "workflows", "testdata", "history", name+".json.gz")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := gzip.NewWriter(file)
+	if _, err := writer.Write(encoded); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

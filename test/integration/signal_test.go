@@ -1,0 +1,181 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// soon is how fast a change on one side must be seen on the other.
+const soon = 2 * time.Second
+
+// Suspend, resume and trigger by signal, sent by the real command line tool.
+func TestSignalsOfTheTemporalCommand(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	stack.CreateCronJob(t, harness.NewCronJob(namespace, "hello", harness.Yearly, harness.JobSpec()))
+	awaitWorkflow(t, namespace, "hello")
+	signal := func(name string, more ...string) {
+		t.Helper()
+		args := append([]string{"workflow", "signal", "--workflow-id", harness.CronJobWorkflow(namespace, "hello"), "--name", name}, more...)
+		if _, err := stack.Stack.Temporal(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	signal("suspend")
+	harness.Eventually(t, soon, suspended(namespace, "hello", true))
+	signal("resume", "--input", `{"note": "maintenance is over", "by": "ada"}`)
+	harness.Eventually(t, soon, suspended(namespace, "hello", false))
+	cronJob, err := stack.CronJob(t.Context(), namespace, "hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note, by := cronJob.Annotations[names.SuspendNoteAnnotation], cronJob.Annotations[names.SuspendedByAnnotation]; note != "maintenance is over" || by != "ada" {
+		t.Errorf("the object says %q by %q", note, by)
+	}
+	signal("trigger", "--input", `"a plain note"`)
+	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+	jobs, err := stack.Jobs(t.Context(), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobs[0].Annotations[names.InstantiateAnnotation] != "manual" {
+		t.Errorf("the triggered Job's annotations are %v", jobs[0].Annotations)
+	}
+	if cronJob, err = stack.CronJob(t.Context(), namespace, "hello"); err != nil || cronJob.Status.LastScheduleTime != nil {
+		t.Errorf("a manual run set lastScheduleTime to %v (%v)", cronJob.Status.LastScheduleTime, err)
+	}
+}
+
+// suspended returns a check that the object, its condition and the workflow agree.
+func suspended(namespace, name string, want bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		cronJob, err := stack.CronJob(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		if cronJob.Spec.Suspend == nil || *cronJob.Spec.Suspend != want {
+			return fmt.Errorf("spec.suspend is %v", cronJob.Spec.Suspend)
+		}
+		description, err := stack.DescribeCronJob(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		if description.Spec.Suspend != want {
+			return fmt.Errorf("the workflow has suspend %t", description.Spec.Suspend)
+		}
+		return conditionIs(cronJob, ostinatov1.ConditionSuspended, want)
+	}
+}
+
+func conditionIs(cronJob *ostinatov1.CronJob, kind string, want bool) error {
+	for _, condition := range cronJob.Status.Conditions {
+		if condition.Type == kind && (condition.Status == metav1.ConditionTrue) == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("condition %s is not %t: %+v", kind, want, cronJob.Status.Conditions)
+}
+
+// An edit of spec.suspend reaches the workflow, and no run starts while suspended.
+func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	stack.CreateCronJob(t, harness.NewCronJob(namespace, "minutely", harness.Minutely, harness.JobSpec()))
+	awaitWorkflow(t, namespace, "minutely")
+	patchSuspend(t, namespace, "minutely", true)
+	harness.Eventually(t, soon, suspended(namespace, "minutely", true))
+	before, err := stack.Jobs(t.Context(), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Always(t, 65*time.Second, func(ctx context.Context) error {
+		jobs, err := stack.Jobs(ctx, namespace)
+		if err == nil && len(jobs) > len(before) {
+			return errors.New("a run started while suspended")
+		}
+		return err
+	})
+	patchSuspend(t, namespace, "minutely", false)
+	harness.Eventually(t, soon, suspended(namespace, "minutely", false))
+	// The newest missed time runs at once on resume, as upstream does.
+	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, len(before)+1) })
+}
+
+func patchSuspend(t *testing.T, namespace, name string, suspend bool) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend)
+	if _, err := stack.CronJobs.CronJobs(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A trigger works while suspended, and a signal with an argument nobody
+// understands is a signal without one.
+func TestTriggerWhileSuspendedWithGarbage(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	cronJob := harness.NewCronJob(namespace, "paused", harness.Minutely, harness.JobSpec())
+	yes := true
+	cronJob.Spec.Suspend = &yes
+	stack.CreateCronJob(t, cronJob)
+	awaitWorkflow(t, namespace, "paused")
+	stack.Signal(t, harness.CronJobWorkflow(namespace, "paused"), protocol.TriggerSignal, []any{1, map[string]any{"note": 7}})
+	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+	if err := suspended(namespace, "paused", true)(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Suspending a Job by signal removes its Pods; resuming it runs it anew.
+func TestSuspendAndResumeOfAJob(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	stack.CreateJob(t, namespace, "pausable", harness.JobSpec(harness.RunSeconds(600)))
+	running := func(want int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			pods, err := stack.Pods(ctx, namespace)
+			if err != nil {
+				return err
+			}
+			active := 0
+			for _, pod := range pods {
+				if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+					active++
+				}
+			}
+			if active != want {
+				return fmt.Errorf("%d Pods run, want %d", active, want)
+			}
+			return nil
+		}
+	}
+	harness.Eventually(t, 10*time.Second, running(1))
+	stack.Signal(t, harness.JobWorkflow(namespace, "pausable"), protocol.SuspendSignal, nil)
+	harness.Eventually(t, 10*time.Second, running(0))
+	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+		return stack.JobHas(ctx, namespace, "pausable", batchv1.JobSuspended)
+	})
+	stack.Signal(t, harness.JobWorkflow(namespace, "pausable"), protocol.ResumeSignal, protocol.SignalNote{Note: "go on"})
+	harness.Eventually(t, 10*time.Second, running(1))
+	job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), "pausable", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Status.Failed != 0 || job.Status.StartTime == nil {
+		t.Errorf("after suspend and resume the status is %+v", job.Status)
+	}
+}
