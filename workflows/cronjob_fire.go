@@ -114,6 +114,7 @@ func (c *cronJob) startChild(ctx workflow.Context, start schedule.Start, started
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	options := workflow.ChildWorkflowOptions{
 		WorkflowID:            names.Cluster(c.cluster).JobWorkflowID(c.cronJob.Namespace, run.Name),
+		TaskQueue:             names.Cluster(c.cluster).JobTaskQueue(),
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		StaticSummary:         childSummary(c.cronJob, start),

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"strconv"
 	"strings"
 
 	"go.temporal.io/api/enums/v1"
@@ -26,7 +28,7 @@ var defaultSearchAttributes = map[string]enums.IndexedValueType{
 // parse reads options from arguments, and from the environment where a flag is not given. Usage goes to usage. The
 // error is flag.ErrHelp when help was asked for.
 func parse(arguments []string, lookup func(string) (string, bool), usage io.Writer) (temporal.Options, error) {
-	o := temporal.Options{SearchAttributes: maps.Clone(defaultSearchAttributes)}
+	o := temporal.Options{SearchAttributes: maps.Clone(defaultSearchAttributes), DynamicConfig: map[string]any{}}
 	flags := flag.NewFlagSet("devserver", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.StringVar(&o.DataDir, "data-dir", "", "directory of the databases; empty keeps everything in memory")
@@ -42,6 +44,9 @@ func parse(arguments []string, lookup func(string) (string, bool), usage io.Writ
 	flags.StringVar(&o.LogLevel, "log-level", temporal.DefaultLogLevel, "debug, info, warn or error; lines go to stderr")
 	flags.Func("search-attribute", "name=type of a further custom search attribute, such as Team=Keyword; can be repeated", func(value string) error {
 		return addSearchAttributes(o.SearchAttributes, value)
+	})
+	flags.Func("dynamic-config", "key=value of the server's dynamic configuration, the value in JSON; can be repeated", func(value string) error {
+		return addDynamicConfig(o.DynamicConfig, value)
 	})
 	if err := flags.Parse(arguments); err != nil {
 		return temporal.Options{}, err
@@ -89,5 +94,23 @@ func addSearchAttributes(attributes map[string]enums.IndexedValueType, pairs str
 		}
 		attributes[name] = value
 	}
+	return nil
+}
+
+// addDynamicConfig adds one key=value pair.
+func addDynamicConfig(config map[string]any, pair string) error {
+	key, encoded, found := strings.Cut(pair, "=")
+	if !found || key == "" {
+		return fmt.Errorf("%q is not key=value", pair)
+	}
+	var value any
+	if err := json.Unmarshal([]byte(encoded), &value); err != nil {
+		return fmt.Errorf("value of %s is not JSON: %w", key, err)
+	}
+	// The server takes a whole number for a fraction but not the other way round.
+	if whole, err := strconv.Atoi(encoded); err == nil {
+		value = whole
+	}
+	config[key] = value
 	return nil
 }

@@ -47,6 +47,14 @@ func TestParse(t *testing.T) {
 					o.SearchAttributes["Late"] == enums.INDEXED_VALUE_TYPE_BOOL && o.SearchAttributes["ScheduledTime"] == enums.INDEXED_VALUE_TYPE_DATETIME
 			},
 		},
+		{
+			name:      "dynamic configuration",
+			arguments: []string{"--dynamic-config", `history.longPollExpirationInterval="1s"`, "--dynamic-config", "frontend.rps=5"},
+			check: func(o temporal.Options) bool {
+				return o.DynamicConfig["history.longPollExpirationInterval"] == "1s" && o.DynamicConfig["frontend.rps"] == 5
+			},
+		},
+		{name: "dynamic configuration that is not JSON", arguments: []string{"--dynamic-config", "frontend.rps=few"}, wantError: "value of frontend.rps is not JSON"},
 		{name: "a search attribute without type", arguments: []string{"--search-attribute", "Team"}, wantError: `"Team" is not name=type`},
 		{name: "a search attribute of an unknown type", arguments: []string{"--search-attribute", "Team=Colour"}, wantError: `type "Colour" is not`},
 		{name: "an unknown flag", arguments: []string{"--colour"}, wantError: "colour"},

@@ -22,7 +22,7 @@ type queueWorker struct {
 	worker.Worker
 }
 
-// workers are the workers of the three task queues.
+// workers are the workers of the task queues.
 type workers []queueWorker
 
 // newWorkers makes the workers. The first error that a worker can't recover from
@@ -51,17 +51,25 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		}
 	}
 
-	queue := settings.Cluster.ControlTaskQueue()
-	controlOptions := options(queue)
-	controlOptions.MaxConcurrentWorkflowTaskExecutionSize = settings.MaxConcurrentWorkflowTasks
-	controlOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentActivities
-	controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
-	control := worker.New(temporal, queue, controlOptions)
-	workflows.Register(control, settings.Versioned())
-	activities.RegisterControl(control)
-	all := workers{{queue, control}}
+	var all workers
+	for _, kind := range []struct {
+		queue string
+		tasks int
+	}{
+		{settings.Cluster.ControlTaskQueue(), settings.MaxConcurrentWorkflowTasks},
+		{settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks},
+	} {
+		controlOptions := options(kind.queue)
+		controlOptions.MaxConcurrentWorkflowTaskExecutionSize = kind.tasks
+		controlOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentActivities
+		controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
+		control := worker.New(temporal, kind.queue, controlOptions)
+		workflows.Register(control, settings.Versioned())
+		activities.RegisterControl(control)
+		all = append(all, queueWorker{kind.queue, control})
+	}
 
-	queue = settings.Cluster.BulkTaskQueue()
+	queue := settings.Cluster.BulkTaskQueue()
 	bulkOptions := options(queue)
 	bulkOptions.DisableWorkflowWorker = true
 	bulkOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentBulkActivities

@@ -3,155 +3,20 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	kubernetesfake "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/record"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
-	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 )
-
-// world is a Bridge that leads, between a fake API server and a fake Temporal.
-type world struct {
-	t        *testing.T
-	native   *kubernetesfake.Clientset
-	cronJobs *fake.CronJobs
-	temporal *fakeTemporal
-	events   *record.FakeRecorder
-	clock    *clocktesting.FakeClock
-	settings config.Bridge
-	objects  *objects
-	cancel   context.CancelFunc
-	ended    chan error
-}
-
-// newWorld makes a world that holds CronJobs and Jobs; lead makes it go.
-func newWorld(t *testing.T, contents ...runtime.Object) *world {
-	t.Helper()
-	var cronJobs []*ostinatov1.CronJob
-	var others []runtime.Object
-	for _, object := range contents {
-		if cronJob, ok := object.(*ostinatov1.CronJob); ok {
-			cronJobs = append(cronJobs, cronJob)
-		} else {
-			others = append(others, object)
-		}
-	}
-	return &world{
-		t:        t,
-		native:   kubernetesfake.NewClientset(others...),
-		cronJobs: fake.NewCronJobs(cronJobs...),
-		temporal: newFakeTemporal(),
-		events:   record.NewFakeRecorder(10),
-		clock:    clocktesting.NewFakeClock(after(20)),
-		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
-	}
-}
-
-func (w *world) bridge() *Bridge {
-	w.t.Helper()
-	b, err := New(Options{
-		Config:            w.settings,
-		Clients:           &k8s.Clients{Kubernetes: w.native, CronJobs: listed{w.cronJobs}},
-		Temporal:          w.temporal,
-		TemporalNamespace: "default",
-		Recorder:          w.events,
-		Metrics:           NewMetrics(prometheus.NewRegistry()),
-		Logger:            slog.New(slog.DiscardHandler),
-		Clock:             w.clock,
-	})
-	require.NoError(w.t, err)
-	w.objects = b.objects
-	return b
-}
-
-func (w *world) lead() *world {
-	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel, w.ended = cancel, make(chan error, 1)
-	b := w.bridge()
-	go func() { w.ended <- b.Run(ctx) }()
-	w.t.Cleanup(func() {
-		cancel()
-		w.stopped()
-	})
-	w.eventually(func() bool { return b.Ready(ctx) == nil }, "caches filled")
-	return w
-}
-
-func (w *world) stopped() {
-	w.t.Helper()
-	select {
-	case err := <-w.ended:
-		assert.NoError(w.t, err)
-		w.ended <- nil
-	case <-time.After(20 * time.Second):
-		assert.Fail(w.t, "the bridge did not stop")
-	}
-}
-
-func (w *world) eventually(condition func() bool, what string) {
-	w.t.Helper()
-	require.Eventually(w.t, condition, 10*time.Second, 5*time.Millisecond, what)
-}
-
-// hears waits until Temporal was told exactly this since the last forget.
-func (w *world) hears(want ...string) {
-	w.t.Helper()
-	assert.EventuallyWithT(w.t, func(collect *assert.CollectT) {
-		assert.ElementsMatch(collect, want, w.temporal.said())
-	}, 10*time.Second, 5*time.Millisecond)
-	w.temporal.forget()
-}
-
-// settles lets the clock run in steps, so that whatever waits for it happens.
-func (w *world) settles(seconds int) {
-	w.t.Helper()
-	for range seconds {
-		w.eventually(w.clock.HasWaiters, "somebody waits for the clock")
-		w.clock.Step(time.Second)
-	}
-}
-
-func (w *world) put(cronJob *ostinatov1.CronJob) {
-	w.t.Helper()
-	client := w.cronJobs.CronJobs(cronJob.Namespace)
-	_, err := client.Update(context.Background(), cronJob, metav1.UpdateOptions{})
-	if err != nil {
-		_, err = client.Create(context.Background(), cronJob, metav1.CreateOptions{})
-	}
-	require.NoError(w.t, err)
-}
-
-func (w *world) putJob(job *batchv1.Job) {
-	w.t.Helper()
-	client := w.native.BatchV1().Jobs(job.Namespace)
-	_, err := client.Update(context.Background(), job, metav1.UpdateOptions{})
-	if err != nil {
-		_, err = client.Create(context.Background(), job, metav1.CreateOptions{})
-	}
-	require.NoError(w.t, err)
-}
-
-func (w *world) deleteJob(job *batchv1.Job) {
-	w.t.Helper()
-	require.NoError(w.t, w.native.BatchV1().Jobs(job.Namespace).Delete(context.Background(), job.Name, metav1.DeleteOptions{}))
-}
 
 const (
 	cronJobID = "cronjob/shop/report"
@@ -241,20 +106,17 @@ func TestOverdueCronJobIsPoked(t *testing.T) {
 	w := newWorld(t, cronJob(taken, nextRun(40)))
 	w.temporal.running[cronJobID] = "c1"
 	w.lead().hears("start " + cronJobID)
-	w.settles(50)
-	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue true")
+	w.hearsInTime("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue true")
 	assert.Contains(t, <-w.events.Events, "Warning RunOverdue The run due at 2026-01-02T03:04:40Z has not started")
 
-	w.settles(30)
-	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue true")
+	w.hearsInTime("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue true")
 	assert.Empty(t, w.events.Events, "one Event for one run")
 }
 
 func TestUntakenGenerationIsSentAgain(t *testing.T) {
 	w := newWorld(t, cronJob()).lead()
 	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue false")
-	w.settles(40)
-	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue false")
+	w.hearsInTime("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue false")
 }
 
 func TestStandaloneJob(t *testing.T) {
@@ -292,10 +154,8 @@ func TestRunWithoutWorkflowIsStartedAfterTheGrace(t *testing.T) {
 	w.lead().hears("start " + cronJobID)
 	w.putJob(run("r1", func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.putJob(run("r2", running, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
-	w.settles(10)
-	w.hears()
-	w.settles(10)
-	w.hears("start job/shop/report-r1")
+	w.hearsInTime("start job/shop/report-r1")
+	assert.GreaterOrEqual(t, w.clock.Since(after(20)), childGrace)
 }
 
 func TestEndOfRunIsBroughtToTheCronJob(t *testing.T) {
@@ -309,22 +169,31 @@ func TestEndOfRunIsBroughtToTheCronJob(t *testing.T) {
 	w.putJob(run("r2", failed))
 	w.deleteJob(run("r3"))
 	w.hears("signal job/shop/report-r3 deleted r3")
-	w.settles(30)
-	w.hears(
+	w.hearsInTime(
 		"signal "+cronJobID+" job-closed report-r1 Complete",
 		"signal "+cronJobID+" job-closed report-r2 Failed",
 		"signal "+cronJobID+" job-closed report-r3 Deleted",
 	)
 }
 
+func TestEndOfRunOfAnotherControllerIsBroughtAtOnce(t *testing.T) {
+	w := newWorld(t, cronJob(taken, active("r1")), run("r1", foreign, running))
+	w.temporal.running[cronJobID] = "c1"
+	w.lead().hears("start " + cronJobID)
+	w.putJob(run("r1", foreign, complete))
+	w.hears("signal " + cronJobID + " job-closed report-r1 Complete")
+}
+
 func TestRunThatTheCacheDoesNotHaveYetIsNotClosed(t *testing.T) {
 	w := newWorld(t, cronJob(taken, active("r1")))
 	w.temporal.running[cronJobID] = "c1"
-	asked := make(chan struct{}, 10)
+	asked := make(chan struct{}, 1000)
 	w.native.PrependReactor("get", "jobs", jobReactor(run("r1", running), asked))
 	w.lead().hears("start " + cronJobID)
-	w.settles(30)
-	<-asked
+	w.eventually(func() bool {
+		w.clock.Step(time.Second)
+		return len(asked) > 0
+	}, "the API server is asked")
 	w.hears()
 }
 
@@ -332,13 +201,7 @@ func TestTemporalDownIsWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	w.temporal.failures = 3
 	w.lead().put(cronJob())
-	for range 20 {
-		if len(w.temporal.said()) > 0 {
-			break
-		}
-		w.settles(1)
-	}
-	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue false")
+	w.hearsInTime("signal-with-start " + cronJobID + " cronjob-spec c1 generation 1 overdue false")
 }
 
 func TestOnlyTheNamespacesServed(t *testing.T) {

@@ -13,7 +13,7 @@ const (
 	// closedGrace is how long a CronJob's workflow has to hear by itself of a run
 	// that ended. Afterwards the bridge tells it: the run's workflow may have been
 	// started before continue-as-new.
-	closedGrace = 5 * time.Second
+	closedGrace = 10 * time.Second
 	// closedRepeat is the time between two such messages for one run.
 	closedRepeat = time.Minute
 )
@@ -22,6 +22,9 @@ const (
 type closing struct {
 	name, uid string
 	result    job.Result
+	// grace is how long after since the message is due: none for a Job of another
+	// controller, of whose end nobody else tells the workflow.
+	grace time.Duration
 	// since is when this was first seen, sentAt when the message was last sent.
 	since  time.Time
 	sentAt time.Time
@@ -29,7 +32,7 @@ type closing struct {
 
 // due reports whether the run's end is to be sent now, or else in how long.
 func (c closing) due(now time.Time) (bool, time.Duration) {
-	wait := closedGrace - now.Sub(c.since)
+	wait := c.grace - now.Sub(c.since)
 	if !c.sentAt.IsZero() {
 		wait = max(wait, closedRepeat-now.Sub(c.sentAt))
 	}
@@ -46,7 +49,10 @@ func closingsOf(active []corev1.ObjectReference, before []closing, find func(nam
 		if found != nil && found.UID == run.UID && !finished(found) {
 			continue
 		}
-		next := closing{name: run.Name, uid: string(run.UID), since: now}
+		next := closing{name: run.Name, uid: string(run.UID), grace: closedGrace, since: now}
+		if found != nil {
+			next.grace = closedGraceOf(found)
+		}
 		for _, known := range before {
 			if known.uid == next.uid {
 				next.since, next.sentAt = known.since, known.sentAt
@@ -56,6 +62,14 @@ func closingsOf(active []corev1.ObjectReference, before []closing, find func(nam
 		closings = append(closings, next)
 	}
 	return closings
+}
+
+// closedGraceOf is the grace of a Job's end.
+func closedGraceOf(found *batchv1.Job) time.Duration {
+	if managed(found) {
+		return closedGrace
+	}
+	return 0
 }
 
 // resultOf is the result of a run from its Job; nil, or a Job of another UID,

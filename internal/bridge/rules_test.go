@@ -87,9 +87,9 @@ func TestDecideJob(t *testing.T) {
 		{name: "deletion that waits is an edit: send", object: standalone(running, edited, func(j *batchv1.Job) { j.DeletionTimestamp = at(5) }), memory: known, want: jobDecision{action: sendJob}},
 		{name: "re-created: send", object: standalone(), memory: old, want: jobDecision{action: sendJob}},
 
-		{name: "a run, new: leave it to the CronJob's workflow", object: run("r1"), now: 1, want: jobDecision{action: leaveJob, again: 14 * time.Second}},
-		{name: "a run, new, in the sweep: the same", object: run("r1"), now: 1, sweep: true, want: jobDecision{action: leaveJob, again: 14 * time.Second}},
-		{name: "a run still without workflow: start", object: run("r1"), now: 15, want: jobDecision{action: startJob}},
+		{name: "a run, new: leave it to the CronJob's workflow", object: run("r1"), now: 1, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
+		{name: "a run, new, in the sweep: the same", object: run("r1"), now: 1, sweep: true, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
+		{name: "a run still without workflow: start", object: run("r1"), now: 60, want: jobDecision{action: startJob}},
 		{name: "a run with a workflow: nothing", object: run("r1", running), now: 100, want: jobDecision{action: leaveJob}},
 		{name: "a run with a workflow, in the sweep: start", object: run("r1", running), now: 3, sweep: true, want: jobDecision{action: startJob}},
 		{name: "a run edited at once: only to a workflow that runs", object: run("r1", edited), now: 1, want: jobDecision{action: sendJob, runningOnly: true, again: time.Second}},
@@ -117,16 +117,17 @@ func TestClosingsAreRunsThatStatusStillLists(t *testing.T) {
 	closings := closingsOf(listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
 
 	require.Len(t, closings, 5)
-	assert.Equal(t, closing{name: "report-done", uid: "done", since: after(3), result: job.Result{
+	assert.Equal(t, closing{name: "report-done", uid: "done", grace: closedGrace, since: after(3), result: job.Result{
 		UID: "done", Outcome: job.Complete, Succeeded: 1, StartTime: after(1), CompletionTime: after(20),
 	}}, closings[0], "what is known is kept")
-	assert.Equal(t, closing{name: "report-broken", uid: "broken", since: after(10), result: job.Result{
+	assert.Equal(t, closing{name: "report-broken", uid: "broken", grace: closedGrace, since: after(10), result: job.Result{
 		UID: "broken", Outcome: job.Failed, Failed: 2, StartTime: after(1), Reason: "BackoffLimitExceeded", Message: "too often",
 	}}, closings[1])
 	for i, uid := range []string{"again", "vanished"} {
 		assert.Equal(t, job.Result{UID: uid, Outcome: job.Deleted}, closings[2+i].result)
 	}
 	assert.Equal(t, job.Complete, closings[4].result.Outcome, "a run of another controller too")
+	assert.Zero(t, closings[4].grace, "nobody else brings its end")
 }
 
 func TestClosingIsSentAfterTheGraceAndSeldomAgain(t *testing.T) {
@@ -137,8 +138,9 @@ func TestClosingIsSentAfterTheGraceAndSeldomAgain(t *testing.T) {
 		due  bool
 		wait time.Duration
 	}{
-		{"just seen", closing{since: after(0)}, 1, false, 4 * time.Second},
-		{"after the grace", closing{since: after(0)}, 5, true, 0},
+		{"just seen", closing{grace: closedGrace, since: after(0)}, 1, false, 9 * time.Second},
+		{"after the grace", closing{grace: closedGrace, since: after(0)}, 10, true, 0},
+		{"of another controller", closing{since: after(0)}, 0, true, 0},
 		{"just sent", closing{since: after(0), sentAt: after(5)}, 15, false, 50 * time.Second},
 		{"sent long ago", closing{since: after(0), sentAt: after(5)}, 65, true, 0},
 	} {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -48,22 +49,26 @@ type Temporal interface {
 	ObjectUID(ctx context.Context, workflowID string) (uid string, found bool, err error)
 }
 
-// NewTemporal returns Temporal by an SDK client. Workflows start on taskQueue;
+// NewTemporal returns Temporal by an SDK client. Workflows start on the cluster's queues;
 // namespace is the client's.
-func NewTemporal(sdk client.Client, namespace, taskQueue string) Temporal {
-	return &temporalClient{sdk: sdk, namespace: namespace, taskQueue: taskQueue}
+func NewTemporal(sdk client.Client, namespace string, cluster names.Cluster) Temporal {
+	return &temporalClient{sdk: sdk, namespace: namespace, cluster: cluster}
 }
 
 type temporalClient struct {
 	sdk       client.Client
 	namespace string
-	taskQueue string
+	cluster   names.Cluster
 }
 
 func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
+	queue := t.cluster.ControlTaskQueue()
+	if start.Type == protocol.JobWorkflow {
+		queue = t.cluster.JobTaskQueue()
+	}
 	return client.StartWorkflowOptions{
 		ID:                    start.ID,
-		TaskQueue:             t.taskQueue,
+		TaskQueue:             queue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: start.Attributes,
 		StaticSummary:         start.Summary,

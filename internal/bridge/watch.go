@@ -151,6 +151,6 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	delete(c.memory.jobs, item.NamespacedName)
 	c.memory.mu.Unlock()
 	if owner := ownerCronJob(job); owner != nil {
-		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}, closedGrace)
+		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}, closedGraceOf(job))
 	}
 }

@@ -76,6 +76,7 @@ func (w Worker) validate() error {
 	var p problems
 	w.Common.validate(&p)
 	p.atLeast(w.MaxConcurrentWorkflowTasks, 2, "max-concurrent-workflow-tasks")
+	p.atLeast(w.MaxConcurrentJobTasks, 2, "max-concurrent-job-tasks")
 	p.atLeast(w.MaxConcurrentActivities, 1, "max-concurrent-activities")
 	p.atLeast(w.MaxConcurrentLocalActivities, 1, "max-concurrent-local-activities")
 	p.atLeast(w.MaxConcurrentBulkActivities, 1, "max-concurrent-bulk-activities")

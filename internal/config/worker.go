@@ -8,9 +8,12 @@ import (
 // Worker holds the settings of cmd/worker.
 type Worker struct {
 	Common
-	// MaxConcurrentWorkflowTasks, MaxConcurrentActivities and
-	// MaxConcurrentLocalActivities bound what this process does at a time.
+	// MaxConcurrentWorkflowTasks (of CronJobs), MaxConcurrentJobTasks,
+	// MaxConcurrentActivities and MaxConcurrentLocalActivities bound what this
+	// process does at a time. Fewer Job than CronJob tasks let due runs start
+	// before runs in progress go on.
 	MaxConcurrentWorkflowTasks   int
+	MaxConcurrentJobTasks        int
 	MaxConcurrentActivities      int
 	MaxConcurrentLocalActivities int
 	// MaxConcurrentBulkActivities bounds the bulk Pod activities of this process.
@@ -46,8 +49,9 @@ func ParseWorker(arguments []string, lookup LookupEnv, output io.Writer) (Worker
 	set := newFlagSet("worker", "hosts Ostinato's workflows and activities", output)
 	w.register(set)
 	set.DurationVar(&w.DrainTimeout, "drain-timeout", 20*time.Second, "how long activities in progress may take after SIGTERM")
-	set.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 200, "workflow tasks at a time")
-	set.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 200, "activities of the control queue at a time")
+	set.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 64, "workflow tasks of CronJobs at a time")
+	set.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
+	set.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 200, "activities of a workflow queue at a time")
 	set.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 200, "local activities, which is most API calls, at a time")
 	set.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	set.IntVar(&w.MaxPollers, "max-pollers", 16, "pollers of one task queue; their number follows the load up to this")

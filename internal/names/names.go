@@ -75,8 +75,14 @@ func (c Cluster) PodWatchWorkflowID(shard, shards int) string {
 	return c.prefixed(fmt.Sprintf("podwatch/%d-of-%d", shard, shards))
 }
 
-// ControlTaskQueue is where workflows and short activities run.
+// ControlTaskQueue is where CronJob and PodWatch workflows run, with their short
+// activities.
 func (c Cluster) ControlTaskQueue() string { return c.prefixed("ostinato") }
+
+// JobTaskQueue is where Job workflows run, with their short activities: apart
+// from the CronJob workflows, so that a burst of runs in progress does not delay
+// the start of runs that are due.
+func (c Cluster) JobTaskQueue() string { return c.prefixed("ostinato-jobs") }
 
 // BulkTaskQueue is where bulk Pod creates and deletes run, rate limited.
 func (c Cluster) BulkTaskQueue() string { return c.prefixed("ostinato-bulk") }

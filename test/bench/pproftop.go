@@ -61,6 +61,14 @@ func byPackage(functions []share) []share {
 	return largestFirst(packages)
 }
 
+func total(shares []share) time.Duration {
+	var sum time.Duration
+	for _, s := range shares {
+		sum += s.time
+	}
+	return sum
+}
+
 // packageOf returns the import path in a function's name as profiles have it, such as "net/http" in
 // "net/http.(*conn).serve"; C functions and the like are their own.
 func packageOf(function string) string {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,11 +20,19 @@ type profile struct {
 	process string
 	// file is where the raw profile is kept.
 	file string
-	// functions hold the flat time of every function, largest first.
-	functions []share
+	// functions hold the flat time of every function, packages that of every package with the runtime's time charged
+	// to the package that called it; largest first.
+	functions, packages []share
 	// total is all sampled processor time.
 	total time.Duration
 }
+
+// runtimeFunctions are those whose time is charged to their callers in the table of packages: allocation, locks, maps,
+// system calls.
+const runtimeFunctions = `^(runtime\.|internal/runtime/|internal/sync\.|sync\.|sync/atomic\.|internal/bytealg\.|internal/poll\.|syscall\.|aeshashbody|memeqbody|indexbytebody|cmpbody)`
+
+// runtimeAlone is what is left to the runtime: what no other package called.
+const runtimeAlone = "the Go runtime by itself (garbage collection, scheduling)"
 
 type profileResult struct {
 	profiles []profile
@@ -42,19 +51,19 @@ func (w *window) startProfiles(ctx context.Context) {
 	}
 	results := make(chan profileResult, 1)
 	w.profiles = results
-	addresses := w.cluster.profileAddresses()
+	sources := w.cluster.profileSources()
 	name := fmt.Sprintf("%s-%d", w.measurement.scenario, w.measurement.size)
 	go func() {
 		var all profileResult
-		one := make(chan profileResult, len(addresses))
-		for process, address := range addresses {
+		one := make(chan profileResult, len(sources))
+		for process, source := range sources {
 			go func() {
 				file := filepath.Join(w.cluster.dir, fmt.Sprintf("%s-%s.pprof", name, process))
-				p, err := takeProfile(ctx, process, address, file, w.options.profileTime)
+				p, err := takeProfile(ctx, process, source, file, w.options.profileTime)
 				one <- profileResult{profiles: []profile{p}, err: err}
 			}()
 		}
-		for range addresses {
+		for range sources {
 			result := <-one
 			all.profiles = append(all.profiles, result.profiles...)
 			all.err = errors.Join(all.err, result.err)
@@ -77,23 +86,37 @@ func (w *window) takeProfiles(ctx context.Context) error {
 	}
 }
 
-// profileAddresses returns where the processes that are profiled serve net/http/pprof.
-func (c *cluster) profileAddresses() map[string]string {
-	addresses := map[string]string{"temporal": fmt.Sprintf("http://127.0.0.1:%d", c.temporalProfiles)}
+// profileSource asks a process for a CPU profile of so many seconds.
+type profileSource func(ctx context.Context, seconds int) (io.ReadCloser, error)
+
+// profileSources returns how to ask the processes that are profiled, which all have net/http/pprof.
+func (c *cluster) profileSources() map[string]profileSource {
+	sources := map[string]profileSource{
+		"temporal": profileAt(fmt.Sprintf("http://127.0.0.1:%d", c.temporalProfiles)),
+		"kube-apiserver": func(ctx context.Context, seconds int) (io.ReadCloser, error) {
+			return c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", strconv.Itoa(seconds)).Stream(ctx)
+		},
+	}
 	for _, p := range c.ostinato.Processes() {
 		if kind := numbered.ReplaceAllString(p.Name(), ""); kind == "worker" {
-			addresses[p.Name()] = strings.TrimSuffix(c.ostinato.MetricsAddress(p.Name()), "/metrics")
+			sources[kind] = profileAt(strings.TrimSuffix(c.ostinato.MetricsAddress(p.Name()), "/metrics"))
 		}
 	}
-	return addresses
+	return sources
+}
+
+func profileAt(address string) profileSource {
+	return func(ctx context.Context, seconds int) (io.ReadCloser, error) {
+		return get(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", address, seconds))
+	}
 }
 
 // takeProfile keeps a CPU profile of the process in file and sums it up.
-func takeProfile(ctx context.Context, process, address, file string, length time.Duration) (profile, error) {
+func takeProfile(ctx context.Context, process string, source profileSource, file string, length time.Duration) (profile, error) {
 	p := profile{process: process, file: file}
 	ctx, cancel := context.WithTimeout(ctx, length+30*time.Second)
 	defer cancel()
-	body, err := get(ctx, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", address, int(length.Seconds())))
+	body, err := source(ctx, int(length.Seconds()))
 	if err != nil {
 		return p, fmt.Errorf("profile %s: %w", process, err)
 	}
@@ -105,18 +128,27 @@ func takeProfile(ctx context.Context, process, address, file string, length time
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		return p, fmt.Errorf("keep the profile of %s: %w", process, err)
 	}
-	command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", file)
+	if p.functions, err = readProfile(ctx, file); err != nil {
+		return p, fmt.Errorf("read the profile of %s: %w", process, err)
+	}
+	called, err := readProfile(ctx, file, "-hide="+runtimeFunctions)
+	if err != nil {
+		return p, fmt.Errorf("read the profile of %s: %w", process, err)
+	}
+	p.total = total(p.functions)
+	p.packages = largestFirst(append(byPackage(called), share{name: runtimeAlone, time: p.total - total(called)}))
+	return p, nil
+}
+
+// readProfile has the go command read the profile and returns the flat times of all functions.
+func readProfile(ctx context.Context, file string, flags ...string) ([]share, error) {
+	arguments := append([]string{"tool", "pprof", "-top", "-unit=ms", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0"}, flags...)
+	command := exec.CommandContext(ctx, "go", append(arguments, file)...)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		return p, fmt.Errorf("read the profile of %s: %w: %s", process, err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
 	}
-	if p.functions, err = parseTop(bytes.NewReader(output)); err != nil {
-		return p, fmt.Errorf("read the profile of %s: %w", process, err)
-	}
-	for _, function := range p.functions {
-		p.total += function.time
-	}
-	return p, nil
+	return parseTop(bytes.NewReader(output))
 }

@@ -135,7 +135,8 @@ func (r report) profileTables() []table {
 	for _, m := range r.results {
 		for _, p := range m.profiles {
 			name := fmt.Sprintf("Where the CPU of %s went: %d %s (%s sampled)", p.process, m.size, m.scenario, seconds(p.total))
-			all = append(all, p.table(name+", by function", "function", p.functions), p.table(name+", by package", "package", byPackage(p.functions)))
+			all = append(all, p.table(name+", by function", "function", p.functions),
+				p.table(name+", by package, with what the runtime does for it", "package", p.packages))
 		}
 	}
 	return all

@@ -221,14 +221,14 @@ func (w *window) cronJobs(ctx context.Context) error {
 	if err := w.readSetup(); err != nil {
 		return err
 	}
+	if err := pause(ctx, time.Until(due)-metricsFlush-2*time.Second); err != nil {
+		return err
+	}
 	if err := w.open(ctx); err != nil {
 		return err
 	}
 	if time.Now().After(due) {
 		return fmt.Errorf("the CronJobs were due before the measurement was ready: use a longer --lead than %s", due.Sub(start))
-	}
-	if err := pause(ctx, time.Until(due)-time.Second); err != nil {
-		return err
 	}
 	w.startProfiles(ctx)
 	return w.follow(ctx, due)

@@ -21,6 +21,7 @@ func accountClient(t *testing.T, account string) kubernetes.Interface {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,9 @@ func TestAPIServerDown(t *testing.T) {
 	if err := stack.Stack.ControlPlane.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if err := restartBridge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 
 	run.podEnded(t)
 	run.finishesOnce(t, recovery)
@@ -65,5 +68,5 @@ func TestAPIServerDown(t *testing.T) {
 	if jobs := record.Scheduled("strict")[due.UTC()]; len(jobs) != 0 {
 		t.Errorf("the slot that was missed has the Job %s", jobs[0].Name)
 	}
-	survivors(t)
+	survivors(t, stack.Workers())
 }

@@ -32,12 +32,26 @@ func disrupts(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if len(stack.Bridges()) == 0 {
-			if err := stack.Stack.StartBridge(ctx); err != nil {
-				t.Error(err)
-			}
+		if err := restartBridge(ctx); err != nil {
+			t.Error(err)
 		}
 	})
+}
+
+// restartBridge does what the kubelet does when the bridge ended, which it does
+// by itself when it could not renew its lease.
+func restartBridge(ctx context.Context) error {
+	for n, bridge := range stack.Bridges() {
+		select {
+		case <-bridge.Done():
+			if err := stack.Stack.KillBridge(n); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return stack.Stack.StartBridge(ctx)
 }
 
 func killWorker(t *testing.T, n int) {
@@ -82,10 +96,10 @@ func startTemporal(t *testing.T) {
 	}
 }
 
-// survivors fails the test when a worker or bridge did not live through an outage.
-func survivors(t *testing.T) {
+// survivors fails the test when one of the processes did not live through an outage.
+func survivors(t *testing.T, processes []*process.Process) {
 	t.Helper()
-	for _, member := range slices.Concat(stack.Workers(), stack.Bridges()) {
+	for _, member := range processes {
 		select {
 		case <-member.Done():
 			t.Errorf("%s did not survive: %v", member.Name(), member.Err())

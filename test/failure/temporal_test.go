@@ -3,6 +3,7 @@ package failure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func TestTemporalKilled(t *testing.T) {
 		})
 		finishesOnce(t, record, namespace, record.Jobs(name)[0].Name, recovery)
 	}
-	survivors(t)
+	survivors(t, slices.Concat(stack.Workers(), stack.Bridges()))
 }
 
 // Temporal is away for 30 s, across the end of a Pod and a due time. The slot
@@ -80,7 +81,7 @@ func TestTemporalDown(t *testing.T) {
 	if jobs := record.Scheduled("strict")[due.UTC()]; len(jobs) != 0 {
 		t.Errorf("the missed slot has the Job %s", jobs[0].Name)
 	}
-	survivors(t)
+	survivors(t, slices.Concat(stack.Workers(), stack.Bridges()))
 }
 
 // ranOnce waits for the one Job of a nominal time, asserts that it completes with

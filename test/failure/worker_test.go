@@ -54,6 +54,14 @@ func jobsOf(record *harness.Record, round int) []*batchv1.Job {
 	return jobs
 }
 
+func jobNames(jobs []*batchv1.Job) []string {
+	var names []string
+	for _, job := range jobs {
+		names = append(names, fmt.Sprintf("%s of %s", job.Name, job.CreationTimestamp.Format(time.TimeOnly)))
+	}
+	return names
+}
+
 func anyPod(record *harness.Record, round int, matches func(*corev1.Pod) bool) bool {
 	for _, job := range jobsOf(record, round) {
 		for _, pod := range record.Pods(job.Name) {
@@ -92,7 +100,7 @@ func TestWorkerKilledAroundCreation(t *testing.T) {
 		for n := range runsPerRound {
 			harness.Eventually(t, recovery, func(context.Context) error {
 				if jobs := record.Jobs(cronJobOf(round, n)); len(jobs) != 1 {
-					return fmt.Errorf("killed when %s: %s has %d Jobs", moment.name, cronJobOf(round, n), len(jobs))
+					return fmt.Errorf("killed when %s: %s has the Jobs %v", moment.name, cronJobOf(round, n), jobNames(jobs))
 				}
 				return nil
 			})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,10 +141,12 @@ func (h *Harness) Stop() error {
 	return h.Stack.Stop()
 }
 
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
 // Namespace creates a namespace for a test and deletes it when the test ends.
 func (h *Harness) Namespace(t *testing.T) string {
 	t.Helper()
-	prefix := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	prefix := notInNames.ReplaceAllString(strings.ToLower(t.Name()), "-")
 	if len(prefix) > 40 {
 		prefix = prefix[:40]
 	}
@@ -179,14 +182,19 @@ func Eventually(t *testing.T, within time.Duration, check func(context.Context) 
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
+	var last error
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		// The check that the end of the time cuts short says nothing.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", within, err)
+			t.Fatalf("not within %s: %v", within.Round(time.Millisecond), last)
 		case <-ticker.C:
 		}
 	}

@@ -141,13 +141,15 @@ func (h *Harness) PodWatchHolder(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, activity := range description.GetPendingActivities() {
-		for n, worker := range h.Workers() {
-			if strings.HasPrefix(activity.GetLastWorkerIdentity(), fmt.Sprintf("%d@", worker.PID())) {
-				return n, nil
-			}
-		}
-		return 0, fmt.Errorf("%s runs on %q, state %s, which is none of the workers", activity.GetActivityType().GetName(), activity.GetLastWorkerIdentity(), activity.GetState())
+	pending := description.GetPendingActivities()
+	if len(pending) == 0 {
+		return 0, fmt.Errorf("workflow %s has no activity", id)
 	}
-	return 0, fmt.Errorf("workflow %s has no activity", id)
+	activity := pending[0]
+	for n, worker := range h.Workers() {
+		if strings.HasPrefix(activity.GetLastWorkerIdentity(), fmt.Sprintf("%d@", worker.PID())) {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%s runs on %q, state %s, which is none of the workers", activity.GetActivityType().GetName(), activity.GetLastWorkerIdentity(), activity.GetState())
 }

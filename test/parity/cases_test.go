@@ -32,16 +32,16 @@ type step struct {
 var long = harness.RunSeconds(600)
 
 var testCases = []testCase{
-	{"succeeds", harness.JobSpec(harness.RunSeconds(2)), steps(running(1), finished(batchv1.JobComplete))},
+	{"succeeds", harness.JobSpec(harness.RunSeconds(5)), steps(running(1), finished(batchv1.JobComplete))},
 	{"succeeds-at-once", harness.JobSpec(), steps(finished(batchv1.JobComplete))},
 	{"work-queue", harness.JobSpec(harness.Parallelism(2), harness.RunSeconds(2)), steps(finished(batchv1.JobComplete))},
-	{"two-at-a-time", harness.JobSpec(harness.Parallelism(2), harness.Completions(3), harness.RunSeconds(2)),
+	{"two-at-a-time", harness.JobSpec(harness.Parallelism(2), harness.Completions(3), harness.RunSeconds(5)),
 		steps(running(2), finished(batchv1.JobComplete))},
 	{"fails", harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(0)), steps(finished(batchv1.JobFailed))},
 	{"fails-twice", harness.JobSpec(harness.ExitCode(3), harness.BackoffLimit(1)), steps(counted(1), finished(batchv1.JobFailed))},
 	{"fails-while-others-run", harness.JobSpec(harness.Parallelism(2), harness.Completions(2), harness.BackoffLimit(0), long),
 		steps(running(2).then(failOnePod), finished(batchv1.JobFailed))},
-	{"deadline", harness.JobSpec(deadline(3), long), steps(running(1), finished(batchv1.JobFailed))},
+	{"deadline", harness.JobSpec(deadline(8), long), steps(running(1), finished(batchv1.JobFailed))},
 	{"no-time-at-all", harness.JobSpec(deadline(0), long), steps(finished(batchv1.JobFailed))},
 	{"created-suspended", harness.JobSpec(suspended, harness.RunSeconds(1)),
 		steps(suspendedNow().then(suspend(false)), finished(batchv1.JobComplete))},
@@ -58,6 +58,15 @@ var testCases = []testCase{
 		steps(running(3).then(parallelism(1)), running(1))},
 	{"pod-deleted", harness.JobSpec(harness.RunSeconds(6)),
 		steps(running(1).then(deletePod), counted(1), finished(batchv1.JobComplete))},
+	{"replaced-when-gone", harness.JobSpec(replaceFailed, harness.RunSeconds(5), harness.PodAnnotation(node.AnnotationTerminationSeconds, "5")),
+		steps(running(1).then(deletePod), terminating(1), counted(1), finished(batchv1.JobComplete))},
+	{"more-at-a-time", harness.JobSpec(harness.Completions(3), long), steps(running(1).then(parallelism(3)), running(3))},
+	{"deadline-shortened", harness.JobSpec(long), steps(running(1).then(patchJob(`{"spec":{"activeDeadlineSeconds":1}}`)), finished(batchv1.JobFailed))},
+	{"deadline-counts-from-resume", harness.JobSpec(suspended, deadline(8), long),
+		steps(suspendedNow().then(suspend(false)), running(1), finished(batchv1.JobFailed))},
+	{"back-off-limit-lowered", harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(5)),
+		steps(counted(1).then(patchJob(`{"spec":{"backoffLimit":0}}`)), finished(batchv1.JobFailed))},
+	{"condition-of-a-user", harness.JobSpec(harness.RunSeconds(5)), steps(running(1).then(addCondition), finished(batchv1.JobComplete))},
 	{"labels-and-annotations", labelled(), steps(running(1), finished(batchv1.JobComplete))},
 }
 
@@ -77,11 +86,16 @@ func deadline(seconds int64) harness.JobOption {
 	return func(spec *batchv1.JobSpec) { spec.ActiveDeadlineSeconds = &seconds }
 }
 
+func replaceFailed(spec *batchv1.JobSpec) {
+	failed := batchv1.Failed
+	spec.PodReplacementPolicy = &failed
+}
+
 var onFailure = harness.RestartPolicy(corev1.RestartPolicyOnFailure)
 
 // labelled is a Job whose template brings metadata of its own.
 func labelled() batchv1.JobSpec {
-	spec := harness.JobSpec(harness.RunSeconds(3), harness.PodAnnotation("example.com/note", "kept"))
+	spec := harness.JobSpec(harness.RunSeconds(5), harness.PodAnnotation("example.com/note", "kept"))
 	spec.Template.Labels = map[string]string{"app": "parity"}
 	spec.Template.Finalizers = []string{}
 	return spec
@@ -91,10 +105,29 @@ func labelled() batchv1.JobSpec {
 func running(pods int32) step {
 	return step{name: fmt.Sprintf("%d running", pods), when: func(s subject) error {
 		status := s.job.Status
-		if status.Active == pods && status.Ready != nil && *status.Ready == pods && status.Terminating != nil && *status.Terminating == 0 {
-			return nil
+		if status.Active != pods || value(status.Ready) != pods || value(status.Terminating) != 0 {
+			return fmt.Errorf("active %d, ready %d, terminating %d", status.Active, value(status.Ready), value(status.Terminating))
 		}
-		return fmt.Errorf("active %d, ready %v, terminating %v", status.Active, value(status.Ready), value(status.Terminating))
+		// A controller that gathers changes still calls a Pod active that has ended.
+		for _, pod := range s.pods {
+			if pod.Status.Phase != corev1.PodRunning {
+				return fmt.Errorf("pod %s is %s", pod.Name, pod.Status.Phase)
+			}
+		}
+		if len(s.pods) != int(pods) {
+			return fmt.Errorf("there are %d Pods", len(s.pods))
+		}
+		return nil
+	}}
+}
+
+// terminating waits until so many Pods are on their way out and none is active.
+func terminating(pods int32) step {
+	return step{name: fmt.Sprintf("%d terminating", pods), when: func(s subject) error {
+		if s.job.Status.Active != 0 || value(s.job.Status.Terminating) != pods {
+			return fmt.Errorf("active %d, terminating %d", s.job.Status.Active, value(s.job.Status.Terminating))
+		}
+		return nil
 	}}
 }
 
@@ -184,6 +217,14 @@ func failOnePod(ctx context.Context, s subject) error {
 	}
 	_, err := stack.Kubernetes.CoreV1().Pods(s.namespace).Patch(ctx, s.pods[0].Name, types.StrategicMergePatchType,
 		[]byte(`{"status":{"phase":"Failed"}}`), metav1.PatchOptions{}, "status")
+	return err
+}
+
+// addCondition is what another controller or a person may do to a Job's status.
+func addCondition(ctx context.Context, s subject) error {
+	_, err := stack.Kubernetes.BatchV1().Jobs(s.namespace).Patch(ctx, s.job.Name, types.StrategicMergePatchType,
+		[]byte(`{"status":{"conditions":[{"type":"example.com/Audited","status":"True","reason":"Test","message":"kept"}]}}`),
+		metav1.PatchOptions{}, "status")
 	return err
 }
 

@@ -25,9 +25,13 @@ type subject struct {
 	pods      []corev1.Pod
 }
 
-// released returns nil when none of the Job's Pods carries the tracking finalizer.
+// released returns nil when none of the Job's Pods carries the tracking finalizer,
+// and those that were deleted are gone.
 func (s subject) released() error {
 	for i := range s.pods {
+		if s.pods[i].DeletionTimestamp != nil {
+			return fmt.Errorf("pod %s is on its way out", s.pods[i].Name)
+		}
 		if harness.Tracked(&s.pods[i]) {
 			return fmt.Errorf("pod %s is not released", s.pods[i].Name)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -49,6 +50,8 @@ type startedRun struct {
 }
 
 func benchmarkRuns(b *testing.B, o Options) {
+	// As the devserver command has it.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	server, err := Start(b.Context(), o)
 	if err != nil {
 		b.Fatal(err)
@@ -118,7 +121,7 @@ func benchmarkRuns(b *testing.B, o Options) {
 		clients.Go(func() {
 			for signalled.Add(1) <= int64(b.N) {
 				s := <-started
-				time.Sleep(time.Until(s.at.Add(signalLatency)))
+				<-time.After(time.Until(s.at.Add(signalLatency)))
 				if err := c.SignalWorkflow(b.Context(), s.id, "", benchSignal, nil); err != nil {
 					b.Error(err)
 					return

@@ -43,7 +43,7 @@ type Server struct {
 // option that is wrong.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("Temporal server options: %w", err)
+		return nil, fmt.Errorf("options of the Temporal server: %w", err)
 	}
 	s := &Server{options: o.withDefaults()}
 	defer func() {
@@ -139,7 +139,7 @@ func (s *Server) Stop() error {
 				problems = append(problems, fmt.Errorf("stop Temporal server: %w", err))
 			}
 		case <-time.After(stopTimeout):
-			problems = append(problems, fmt.Errorf("Temporal server did not stop within %s", stopTimeout))
+			problems = append(problems, fmt.Errorf("stop Temporal server: still running after %s", stopTimeout))
 		}
 	}
 	problems = append(problems, s.databases.executions.close(), s.databases.visibility.close())

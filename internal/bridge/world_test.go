@@ -1,0 +1,154 @@
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubernetesfake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/k8s/fake"
+)
+
+// world is a Bridge that leads, between a fake API server and a fake Temporal.
+type world struct {
+	t        *testing.T
+	native   *kubernetesfake.Clientset
+	cronJobs *fake.CronJobs
+	temporal *fakeTemporal
+	events   *record.FakeRecorder
+	clock    *clocktesting.FakeClock
+	settings config.Bridge
+	objects  *objects
+	cancel   context.CancelFunc
+	ended    chan error
+}
+
+// newWorld makes a world that holds CronJobs and Jobs; lead makes it go.
+func newWorld(t *testing.T, contents ...runtime.Object) *world {
+	t.Helper()
+	var cronJobs []*ostinatov1.CronJob
+	var others []runtime.Object
+	for _, object := range contents {
+		if cronJob, ok := object.(*ostinatov1.CronJob); ok {
+			cronJobs = append(cronJobs, cronJob)
+		} else {
+			others = append(others, object)
+		}
+	}
+	return &world{
+		t:        t,
+		native:   kubernetesfake.NewClientset(others...),
+		cronJobs: fake.NewCronJobs(cronJobs...),
+		temporal: newFakeTemporal(),
+		events:   record.NewFakeRecorder(10),
+		clock:    clocktesting.NewFakeClock(after(20)),
+		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
+	}
+}
+
+func (w *world) bridge() *Bridge {
+	w.t.Helper()
+	b, err := New(Options{
+		Config:            w.settings,
+		Clients:           &k8s.Clients{Kubernetes: w.native, CronJobs: listed{w.cronJobs}},
+		Temporal:          w.temporal,
+		TemporalNamespace: "default",
+		Recorder:          w.events,
+		Metrics:           NewMetrics(prometheus.NewRegistry()),
+		Logger:            slog.New(slog.DiscardHandler),
+		Clock:             w.clock,
+	})
+	require.NoError(w.t, err)
+	w.objects = b.objects
+	return b
+}
+
+func (w *world) lead() *world {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel, w.ended = cancel, make(chan error, 1)
+	b := w.bridge()
+	go func() { w.ended <- b.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		w.stopped()
+	})
+	w.eventually(func() bool { return b.Ready(ctx) == nil }, "caches filled")
+	return w
+}
+
+func (w *world) stopped() {
+	w.t.Helper()
+	select {
+	case err := <-w.ended:
+		assert.NoError(w.t, err)
+		w.ended <- nil
+	case <-time.After(20 * time.Second):
+		assert.Fail(w.t, "the bridge did not stop")
+	}
+}
+
+func (w *world) eventually(condition func() bool, what string) {
+	w.t.Helper()
+	require.Eventually(w.t, condition, 10*time.Second, 5*time.Millisecond, what)
+}
+
+// hears waits until Temporal was told exactly this since the last forget.
+func (w *world) hears(want ...string) {
+	w.t.Helper()
+	assert.EventuallyWithT(w.t, func(collect *assert.CollectT) {
+		assert.ElementsMatch(collect, want, w.temporal.said())
+	}, 10*time.Second, 5*time.Millisecond)
+	w.temporal.forget()
+}
+
+// hearsInTime is hears while the clock runs; what is said again counts once.
+func (w *world) hearsInTime(want ...string) {
+	w.t.Helper()
+	assert.EventuallyWithT(w.t, func(collect *assert.CollectT) {
+		w.clock.Step(time.Second)
+		said := w.temporal.said()
+		slices.Sort(said)
+		assert.ElementsMatch(collect, want, slices.Compact(said))
+	}, 20*time.Second, 20*time.Millisecond)
+	w.temporal.forget()
+}
+
+func (w *world) put(cronJob *ostinatov1.CronJob) {
+	w.t.Helper()
+	client := w.cronJobs.CronJobs(cronJob.Namespace)
+	_, err := client.Update(context.Background(), cronJob, metav1.UpdateOptions{})
+	if err != nil {
+		_, err = client.Create(context.Background(), cronJob, metav1.CreateOptions{})
+	}
+	require.NoError(w.t, err)
+}
+
+func (w *world) putJob(job *batchv1.Job) {
+	w.t.Helper()
+	client := w.native.BatchV1().Jobs(job.Namespace)
+	_, err := client.Update(context.Background(), job, metav1.UpdateOptions{})
+	if err != nil {
+		_, err = client.Create(context.Background(), job, metav1.CreateOptions{})
+	}
+	require.NoError(w.t, err)
+}
+
+func (w *world) deleteJob(job *batchv1.Job) {
+	w.t.Helper()
+	require.NoError(w.t, w.native.BatchV1().Jobs(job.Namespace).Delete(context.Background(), job.Name, metav1.DeleteOptions{}))
+}
