@@ -61,7 +61,7 @@ bench: cli ## Compare with kube-controller-manager on one API server; prints a t
 
 .PHONY: record
 record: tools ## Record the histories that replay tests use, from the running code.
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/integration -run TestHistory -record
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/integration -run 'TestHistory$$' -record
 
 .PHONY: tools
 tools: cli ## Build the control plane, node and Temporal binaries into the cache (minutes, once).
