@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	batchv1 "k8s.io/api/batch/v1"
@@ -97,6 +98,9 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	if cronJob.DeletionTimestamp != nil {
 		return nil, &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the CronJob is being deleted"}, nil
 	}
+	if start.IsTooLate(a.Clock.Now()) {
+		return a.findLateJob(ctx, cronJob, start)
+	}
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
 	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
 	switch {
@@ -118,6 +122,19 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		return nil, refused, nil
 	}
 	return nil, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
+}
+
+// findLateJob finds the Job that an earlier attempt made, when it is too late to
+// make one.
+func (a *Activities) findLateJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
+	_, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, &protocol.Refusal{
+			Reason:  protocol.RefusedTooLate,
+			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
+		}, nil
+	}
+	return a.findJob(ctx, cronJob, start)
 }
 
 // findJob looks at the Job that has the wanted name already.

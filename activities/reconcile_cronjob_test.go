@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -125,6 +126,29 @@ func TestRefusedStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestStartThatComesTooLate(t *testing.T) {
+	late := startRequest()
+	late.Start.Before = scheduled.Add(time.Second)
+	t.Run("creates nothing", func(t *testing.T) {
+		s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+		result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, late)
+		if result.Refused == nil || result.Refused.Reason != protocol.RefusedTooLate || result.Started != nil {
+			t.Errorf("result %+v", result)
+		}
+		if events := s.recorded(); !slices.Equal(events, []string{"Normal Planned said by the plan"}) {
+			t.Errorf("events %v", events)
+		}
+	})
+	t.Run("finds the Job of an attempt that was in time", func(t *testing.T) {
+		s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+		first := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+		second := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, late)
+		if second.Started == nil || second.Started.Run.UID != first.Started.Run.UID {
+			t.Errorf("started %+v, then %+v", first.Started, second)
+		}
+	})
 }
 
 func TestGoneCronJobGetsNothing(t *testing.T) {

@@ -78,6 +78,7 @@ func newCronJob(ctx workflow.Context, input protocol.CronJobInput) *cronJob {
 			UID:       input.CronJob.UID,
 			Created:   input.Created,
 		}, input.Status, finishedOf(input.Children))
+		c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
 	}
 	c.signals = c.receivers(ctx)
 	return c

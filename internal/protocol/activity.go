@@ -56,6 +56,9 @@ const (
 	RefusedNamespaceTerminating = "NamespaceTerminating"
 	// RefusedForeignObject: another owner's object has the name.
 	RefusedForeignObject = "ForeignObject"
+	// RefusedTooLate: the time before which the run was to be created has passed,
+	// and no earlier attempt created it.
+	RefusedTooLate = schedule.TooLate
 	// RefusedOther: any other answer that a repetition at once can't change.
 	RefusedOther = "Refused"
 )

@@ -90,6 +90,12 @@ func (s *State) applyRefused(start Start, execution Execution, now time.Time) {
 	if reason == "" {
 		reason = "Refused"
 	}
+	if execution.Refusal == TooLate && s.Pending != nil {
+		// The next plan settles the slot. If the clock of whoever came too late is
+		// ahead of ours, it has to wait a little.
+		s.Pending.Retry = s.Pending.Retry.Next(now)
+		return
+	}
 	if !start.Manual {
 		s.Pending = &Pending{Scheduled: start.Scheduled, Refused: Refused{
 			Reason: reason, Message: execution.Message, Retry: s.Pending.Retry.Next(now),

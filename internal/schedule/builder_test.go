@@ -91,6 +91,8 @@ type cluster struct {
 	calls       int
 	// refuse answers creates; nil accepts all.
 	refuse func(schedule.Start) string
+	// outage is how long the next create takes to reach the API server.
+	outage time.Duration
 	// stuck names Jobs whose history delete fails.
 	stuck []string
 }
@@ -142,8 +144,14 @@ func (c *cluster) execute(outcome schedule.Outcome) {
 		}
 	}
 	c.events = append(c.events, outcome.Events...)
-	if start := outcome.Start; start != nil && c.refuse != nil {
-		execution.Message = c.refuse(*start)
+	if start := outcome.Start; start != nil {
+		c.now, c.outage = c.now.Add(c.outage), 0
+		switch {
+		case start.IsTooLate(c.now):
+			execution.Refusal, execution.Message = schedule.TooLate, "too late"
+		case c.refuse != nil:
+			execution.Message = c.refuse(*start)
+		}
 	}
 	if outcome.Start != nil && execution.Message == "" {
 		c.checkPolicy(outcome)
@@ -153,9 +161,9 @@ func (c *cluster) execute(outcome schedule.Outcome) {
 			Name: outcome.Start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
 		}
 	}
-	if execution.Message != "" {
+	if execution.Message != "" && execution.Refusal == "" {
 		execution.Refusal = "Forbidden"
-	} else if outcome.Status != nil {
+	} else if execution.Refusal == "" && outcome.Status != nil {
 		c.status = *outcome.Status
 		if execution.Started != nil {
 			run := *execution.Started

@@ -104,9 +104,7 @@ func AddTrigger(state State, note string, now time.Time) State {
 		})
 		return s
 	}
-	// Milliseconds, so that a workflow started anew does not repeat a number, whose
-	// Job may still exist.
-	s.TriggerSequence = max(s.TriggerSequence+1, now.UnixMilli())
+	s.TriggerSequence++
 	s.Triggers = append(s.Triggers, Trigger{Sequence: s.TriggerSequence, At: now, Note: note})
 	return s
 }

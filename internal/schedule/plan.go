@@ -157,7 +157,7 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 			}
 			s.Pending.Blocked = true
 		} else if !now.Before(s.Pending.Retry.Until) {
-			return &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due}
+			return &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
 		}
 	}
 	for len(s.Triggers) > 0 {
@@ -179,6 +179,22 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 		}
 	}
 	return nil
+}
+
+// startBefore returns when a due slot may not start any more, as tooLate and
+// advance will say then.
+func (s *State) startBefore(spec Spec, due time.Time) time.Time {
+	var before time.Time
+	if len(s.Calendar.Upcoming) > 0 {
+		before = s.Calendar.Upcoming[0]
+	}
+	if spec.StartingDeadlineSeconds != nil {
+		end := due.Add(deadline(*spec.StartingDeadlineSeconds)).Add(time.Second)
+		if before.IsZero() || end.Before(before) {
+			before = end
+		}
+	}
+	return before
 }
 
 func alreadyActive() event.Event {

@@ -71,6 +71,19 @@ type Start struct {
 	Manual bool `json:"manual,omitempty"`
 	// Note is the trigger's note.
 	Note string `json:"note,omitempty"`
+	// Before is when it is too late to create the Job: the starting deadline has
+	// passed, or the next nominal time has come; zero if neither can be. An outage
+	// may hold the create up for longer than the plan could know.
+	Before time.Time `json:"before,omitzero"`
+}
+
+// TooLate is the Refusal of an Execution that came after Start.Before and found
+// no Job.
+const TooLate = "TooLate"
+
+// IsTooLate reports whether the Job may not be created any more.
+func (s Start) IsTooLate(now time.Time) bool {
+	return !s.Before.IsZero() && !now.Before(s.Before)
 }
 
 // Delete asks for the deletion, with background propagation, of a Job that is

@@ -49,7 +49,10 @@ type State struct {
 	Prune Backoff `json:"prune,omitzero"`
 	// Triggers lists the manual runs that were asked for and not yet decided.
 	Triggers []Trigger `json:"triggers,omitempty"`
-	// TriggerSequence is the number of the last trigger.
+	// TriggerSequence is the number of the last trigger. A workflow that starts anew
+	// sets it to its start in milliseconds: the Jobs of an earlier workflow's
+	// triggers may still exist. It never depends on when a trigger is handled, since
+	// a workflow task that is repeated has to come to the same names.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
 	// Ledger is the outcome of recent nominal times, oldest first.
 	Ledger []LedgerEntry `json:"ledger,omitempty"`

@@ -1,0 +1,54 @@
+package schedule_test
+
+import (
+	"testing"
+	"time"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+func TestACreateThatAnOutageHeldUp(t *testing.T) {
+	t.Run("past the starting deadline is missed", func(t *testing.T) {
+		c := newCluster(t, cronSpec("0 * * * *", deadline(5)), at("09:30"))
+		c.outage = 30 * time.Second
+		c.at(at("10:00"))
+		wantStrings(t, "runs", c.started())
+		wantStrings(t, "events", c.reasons(), "MissSchedule")
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Missed StartingDeadlineExceeded")
+		wantTime(t, "wake", c.wake, "11:00")
+	})
+	t.Run("inside the starting deadline runs late", func(t *testing.T) {
+		c := newCluster(t, cronSpec("0 * * * *", deadline(30)), at("09:30"))
+		c.outage = 30 * time.Second
+		c.at(at("10:00"))
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started")
+	})
+	t.Run("past the next nominal time makes room for the newest", func(t *testing.T) {
+		c := newCluster(t, cronSpec("* * * * *"), at("09:59:30"))
+		c.outage = 3*time.Minute + 10*time.Second
+		c.at(at("10:00"))
+		wantStrings(t, "runs", c.started(), "2016-05-19T10:03:00Z")
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00..19T10:02:00 x3 Missed Superseded", "19T10:03:00 Started")
+	})
+	t.Run("is judged again a little later when the clocks differ", func(t *testing.T) {
+		c := newCluster(t, cronSpec("0 * * * *", deadline(30)), at("09:30"))
+		outcome := schedule.Plan(c.at(at("09:59")).state, c.spec, at("10:00"))
+		state := schedule.Apply(outcome, schedule.Execution{Refusal: schedule.TooLate}, at("10:00:20"))
+		outcome = schedule.Plan(state, c.spec, at("10:00:20"))
+		if outcome.Start != nil {
+			t.Error("the create is repeated at once")
+		}
+		wantTime(t, "wake", outcome.Wake, "10:00:30")
+	})
+}
+
+// A workflow task that is repeated handles a trigger at another time, and must
+// ask for the same Job.
+func TestATriggersJobDoesNotDependOnWhenItIsHandled(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
+	first := schedule.Plan(schedule.AddTrigger(c.state, "", at("09:40")), c.spec, at("09:40"))
+	again := schedule.Plan(schedule.AddTrigger(c.state, "", at("09:40:10")), c.spec, at("09:40:10"))
+	if first.Start.Name != again.Start.Name {
+		t.Errorf("the Job is named %s, then %s", first.Start.Name, again.Start.Name)
+	}
+}
