@@ -6,9 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"ostinato.dev/ostinato/internal/devstack/controlplane"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
 )
+
+// watchBackoff is how long client-go's watches may wait after an outage before
+// they look again: 30 s and as much jitter, and what follows.
+const watchBackoff = 75 * time.Second
 
 // The API server is away for 30 s, across the end of a Pod, a trigger, a due
 // time and a suspension by signal. All of it takes effect when it is back, once.
@@ -40,12 +45,16 @@ func TestAPIServerDown(t *testing.T) {
 	if err := stack.Stack.ControlPlane.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// The built-in controllers back off for up to a minute; nothing here is about them.
+	if err := stack.Stack.ControlPlane.StartControllerManager(t.Context(), controlplane.ControllerManagerOptions{Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
 	if err := restartBridge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
 	run.podEnded(t)
-	run.finishesOnce(t, recovery)
+	run.finishesOnce(t, watchBackoff)
 	ranOnce(t, record, "minutely", due)
 	harness.Eventually(t, recovery, func(context.Context) error {
 		if jobs := record.Jobs("triggered"); len(jobs) != 1 {
@@ -53,7 +62,7 @@ func TestAPIServerDown(t *testing.T) {
 		}
 		return nil
 	})
-	finishesOnce(t, record, namespace, record.Jobs("triggered")[0].Name, recovery)
+	finishesOnce(t, record, namespace, record.Jobs("triggered")[0].Name, watchBackoff)
 	harness.Eventually(t, recovery, func(ctx context.Context) error {
 		cronJob, err := stack.CronJob(ctx, namespace, "suspended")
 		if err != nil {

@@ -131,12 +131,12 @@ func asSoonAs(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(recovery)
 	for !condition() {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatalf("%s: not within 20 s", what)
+			t.Fatalf("%s: not within %s", what, recovery)
 		}
 	}
 }

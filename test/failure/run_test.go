@@ -49,7 +49,7 @@ func startRunIn(t *testing.T, namespace string, record *harness.Record, name str
 // podEnded waits until the run's Pod has succeeded, whether or not anyone of ours saw it.
 func (r run) podEnded(t *testing.T) {
 	t.Helper()
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, watchBackoff, func(ctx context.Context) error {
 		return stack.PodsAre(ctx, r.namespace, r.job, corev1.PodSucceeded, 1)
 	})
 }

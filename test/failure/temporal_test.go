@@ -95,7 +95,7 @@ func ranOnce(t *testing.T, record *harness.Record, cronJob string, due time.Time
 		return nil
 	})
 	job := record.Scheduled(cronJob)[due.UTC()][0]
-	finishesOnce(t, record, job.Namespace, job.Name, recovery)
+	finishesOnce(t, record, job.Namespace, job.Name, watchBackoff)
 	if err := record.Duplicates(cronJob); err != nil {
 		t.Error(err)
 	}

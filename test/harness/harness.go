@@ -143,7 +143,8 @@ func (h *Harness) Stop() error {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Namespace creates a namespace for a test and deletes it when the test ends.
+// Namespace creates a namespace in which Pods are admitted for a test, and deletes
+// it when the test ends.
 func (h *Harness) Namespace(t *testing.T) string {
 	t.Helper()
 	prefix := notInNames.ReplaceAllString(strings.ToLower(t.Name()), "-")
@@ -160,6 +161,10 @@ func (h *Harness) Namespace(t *testing.T) string {
 		if err != nil {
 			t.Logf("delete namespace %s: %v", namespace.Name, err)
 		}
+	})
+	Eventually(t, time.Minute, func(ctx context.Context) error {
+		_, err := h.Kubernetes.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
+		return err
 	})
 	return namespace.Name
 }
