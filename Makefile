@@ -12,6 +12,8 @@ NODE ?= auto
 TEST_TIMEOUT ?= 15m
 # The race detector needs a C compiler; Go says 0 where there is none.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+# These link the Temporal server: to build it once more for the race detector would take minutes.
+SERVER := /(internal/devstack/temporal|cmd/devserver)$$
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -37,7 +39,9 @@ smoke: cli ## The same without a person: three runs to Complete, then tear down 
 
 .PHONY: test
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
-	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $(PKG)
+	packages=$$($(GO) list $(PKG)); server=$$(grep -E '$(SERVER)' <<< "$$packages" || true); \
+	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $$(grep -v -E '$(SERVER)' <<< "$$packages") && \
+	if test -n "$$server"; then $(GO) test -timeout $(TEST_TIMEOUT) $$server; fi
 
 .PHONY: check
 check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, generated files.
