@@ -117,6 +117,26 @@ func TestStatementsAreForgottenWhenThereAreTooMany(t *testing.T) {
 	}
 }
 
+func TestAFailedStatementCanBeUsedAgain(t *testing.T) {
+	db := openTest(t, database{name: t.Name(), inMemory: true}, func(ctx context.Context, db *sql.DB) error {
+		_, err := db.ExecContext(ctx, "CREATE TABLE names (name TEXT PRIMARY KEY)")
+		return err
+	})
+	insert := func(name string) error {
+		_, err := db.ExecContext(t.Context(), "INSERT INTO names VALUES (?)", name)
+		return err
+	}
+	if err := insert("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := insert("a"); err == nil {
+		t.Error("a second a was taken")
+	}
+	if err := insert("b"); err != nil {
+		t.Errorf("after a failure: %v", err)
+	}
+}
+
 func TestAnEndedContextStartsNothing(t *testing.T) {
 	db := openTest(t, database{name: t.Name(), inMemory: true}, numbers)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -83,7 +83,10 @@ func (c *cachingConn) ExecContext(ctx context.Context, query string, args []driv
 		return nil, err
 	}
 	result, err := statement.ExecContext(context.WithoutCancel(ctx), args)
-	return result, errors.Join(err, release())
+	if releaseErr := release(); err == nil {
+		err = releaseErr
+	}
+	return result, err
 }
 
 // QueryContext executes one statement that returns rows.
@@ -94,7 +97,8 @@ func (c *cachingConn) QueryContext(ctx context.Context, query string, args []dri
 	}
 	rows, err := statement.QueryContext(context.WithoutCancel(ctx), args)
 	if err != nil {
-		return nil, errors.Join(err, release())
+		_ = release()
+		return nil, err
 	}
 	return &cachedRows{Rows: rows, release: release}, nil
 }
@@ -169,4 +173,10 @@ type cachedRows struct {
 	release func() error
 }
 
-func (r *cachedRows) Close() error { return errors.Join(r.Rows.Close(), r.release()) }
+func (r *cachedRows) Close() error {
+	err := r.Rows.Close()
+	if releaseErr := r.release(); err == nil {
+		err = releaseErr
+	}
+	return err
+}
