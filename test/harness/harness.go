@@ -109,7 +109,7 @@ func Start(ctx context.Context, options devstack.Options) (*Harness, error) {
 	defer cancel()
 	stack, err := devstack.Start(ctx, options)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w\nlogs are in %s/logs", err, dir)
 	}
 	harness := &Harness{Stack: stack, Dir: dir}
 	if err := harness.connect(ctx); err != nil {
