@@ -34,6 +34,8 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	options := devstack.Options{
 		Dir: *dir, Node: kind, UsualPorts: true, Log: stderr,
 		Kubeconfig: os.Getenv("KUBECONFIG"), TemporalAddress: os.Getenv("TEMPORAL_ADDRESS"),
+		// The only bridge needs no lease, which it would lose while a laptop sleeps.
+		BridgeArgs: []string{"--leader-elect=false"},
 	}
 	if err := confirmCluster(options.Kubeconfig, os.Stdin, stderr); err != nil {
 		return err
@@ -87,9 +89,13 @@ func show(ctx context.Context, stack *devstack.Stack, sample bool, stdout io.Wri
 	var last string
 	for {
 		snapshot, err := view.snapshot(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
+		}
+		if ended := stack.Ended(); ended != nil {
+			return ended
+		}
+		switch {
 		case err != nil:
 			fmt.Fprintf(stdout, "%v\n", err)
 		case terminal:

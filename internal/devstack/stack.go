@@ -207,6 +207,19 @@ func (s *Stack) Processes() []*process.Process {
 	return append(append(all, s.workers...), s.bridges...)
 }
 
+// Ended returns an error when one of the processes has ended by itself, with the
+// last lines of its log.
+func (s *Stack) Ended() error {
+	for _, member := range s.Processes() {
+		select {
+		case <-member.Done():
+			return member.Failure(fmt.Errorf("%s ended by itself", member.Name()))
+		default:
+		}
+	}
+	return nil
+}
+
 // Stop stops what Start started, in reverse order, and leaves nothing behind.
 // The state in Dir stays.
 func (s *Stack) Stop() error {
