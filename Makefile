@@ -14,6 +14,8 @@ TEST_TIMEOUT ?= 15m
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|cmd/devserver)$$
+# These run whole stacks, whose programs Go's test cache does not know: one after the other, and always anew.
+STACK := /test/(deploy|failure|integration|parity)$$
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -39,9 +41,11 @@ smoke: cli ## The same without a person: three runs to Complete, then tear down 
 
 .PHONY: test
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
-	packages=$$($(GO) list $(PKG)); server=$$(grep -E '$(SERVER)' <<< "$$packages" || true); \
-	$(GO) test $(RACE) -timeout $(TEST_TIMEOUT) $$(grep -v -E '$(SERVER)' <<< "$$packages") && \
-	if test -n "$$server"; then $(GO) test -timeout $(TEST_TIMEOUT) $$server; fi
+	@all=$$($(GO) list $(PKG)); \
+	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
+	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
+	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
+	run "$(RACE) -count=1 -p=1" "$$(grep -E '$(STACK)' <<< "$$all")"
 
 .PHONY: check
 check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, generated files.
