@@ -28,7 +28,7 @@ help: ## List the targets.
 
 .PHONY: cli
 cli: ## Build the command line tool into the cache.
-	@test -x $(OSTINATO) || echo "building the ostinato command (the first time fetches Go modules and takes about a minute)"
+	@test -x $(OSTINATO) || echo "building the ostinato command (the first time fetches Go modules and takes minutes)"
 	@$(GO) build -o $(OSTINATO) ./cmd/ostinato
 
 .PHONY: dev
