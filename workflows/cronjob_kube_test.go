@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,8 +29,12 @@ import (
 var cronStart = time.Date(2026, time.January, 2, 9, 59, 30, 0, time.UTC)
 
 // cronJobKube stands for the API server, and for the Job workflows, behind one
-// CronJob workflow. The workflow runs one activity at a time, so it needs no lock.
+// CronJob workflow.
 type cronJobKube struct {
+	// mutex is held by the activities: an attempt that timed out may still run
+	// when the next one does.
+	mutex sync.Mutex
+
 	t           *testing.T
 	environment *testsuite.TestWorkflowEnvironment
 
@@ -72,6 +77,8 @@ func newCronJobKube(t *testing.T) *cronJobKube {
 }
 
 func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobRequest) (protocol.CronJobResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.requests = append(k.requests, request)
 	if k.answer != nil {
 		if result, err := k.answer(request); result != nil || err != nil {
@@ -102,6 +109,8 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 }
 
 func (k *cronJobKube) setSuspend(_ context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.suspends = append(k.suspends, request)
 	if k.refuseSuspend != nil {
 		return protocol.SetSuspendResult{}, k.refuseSuspend
