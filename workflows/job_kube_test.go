@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,6 +27,10 @@ var hello = protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "
 // jobKube stands for the API server behind the activities of one Job workflow.
 // The workflow under test runs one activity at a time, so it needs no lock.
 type jobKube struct {
+	// mutex is held by the activities: an attempt that timed out may still run
+	// when the next one does.
+	mutex sync.Mutex
+
 	t           *testing.T
 	environment *testsuite.TestWorkflowEnvironment
 
@@ -60,6 +65,8 @@ func newJobKube(t *testing.T) *jobKube {
 }
 
 func (k *jobKube) reconcile(_ context.Context, request protocol.JobRequest) (protocol.JobResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.ReconcileJobActivity)
 	k.requests = append(k.requests, request)
 	if k.answer != nil {
@@ -77,6 +84,8 @@ func (k *jobKube) reconcile(_ context.Context, request protocol.JobRequest) (pro
 }
 
 func (k *jobKube) createPods(_ context.Context, request protocol.CreatePodsRequest) (protocol.JobResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.CreatePodsActivity)
 	return protocol.JobResult{Created: k.create(request.Creates)}, nil
 }
@@ -97,21 +106,29 @@ func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 }
 
 func (k *jobKube) deletePods(_ context.Context, request protocol.DeletePodsRequest) (protocol.JobResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.DeletePodsActivity, len(request.Deletes)))
 	return protocol.JobResult{}, nil
 }
 
 func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.PodFacts, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.ListPodsActivity)
 	return protocol.PodFacts{JobUID: hello.UID, Facts: k.pods}, nil
 }
 
 func (k *jobKube) releasePods(context.Context, protocol.ReleasePodsRequest) (protocol.ReleasePodsResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.ReleasePodsActivity)
 	return protocol.ReleasePodsResult{Released: len(k.pods)}, nil
 }
 
 func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.SetSuspendActivity)
 	k.suspends = append(k.suspends, request)
 	return protocol.SetSuspendResult{Generation: int64(len(k.suspends)) + 1}, nil
