@@ -158,17 +158,16 @@ func (c *cluster) calls(ctx context.Context) (counts, error) {
 	return total, nil
 }
 
-const (
-	quietCores    = 0.25
-	quietPatience = 2 * time.Minute
-)
+// quietCores is how many of the machine's cores may be in use where it counts as quiet.
+const quietCores = 0.25
 
-// quiet waits until all processes together hardly use the processors, so that clean-up of one scenario is not measured
-// with the next. It goes on after a time whatever they do, and says so.
-func (c *cluster) quiet(ctx context.Context) error {
-	deadline := time.Now().Add(quietPatience)
+// quiet waits until the whole machine is hardly used for three seconds, so that neither the clean-up of one scenario nor
+// another program is measured with the next. After the patience it goes on, and says so: the tables show what other
+// programs took.
+func (c *cluster) quiet(ctx context.Context, patience time.Duration) error {
+	deadline := time.Now().Add(patience)
 	calm := 0
-	before, err := busy(c.processes())
+	before, err := machineBusy()
 	if err != nil {
 		return err
 	}
@@ -176,14 +175,14 @@ func (c *cluster) quiet(ctx context.Context) error {
 		if err := pause(ctx, time.Second); err != nil {
 			return fmt.Errorf("wait for a quiet machine: %w", err)
 		}
-		now, err := busy(c.processes())
+		now, err := machineBusy()
 		if err != nil {
 			return err
 		}
-		if used := now - before; used < time.Duration(quietCores*float64(time.Second)) {
+		if used := now - before; used < quietCores {
 			calm++
 		} else if calm = 0; time.Now().After(deadline) {
-			fmt.Fprintf(c.log, "bench: the processes still use %.2f cores after %s; going on\n", used.Seconds(), quietPatience)
+			fmt.Fprintf(c.log, "bench: %.1f cores are still in use after %s; going on\n", used, patience)
 			return nil
 		}
 		before = now

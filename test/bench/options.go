@@ -34,6 +34,8 @@ type options struct {
 	lead time.Duration
 	// timeout bounds one scenario from its first create or due time on; 0 follows the size and the column.
 	timeout time.Duration
+	// quiet is how long to wait for a quiet machine before a scenario.
+	quiet time.Duration
 	// inMemory keeps the Temporal server's data in memory instead of SQLite files.
 	inMemory bool
 	// out is the file for the Markdown form; profiles are kept beside it. Empty writes none.
@@ -55,6 +57,7 @@ func parseOptions(arguments []string, output io.Writer) (options, error) {
 	set.DurationVar(&o.profileTime, "profile-time", 20*time.Second, "the longest a profile may take")
 	set.DurationVar(&o.lead, "lead", 0, "create CronJobs at least so long before they are due; 0 means 30s and 60ms for each")
 	set.DurationVar(&o.timeout, "timeout", 0, "the longest one scenario may take; 0 means 2m and, for each object, 100ms (default flags: 1s)")
+	set.DurationVar(&o.quiet, "quiet", 2*time.Minute, "the longest to wait, before each scenario, until nothing else uses the machine")
 	set.BoolVar(&o.inMemory, "temporal-in-memory", false, "keep the Temporal server's data in memory instead of SQLite files")
 	set.StringVar(&o.out, "out", "", "write the Markdown form to this file, and profiles beside it")
 	if err := set.Parse(arguments); err != nil {
@@ -74,8 +77,8 @@ func parseOptions(arguments []string, output io.Writer) (options, error) {
 	if o.columns, err = parseColumns(*names); err != nil {
 		problems = append(problems, fmt.Errorf("--columns: %w", err))
 	}
-	if o.profileTime < time.Second || o.lead < 0 || o.timeout < 0 {
-		problems = append(problems, errors.New("--profile-time must be 1s or more, --lead and --timeout not negative"))
+	if o.profileTime < time.Second || o.lead < 0 || o.timeout < 0 || o.quiet < 0 {
+		problems = append(problems, errors.New("--profile-time must be 1s or more, --lead, --timeout and --quiet not negative"))
 	}
 	return o, errors.Join(problems...)
 }

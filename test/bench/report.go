@@ -143,7 +143,7 @@ func usageTable(name string, results []measurement) table {
 	t.row(others, results, func(m measurement) string {
 		u := m.usageOf(others)
 		if share := u.cpuSeconds / (m.elapsed.Seconds() * float64(runtime.NumCPU())); share > disturbedShare {
-			t.notes = append(t.notes, fmt.Sprintf("%s: other programs took %.0f %% of the machine meanwhile, so the figures are too bad", m.column.title, 100*share))
+			t.notes = append(t.notes, fmt.Sprintf("%s: other programs took %.0f %% of the machine meanwhile: on an idle one the figures are better", m.column.title, 100*share))
 		}
 		return fmt.Sprintf("%.1f s", u.cpuSeconds)
 	})

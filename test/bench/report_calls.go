@@ -82,9 +82,21 @@ func callsTable(name string, results []measurement) table {
 	return t
 }
 
-// comparison sets Ostinato against the built-in controllers at default flags, at the sizes both were measured with.
+// The aims of a first version.
+const (
+	aimedTimes  = 8
+	aimedMemory = 300e6
+	// aimedSize is the number of CronJobs at which memory counts.
+	aimedSize = 1000
+)
+
+// comparison sets Ostinato against the built-in controllers at default flags, at the sizes both were measured with, and
+// against the aims.
 func (r report) comparison() []table {
-	t := table{title: "Ostinato against the built-in controllers at default flags", header: []string{"", "built-in", "Ostinato", "times better"}}
+	t := table{
+		title:  "Ostinato against the built-in controllers at default flags",
+		header: []string{"", "built-in", "Ostinato", "times better", "aim"},
+	}
 	add := func(name string, before, after float64, format func(float64) string, larger bool) {
 		if before == 0 || after == 0 {
 			return
@@ -93,7 +105,7 @@ func (r report) comparison() []table {
 		if larger {
 			ratio = after / before
 		}
-		t.add(name, format(before), format(after), fmt.Sprintf("%.1f", ratio))
+		t.add(name, format(before), format(after), fmt.Sprintf("%.1f", ratio), fmt.Sprint(aimedTimes))
 	}
 	rate := func(v float64) string { return fmt.Sprintf("%.1f/s", v) }
 	span := func(v float64) string { return seconds(time.Duration(v)) }
@@ -108,9 +120,14 @@ func (r report) comparison() []table {
 				continue
 			}
 			p99 := func(m *measurement) float64 { return float64(percentile(m.spans.fromStart, 0.99)) }
-			add(fmt.Sprintf("%d CronJobs: skew p99", size), p99(before), p99(after), span, false)
+			add(fmt.Sprintf("%d CronJobs: due time to Job created, p99", size), p99(before), p99(after), span, false)
 			add(fmt.Sprintf("%d CronJobs: all Complete", size), float64(before.spans.all), float64(after.spans.all), span, false)
 		}
+	}
+	if m := r.find("ostinato", scenarioCronJobs, aimedSize); m != nil {
+		memory := m.usageOf("worker").peakBytes + m.usageOf("bridge").peakBytes
+		t.add(fmt.Sprintf("%d CronJobs: peak memory of worker and bridge", aimedSize), "-",
+			fmt.Sprintf("%.0f MB", float64(memory)/1e6), "-", fmt.Sprintf("under %.0f MB", aimedMemory/1e6))
 	}
 	if len(t.rows) == 0 {
 		return nil

@@ -60,7 +60,7 @@ func TestReportTables(t *testing.T) {
   call                                  Ostinato
   worker RespondWorkflowTaskCompleted       3.00
 `)
-	assert.Contains(t, text(tables[4]), "300 Jobs: Complete per second      3.4/s     50.0/s           14.8\n")
+	assert.Contains(t, text(tables[4]), "300 Jobs: Complete per second      3.4/s     50.0/s           14.8     8\n")
 }
 
 func TestCreatesOfCronJobsRunsCount(t *testing.T) {

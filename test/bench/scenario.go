@@ -85,7 +85,7 @@ func (b *bench) runScenario(ctx context.Context, c column, scenario string, size
 	if err := b.cluster.createNamespace(ctx, namespace); err != nil {
 		return m, err
 	}
-	if err := b.cluster.quiet(ctx); err != nil {
+	if err := b.cluster.quiet(ctx, b.options.quiet); err != nil {
 		return m, err
 	}
 	recorder, err := startRecorder(ctx, b.cluster.Kubernetes, namespace)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"time"
 
 	"github.com/prometheus/procfs"
 
@@ -129,17 +128,4 @@ func readUsage(member meteredProcess) (processUsage, error) {
 // resetPeak makes the kernel forget the process's peak of resident memory (proc(5), clear_refs).
 func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
-}
-
-// busy returns the processor time all the processes together have used so far.
-func busy(processes []*process.Process) (time.Duration, error) {
-	var total float64
-	for _, p := range processes {
-		usage, err := readUsage(meteredProcess{name: p.Name(), pid: p.PID()})
-		if err != nil {
-			return 0, err
-		}
-		total += usage.cpuSeconds
-	}
-	return time.Duration(total * float64(time.Second)), nil
 }
