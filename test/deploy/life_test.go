@@ -66,6 +66,7 @@ func liveCronJob(t *testing.T, namespace string) {
 	stack.AddCronJob(t, cronJob)
 	first := stack.Trigger(t, namespace, "hello")
 	jobIs(t, namespace, first, batchv1.JobComplete)
+	harness.NextSecond(t)
 	second := stack.Trigger(t, namespace, "hello")
 	jobIs(t, namespace, second, batchv1.JobComplete)
 	harness.Eventually(t, patience, func(ctx context.Context) error {

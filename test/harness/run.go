@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -69,6 +70,19 @@ func (h *Harness) Trigger(t *testing.T, namespace, name string) string {
 		return fmt.Errorf("the trigger of %s made no Job", name)
 	})
 	return started
+}
+
+// NextSecond waits until another second has begun. Start times are whole seconds,
+// and of two equal ones the name decides which run a history limit keeps (parity 1.8).
+func NextSecond(t *testing.T) {
+	t.Helper()
+	begin := time.Now().Unix()
+	Eventually(t, 5*time.Second, func(context.Context) error {
+		if time.Now().Unix() <= begin {
+			return errors.New("it is the same second")
+		}
+		return nil
+	})
 }
 
 // PodsOf lists the Pods of a Job.

@@ -109,13 +109,7 @@ func TestHistoryLimitsKeepTheNewest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Start times are whole seconds, and of two equal ones the name decides (parity 1.8).
-		harness.Eventually(t, 5*time.Second, func(context.Context) error {
-			if len(before) == 1 && time.Since(before[0].Status.StartTime.Time) < time.Second {
-				return errors.New("the run before started in this second")
-			}
-			return nil
-		})
+		harness.NextSecond(t)
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "limited"), protocol.TriggerSignal, nil)
 		harness.Eventually(t, 20*time.Second, func(ctx context.Context) error {
 			jobs, err := stack.Jobs(ctx, namespace)
