@@ -10,6 +10,10 @@ type Create struct {
 	Attempt int64 `json:"attempt"`
 	// Index is the completion index (Indexed Jobs).
 	Index *int32 `json:"index,omitempty"`
+	// Failures and Ignored go into the Pod's failure count annotations where the
+	// Job has a backoffLimitPerIndex (parity 2.10).
+	Failures int32 `json:"failures,omitempty"`
+	Ignored  int32 `json:"ignored,omitempty"`
 }
 
 // Delete asks for one Pod's deletion. A Pod that no longer exists is a success.
@@ -26,6 +30,44 @@ type Delete struct {
 type Release struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
+	// Ended says that the Pod can't run any more, so that no fact about it matters
+	// from now on and PodWatch may lose sight of it.
+	Ended bool `json:"ended,omitempty"`
+	// Logs asks for the last lines of the Pod's log before it is released
+	// (Report.Logs): the Pod failed, and what it said last is evidence.
+	Logs bool `json:"logs,omitempty"`
+	// Container is whose log is wanted; empty for the only one.
+	Container string `json:"container,omitempty"`
+}
+
+// PodLog is the end of a Pod's log, bounded by whoever read it.
+type PodLog struct {
+	UID string `json:"uid"`
+	// Lines are the last lines; empty when the container said nothing.
+	Lines string `json:"lines,omitempty"`
+	// Missing says why there are no lines, in a few words.
+	Missing string `json:"missing,omitempty"`
+}
+
+// Attempt is the evidence of one Pod that failed. It outlives the Pod.
+type Attempt struct {
+	Pod   string `json:"pod"`
+	UID   string `json:"uid"`
+	Index *int32 `json:"index,omitempty"`
+	Node  string `json:"node,omitempty"`
+	// Container, ExitCode, Signal, Reason and Message are of the container that
+	// failed first, or the Pod's own.
+	Container string `json:"container,omitempty"`
+	ExitCode  int32  `json:"exitCode,omitempty"`
+	Signal    int32  `json:"signal,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"`
+	// Started and Finished are zero where the Pod does not say.
+	Started  time.Time `json:"started,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
+	// Log is the end of the container's log; LogMissing says why there is none.
+	Log        string `json:"log,omitempty"`
+	LogMissing string `json:"logMissing,omitempty"`
 }
 
 // Outcome says how a Job ended.
@@ -51,4 +93,8 @@ type Result struct {
 	CompletionTime time.Time `json:"completionTime,omitzero"`
 	Succeeded      int32     `json:"succeeded"`
 	Failed         int32     `json:"failed"`
+	// Attempts are the Pods that failed last, oldest first; AttemptsOmitted counts
+	// older ones that are not kept.
+	Attempts        []Attempt `json:"attempts,omitempty"`
+	AttemptsOmitted int       `json:"attemptsOmitted,omitempty"`
 }

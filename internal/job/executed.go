@@ -23,6 +23,8 @@ type Report struct {
 	StatusRefused string
 	// PodsOnly says that only creates and deletes were to be carried out.
 	PodsOnly bool
+	// Logs are the ends of the logs that releases asked for.
+	Logs []PodLog
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.

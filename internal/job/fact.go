@@ -31,11 +31,61 @@ type PodFact struct {
 	Restarts int32 `json:"c,omitempty"`
 	// Finished is the Pod's finish time by the rule of parity 2.9; zero while it runs.
 	Finished time.Time `json:"t,omitzero"`
-	// ExitCode, Reason and Message are of the first container that failed.
-	ExitCode int32  `json:"x,omitempty"`
-	Reason   string `json:"y,omitempty"`
-	Message  string `json:"m,omitempty"`
+	// Container, ExitCode, Signal, Reason and Message are of the first container
+	// that failed; Reason and Message are the Pod's own where none did.
+	Container string `json:"cn,omitempty"`
+	ExitCode  int32  `json:"x,omitempty"`
+	Signal    int32  `json:"sg,omitempty"`
+	Reason    string `json:"y,omitempty"`
+	Message   string `json:"m,omitempty"`
+	// Exits are the containers that ended with another exit code than 0, app
+	// containers before init containers, in the order of their statuses; only of a
+	// Pod whose phase is Failed (podFailurePolicy, parity 2.14).
+	Exits []Exit `json:"e,omitempty"`
+	// Conditions are the Pod's conditions as "Type=Status", in their order; only of
+	// a Pod whose phase is Failed.
+	Conditions []string `json:"k,omitempty"`
+	// Failures and Ignored are the Pod's annotations job-index-failure-count and
+	// job-index-ignored-failure-count (backoffLimitPerIndex); 0 where they are
+	// missing or no numbers.
+	Failures int32 `json:"fc,omitempty"`
+	Ignored  int32 `json:"ic,omitempty"`
+	// Node is spec.nodeName.
+	Node string `json:"w,omitempty"`
+	// Started is when the first app container started; zero before, and where it
+	// is not known any more.
+	Started time.Time `json:"s,omitzero"`
+	// Pending says why the Pod has not started yet, and PendingMessage in whose
+	// words; empty for a Pod one of whose containers has started.
+	Pending        PendingReason `json:"q,omitempty"`
+	PendingMessage string        `json:"qm,omitempty"`
+	// Disowned is set when the Pod exists and is not the Job's any more: its labels
+	// do not match the selector, or another controller has it (parity 2.13).
+	Disowned bool `json:"o,omitempty"`
 }
+
+// Exit is how a container ended that failed.
+type Exit struct {
+	Container string `json:"n"`
+	Code      int32  `json:"x"`
+}
+
+// PendingReason says why a Pod has not started.
+type PendingReason string
+
+const (
+	// PendingImagePull: an image can't be pulled (ErrImagePull, ImagePullBackOff,
+	// InvalidImageName, ErrImageNeverPull and the like).
+	PendingImagePull PendingReason = "ImagePull"
+	// PendingUnschedulable: no node takes the Pod (PodScheduled is False), or none
+	// has yet.
+	PendingUnschedulable PendingReason = "Unschedulable"
+	// PendingConfigError: a container can't be created (CreateContainerConfigError,
+	// CreateContainerError, RunContainerError, a volume that can't be mounted and the like).
+	PendingConfigError PendingReason = "ConfigError"
+	// PendingLost: the Pod has a node, and the node's kubelet says nothing of it.
+	PendingLost PendingReason = "Lost"
+)
 
 // Terminal reports whether the Pod can no longer run: phase Succeeded or
 // Failed, or the object is gone.

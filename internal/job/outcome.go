@@ -20,6 +20,9 @@ type PlanOutcome struct {
 	Status *batchv1.JobStatus
 	// Releases follow the status: their Pods' outcome is recorded in Next.
 	Releases []Release
+	// Handled counts the Pods that this plan counts (or ignores) by an explicit rule
+	// of podFailurePolicy, by its action.
+	Handled map[batchv1.PodFailurePolicyAction]int32
 	// Events are about the Job as a whole. Events about single Pods
 	// (SuccessfulCreate, FailedCreate and so on) are left to whoever meets the API
 	// server's answer.
@@ -52,6 +55,8 @@ const (
 	// WakeCreateRetry and WakeStatusRetry: the API server refused.
 	WakeCreateRetry WakeReason = "create retry"
 	WakeStatusRetry WakeReason = "status retry"
+	// WakePending: a Pod has not started for too long (PendingDeadlineSeconds).
+	WakePending WakeReason = "pending deadline"
 	// WakeList: no fact has come for long, so the Pods are to be listed.
 	WakeList WakeReason = "pod list"
 )

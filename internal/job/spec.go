@@ -27,6 +27,24 @@ type Spec struct {
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty"`
 	// PodReplacementPolicy is spec.podReplacementPolicy, defaulted.
 	PodReplacementPolicy batchv1.PodReplacementPolicy `json:"podReplacementPolicy,omitempty"`
+	// BackoffLimitPerIndex and MaxFailedIndexes are the fields of an Indexed Job.
+	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
+	MaxFailedIndexes     *int32 `json:"maxFailedIndexes,omitempty"`
+	// PodFailurePolicy is spec.podFailurePolicy; it names containers, exit codes
+	// and Pod conditions.
+	PodFailurePolicy *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
+	// SuccessPolicy is spec.successPolicy of an Indexed Job.
+	SuccessPolicy *batchv1.SuccessPolicy `json:"successPolicy,omitempty"`
+	// PendingDeadlineSeconds is how long a Pod may wait for its start before its
+	// attempt fails (names.PendingDeadlineAnnotation); 0 means for ever.
+	PendingDeadlineSeconds int64 `json:"pendingDeadlineSeconds,omitempty"`
+	// BackoffBaseSeconds and BackoffCapSeconds bound the delay of Pods after
+	// failures; 0 means Config's.
+	BackoffBaseSeconds int64 `json:"backoffBaseSeconds,omitempty"`
+	BackoffCapSeconds  int64 `json:"backoffCapSeconds,omitempty"`
+	// Mistakes are annotations that can't be read, in words; they are announced
+	// once and otherwise count as not given.
+	Mistakes []string `json:"mistakes,omitempty"`
 	// Deleting is set when the Job carries a deletionTimestamp: no Pod is
 	// created any more, finalizers of all owned Pods are released (parity 2.15).
 	Deleting bool `json:"deleting,omitempty"`

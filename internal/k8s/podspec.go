@@ -44,7 +44,7 @@ func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 // renderIndex adds what a Pod of an Indexed Job carries.
 func renderIndex(pod *corev1.Pod, jobName string, index int) {
 	value := strconv.Itoa(index)
-	pod.GenerateName = indexedPodPrefix(jobName, value)
+	pod.GenerateName = names.IndexedPodPrefix(jobName, int32(index))
 	pod.Labels = with(pod.Labels, batchv1.JobCompletionIndexAnnotation, value)
 	pod.Annotations = with(pod.Annotations, batchv1.JobCompletionIndexAnnotation, value)
 	pod.Spec.Hostname = jobName + "-" + value
@@ -80,15 +80,6 @@ func podPrefix(jobName string) string {
 		return jobName
 	}
 	return prefix
-}
-
-// indexedPodPrefixLength is what upstream leaves of a Pod's name for the prefix
-// before its five random characters.
-const indexedPodPrefixLength = 58
-
-func indexedPodPrefix(jobName, index string) string {
-	suffix := "-" + index + "-"
-	return jobName[:min(len(jobName), indexedPodPrefixLength-len(suffix))] + suffix
 }
 
 func with(values map[string]string, key, value string) map[string]string {

@@ -41,6 +41,15 @@ const (
 	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
 	SuspendNoteAnnotation = "ostinato.dev/suspend-note"
 
+	// PendingDeadlineAnnotation says on a Job or its Pod template how many seconds a
+	// Pod may wait for its start before its attempt fails. The Job's own wins.
+	PendingDeadlineAnnotation = "ostinato.dev/pending-deadline-seconds"
+
+	// BackoffBaseAnnotation and BackoffCapAnnotation say on a Job or its Pod
+	// template how many seconds the first Pod after a failure waits, and any at most.
+	BackoffBaseAnnotation = "ostinato.dev/backoff-base-seconds"
+	BackoffCapAnnotation  = "ostinato.dev/backoff-cap-seconds"
+
 	// WorkflowAnnotation links a Job to its workflow ("<namespace>/<workflow id>").
 	WorkflowAnnotation = "ostinato.dev/workflow"
 )
@@ -135,6 +144,19 @@ const podBase = 58
 // repeated create meets its own Pod and a re-created Job does not.
 func Pod(job, jobUID string, attempt int64) string {
 	return podPrefix(job) + podSuffix(jobUID, attempt)
+}
+
+// IndexedPod returns the name of an Indexed Job's attempt-th Pod, which has a
+// completion index. Attempts count over all indexes.
+func IndexedPod(job, jobUID string, index int32, attempt int64) string {
+	return IndexedPodPrefix(job, index) + podSuffix(jobUID, attempt)
+}
+
+// IndexedPodPrefix is upstream's generateName for the Pods of a completion index
+// (parity 2.10): the Job's name is cut where the whole would be too long.
+func IndexedPodPrefix(job string, index int32) string {
+	suffix := "-" + strconv.Itoa(int(index)) + "-"
+	return job[:min(len(job), podBase-len(suffix))] + suffix
 }
 
 // WatchBucket returns the value of WatchBucketLabel for the Pods of a Job.

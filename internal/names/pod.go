@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
+	"strconv"
 	"strings"
 )
 
@@ -29,11 +30,14 @@ const maxAttempt = attempts / 8
 
 var suffixEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// PodAttempt is the inverse of Pod: the attempt a Pod's name was made from. ok is
-// false for a name that was not made for this Job.
+// PodAttempt is the inverse of Pod and IndexedPod: the attempt a Pod's name was made
+// from. ok is false for a name that was not made for this Job.
 func PodAttempt(job, jobUID, pod string) (attempt int64, ok bool) {
-	suffix, ok := strings.CutPrefix(pod, podPrefix(job))
-	if !ok || len(suffix) != suffixLength {
+	if len(pod) < suffixLength {
+		return 0, false
+	}
+	prefix, suffix := pod[:len(pod)-suffixLength], pod[len(pod)-suffixLength:]
+	if prefix != podPrefix(job) && !isIndexedPodPrefix(job, prefix) {
 		return 0, false
 	}
 	// Five characters are 25 bits; three more zero characters make whole bytes.
@@ -53,6 +57,15 @@ func PodAttempt(job, jobUID, pod string) (attempt int64, ok bool) {
 	}
 	attempt = int64(left<<rightBits | right)
 	return attempt, attempt > 0 && attempt <= maxAttempt
+}
+
+func isIndexedPodPrefix(job, prefix string) bool {
+	rest, ok := strings.CutSuffix(prefix, "-")
+	if !ok {
+		return false
+	}
+	index, err := strconv.ParseInt(rest[strings.LastIndexByte(rest, '-')+1:], 10, 32)
+	return err == nil && index >= 0 && prefix == IndexedPodPrefix(job, int32(index))
 }
 
 // podPrefix returns what the names of all Pods of a Job begin with.

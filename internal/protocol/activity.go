@@ -21,10 +21,13 @@ const (
 	CreatePodsActivity = "CreatePods"
 	// DeletePodsActivity: DeletePodsRequest -> JobResult; bulk queue, heartbeats.
 	DeletePodsActivity = "DeletePods"
+	// AccountPodsActivity: AccountPodsRequest -> JobResult; bulk queue, heartbeats;
+	// carries out many Releases.
+	AccountPodsActivity = "AccountPods"
 	// ReleasePodsActivity: ReleasePodsRequest -> ReleasePodsResult; removes the
 	// tracking finalizer of every Pod of a Job that is gone or being deleted.
 	ReleasePodsActivity = "ReleasePods"
-	// ListPodsActivity: ListPodsRequest -> PodFacts.
+	// ListPodsActivity: ListPodsRequest -> PodList.
 	ListPodsActivity = "ListPods"
 	// SetSuspendActivity: SetSuspendRequest -> SetSuspendResult.
 	SetSuspendActivity = "SetSuspend"
@@ -32,8 +35,9 @@ const (
 	WatchPodsActivity = "WatchPods"
 )
 
-// BulkThreshold is the number of Pod creates and deletes up to which a plan is
-// carried out by ReconcileJob alone; more go to the bulk queue first.
+// BulkThreshold is the number of Pod creates and deletes, and that of releases, up
+// to which a plan is carried out by ReconcileJob alone; more creates and deletes go
+// to the bulk queue first, more releases afterwards.
 const BulkThreshold = 10
 
 // Refusal says that the API server answered and refused: a quota, an invalid
@@ -114,11 +118,14 @@ type JobRequest struct {
 	Status *batchv1.JobStatus `json:"status,omitempty"`
 	// Releases follow the status, and only when it was applied.
 	Releases []job.Release `json:"releases,omitempty"`
+	// Handled is added to the metric of handled Pod failures when Status was applied.
+	Handled map[batchv1.PodFailurePolicyAction]int32 `json:"handled,omitempty"`
 	// Events are emitted last.
 	Events []event.Event `json:"events,omitempty"`
 }
 
-// JobResult reports what a JobRequest, CreatePodsRequest or DeletePodsRequest did.
+// JobResult reports what a JobRequest, CreatePodsRequest, DeletePodsRequest or
+// AccountPodsRequest did.
 type JobResult struct {
 	// Gone: the Job does not exist or has another UID; no Pod was created.
 	Gone bool `json:"gone,omitempty"`
@@ -132,6 +139,8 @@ type JobResult struct {
 	// that the next plan starts from what the API server has.
 	Current     *batchv1.JobStatus `json:"current,omitempty"`
 	CurrentSpec *job.Spec          `json:"currentSpec,omitempty"`
+	// Logs are the ends of the logs that Releases asked for.
+	Logs []job.PodLog `json:"logs,omitempty"`
 }
 
 // CreatedPod is a Pod that a create made or found.
@@ -152,6 +161,13 @@ type DeletePodsRequest struct {
 	Deletes []job.Delete    `json:"deletes"`
 }
 
+// AccountPodsRequest releases Pods whose outcome is recorded; it reads the logs
+// that are asked for first.
+type AccountPodsRequest struct {
+	Job      ObjectReference `json:"job"`
+	Releases []job.Release   `json:"releases"`
+}
+
 // ReleasePodsRequest names a Job that is gone or being deleted.
 type ReleasePodsRequest struct {
 	Job ObjectReference `json:"job"`
@@ -162,9 +178,28 @@ type ReleasePodsResult struct {
 	Released int `json:"released"`
 }
 
-// ListPodsRequest names a Job.
+// ListPodsRequest asks for the Pods of a Job. Before they are listed, orphans that
+// match the Job's selector are adopted, and Pods that no longer match it are let go
+// (parity 2.13), so that PodWatch sees every Pod of the Job and no other.
 type ListPodsRequest struct {
 	Job ObjectReference `json:"job"`
+	// Undecided are the UIDs of Pods whose end the caller does not know yet. Of the
+	// Pods that ended and were released only these are listed, so that a list stays
+	// short however many Pods the Job has had.
+	Undecided []string `json:"undecided,omitempty"`
+	// Rebuild asks for failed Pods with a failure count annotation too, from which
+	// the failures of an index are counted anew; the newest of each index is enough.
+	Rebuild bool `json:"rebuild,omitempty"`
+}
+
+// PodList is the answer to ListPodsRequest.
+type PodList struct {
+	// Gone: the Job does not exist or has another UID; Facts are empty.
+	Gone  bool          `json:"gone,omitempty"`
+	Facts []job.PodFact `json:"pods"`
+	// Attempts is the highest attempt that the name of any of the Job's Pods was
+	// made from, those that are not in Facts included.
+	Attempts int64 `json:"attempts,omitempty"`
 }
 
 // SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and

@@ -56,7 +56,7 @@ func (b build) tool(ctx context.Context, progress io.Writer, name string, t tool
 		if ctx.Err() != nil {
 			return fmt.Errorf("build %s: %w", name, ctx.Err())
 		}
-		return fmt.Errorf("build %s: go build in %s: %w\n%s", name, t.module, err, lastLines(output.String(), 30))
+		return fmt.Errorf("build %s: go %s in %s: %w\n%s", name, arguments(t, "")[0], t.module, err, lastLines(output.String(), 30))
 	}
 	if err := os.Rename(unfinished, target); err != nil {
 		return fmt.Errorf("build %s: %w", name, err)
@@ -66,7 +66,11 @@ func (b build) tool(ctx context.Context, progress io.Writer, name string, t tool
 
 // arguments returns the arguments of the go command that builds a tool.
 func arguments(t tool, output string) []string {
-	arguments := []string{"build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", t.ldflags}
+	arguments := []string{"build"}
+	if t.test {
+		arguments = []string{"test", "-c", "-vet=off"}
+	}
+	arguments = append(arguments, "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", t.ldflags)
 	if t.tags != "" {
 		arguments = append(arguments, "-tags", t.tags)
 	}

@@ -30,6 +30,9 @@ func key(files []content, built map[string]tool, platform string) string {
 	for _, name := range slices.Sorted(maps.Keys(built)) {
 		t := built[name]
 		fmt.Fprintf(hash, "tool %s %s tags %q ldflags %q seccomp %t\n", name, t.pkg, t.tags, t.ldflags, t.seccomp)
+		if t.test {
+			fmt.Fprintf(hash, "tests of %s\n", name)
+		}
 	}
 	sorted := slices.SortedFunc(slices.Values(files), func(a, b content) int { return strings.Compare(a.name, b.name) })
 	for _, file := range sorted {

@@ -26,6 +26,7 @@ func TestKeyTellsWhatWouldBeBuilt(t *testing.T) {
 		"a pin":         key([]content{files[0], {"go.sum", []byte("y")}}, one, "linux/amd64"),
 		"the platform":  key(files, one, "darwin/arm64"),
 		"a build flag":  key(files, map[string]tool{"a": {pkg: "example.org/a", ldflags: "-w"}}, "linux/amd64"),
+		"a test":        key(files, map[string]tool{"a": {pkg: "example.org/a", ldflags: "-s", test: true}}, "linux/amd64"),
 		"a build tag":   key(files, map[string]tool{"a": {pkg: "example.org/a", ldflags: "-s", tags: "x"}}, "linux/amd64"),
 		"another tool":  key(files, map[string]tool{"a": one["a"], "b": {}}, "linux/amd64"),
 		"what is where": key([]content{{"go.mod", []byte("module a" + "x")}, {"go.sum", nil}}, one, "linux/amd64"),
@@ -42,7 +43,7 @@ func TestEveryToolCanBeFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, set := range [][]string{ControlPlane, KwokNode, RealNode, Clients, Lint} {
+	for _, set := range [][]string{ControlPlane, KwokNode, RealNode, Clients, Lint, Conformance} {
 		found, err := lookUp(set)
 		if err != nil {
 			t.Fatal(err)

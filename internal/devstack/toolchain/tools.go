@@ -22,6 +22,9 @@ var (
 	Clients = []string{"kubectl", "temporal"}
 	// Lint is what make check and make generate run.
 	Lint = []string{"staticcheck", "workflowcheck", "controller-gen", "kustomize"}
+	// Conformance is upstream's end-to-end suite and what runs it in parallel. It is large and only make conformance
+	// needs it: make tools leaves it out.
+	Conformance = []string{"e2e.test", "ginkgo"}
 )
 
 // tool is one executable and how it is built.
@@ -32,6 +35,8 @@ type tool struct {
 	pkg     string
 	tags    string
 	ldflags string
+	// test marks a package whose tests are the executable (go test -c).
+	test bool
 	// seccomp marks runc: it needs a C compiler and libseccomp. All others are built without cgo.
 	seccomp bool
 	// linux marks what exists on Linux only.
@@ -64,6 +69,12 @@ var tools = map[string]tool{
 	"kube-scheduler":          kubernetes("kube-scheduler"),
 	"kubectl":                 kubernetes("kubectl"),
 	"kubelet":                 linux(kubernetes("kubelet")),
+
+	"e2e.test": {
+		module: "tools/kubernetes", pkg: "k8s.io/kubernetes/test/e2e", test: true, ldflags: kubernetesVersion,
+		note: "the first build of the end-to-end suite takes minutes",
+	},
+	"ginkgo": {module: "tools/kubernetes", pkg: "github.com/onsi/ginkgo/v2/ginkgo", ldflags: strip},
 
 	"kwok": {module: "tools/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", ldflags: strip},
 

@@ -1,0 +1,50 @@
+package toolchain
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// fetchDebianPackage downloads and unpacks a package under dir/root. Lists, archives and logs are dir's own: apt reads
+// the system's sources and changes nothing of the system's.
+func fetchDebianPackage(ctx context.Context, dir, name string) error {
+	for _, folder := range []string{"state/lists/partial", "cache/archives/partial", "root"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			return fmt.Errorf("fetch %s: %w", name, err)
+		}
+	}
+	options := []string{
+		"-q",
+		"-o", "Dir::State=" + filepath.Join(dir, "state"),
+		"-o", "Dir::State::status=/var/lib/dpkg/status",
+		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"),
+		"-o", "Dir::Log=" + dir,
+		"-o", "APT::Sandbox::User=root", // the folder need not be open to apt's own user
+	}
+	for _, action := range [][]string{{"update"}, {"download", name}} {
+		if err := run(ctx, dir, "apt-get", append(options, action...)...); err != nil {
+			return err
+		}
+	}
+	archives, err := filepath.Glob(filepath.Join(dir, name+"_*.deb"))
+	if err != nil || len(archives) == 0 {
+		return fmt.Errorf("fetch %s: apt-get left no archive in %s", name, dir)
+	}
+	for _, leftover := range []string{"state", "cache"} {
+		os.RemoveAll(filepath.Join(dir, leftover)) // tens of megabytes of lists that nothing reads again
+	}
+	return run(ctx, dir, "dpkg", "-x", archives[len(archives)-1], filepath.Join(dir, "root"))
+}
+
+func run(ctx context.Context, dir, name string, arguments ...string) error {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, arguments[len(arguments)-1], err, lastLines(string(output), 10))
+	}
+	return nil
+}
