@@ -65,7 +65,7 @@ func newJobWorkflow(ctx workflow.Context, input protocol.JobInput) *jobWorkflow 
 		config:  job.DefaultConfig(),
 		input:   input,
 		spec:    input.Spec,
-		state:   job.NewState(input.Job.Name, input.Job.UID),
+		state:   job.NewState(input.Job.Namespace, input.Job.Name, input.Job.UID),
 		signals: newJobSignals(ctx),
 	}
 }
@@ -76,12 +76,14 @@ func (w *jobWorkflow) begin(ctx workflow.Context) error {
 	switch status := w.input.Status; {
 	case w.input.State != nil:
 		w.state = *w.input.State
+		w.state.Namespace = w.input.Job.Namespace
 	case status.StartTime != nil || len(status.Conditions) > 0:
-		list, err := w.list(ctx)
-		if err != nil {
+		list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
+		if err != nil || w.deleted {
 			return err
 		}
-		w.state = job.Reconstruct(w.input.Job.Name, w.input.Job.UID, status, list, workflow.Now(ctx))
+		reference := w.input.Job
+		w.state = job.Reconstruct(reference.Namespace, reference.Name, reference.UID, w.spec, status, list, workflow.Now(ctx))
 	}
 	return nil
 }
@@ -161,6 +163,9 @@ func (w *jobWorkflow) abandon(ctx workflow.Context) (job.Result, error) {
 		StartTime: w.state.StartTime,
 		Succeeded: w.state.Succeeded,
 		Failed:    w.state.Failed,
+		Attempts:  w.state.Evidence,
+
+		AttemptsOmitted: w.state.EvidenceOmitted,
 	}
 	w.deleted = true
 	return result, w.last(ctx)

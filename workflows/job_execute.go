@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -32,26 +33,50 @@ func (w *jobWorkflow) edit(spec job.Spec) {
 	w.spec = spec
 }
 
-// execute carries out an outcome and records in the state what came of it.
+// execute carries out an outcome and records in the state what came of it. Many
+// creates, deletes or releases go to the bulk queue: the former before the status,
+// the latter after it.
 func (w *jobWorkflow) execute(ctx workflow.Context, outcome job.PlanOutcome) error {
-	switch {
-	case outcome.List:
+	if outcome.List {
 		return w.relist(ctx)
-	case len(outcome.Creates)+len(outcome.Deletes) > protocol.BulkThreshold:
-		return w.executeBulk(ctx, outcome)
 	}
+	var pods protocol.JobResult
 	request := protocol.JobRequest{
 		Job:      w.input.Job,
 		Creates:  outcome.Creates,
 		Deletes:  outcome.Deletes,
 		Status:   outcome.Status,
 		Releases: outcome.Releases,
+		Handled:  outcome.Handled,
 		Events:   outcome.Events,
+	}
+	if len(outcome.Creates)+len(outcome.Deletes) > protocol.BulkThreshold {
+		var err error
+		if pods, err = w.createAndDelete(ctx, outcome); err != nil {
+			return err
+		}
+		if pods.Gone || pods.Refused != nil {
+			w.record(ctx, outcome, pods, true)
+			return nil
+		}
+		request.Creates, request.Deletes = nil, nil
+	}
+	many := len(outcome.Releases) > protocol.BulkThreshold
+	if many {
+		request.Releases = nil
 	}
 	result, err := callKube[protocol.JobResult](ctx, w.summary(outcome), protocol.ReconcileJobActivity, request)
 	if err != nil {
 		return err
 	}
+	if many && !result.Gone && result.Refused == nil && result.StatusRefused == "" {
+		released, err := w.account(ctx, outcome.Releases)
+		if err != nil {
+			return err
+		}
+		result.Logs = append(result.Logs, released.Logs...)
+	}
+	result.Created = append(pods.Created, result.Created...)
 	w.record(ctx, outcome, result, false)
 	if result.StatusRefused == "" || w.deleted {
 		return nil
@@ -59,50 +84,61 @@ func (w *jobWorkflow) execute(ctx workflow.Context, outcome job.PlanOutcome) err
 	return w.reread(ctx, result)
 }
 
-// executeBulk creates and deletes Pods on the bulk queue. The status is planned
-// again afterwards, when it is known what exists.
-func (w *jobWorkflow) executeBulk(ctx workflow.Context, outcome job.PlanOutcome) error {
-	bulk := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+// createAndDelete carries out many creates and deletes.
+func (w *jobWorkflow) createAndDelete(ctx workflow.Context, outcome job.PlanOutcome) (sum protocol.JobResult, err error) {
+	for deletes := range slices.Chunk(outcome.Deletes, bulkChunk) {
+		summary := fmt.Sprintf("delete %d pods of %s", len(deletes), w.input.Job.Name)
+		request := protocol.DeletePodsRequest{Job: w.input.Job, Deletes: deletes}
+		result, err := w.bulk(ctx, summary, protocol.DeletePodsActivity, request)
+		if err != nil {
+			return sum, err
+		}
+		sum.Gone = sum.Gone || result.Gone
+	}
+	for creates := range slices.Chunk(outcome.Creates, bulkChunk) {
+		summary := fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name)
+		request := protocol.CreatePodsRequest{Job: w.input.Job, Creates: creates}
+		result, err := w.bulk(ctx, summary, protocol.CreatePodsActivity, request)
+		if err != nil {
+			return sum, err
+		}
+		sum.Created = append(sum.Created, result.Created...)
+		if sum.Gone, sum.Refused = sum.Gone || result.Gone, result.Refused; sum.Gone || sum.Refused != nil {
+			break
+		}
+	}
+	return sum, nil
+}
+
+// account carries out many releases, whose outcome is recorded and written.
+func (w *jobWorkflow) account(ctx workflow.Context, releases []job.Release) (sum protocol.JobResult, err error) {
+	for part := range slices.Chunk(releases, bulkChunk) {
+		summary := fmt.Sprintf("release %d pods of %s", len(part), w.input.Job.Name)
+		request := protocol.AccountPodsRequest{Job: w.input.Job, Releases: part}
+		result, err := w.bulk(ctx, summary, protocol.AccountPodsActivity, request)
+		if err != nil {
+			return sum, err
+		}
+		sum.Logs = append(sum.Logs, result.Logs...)
+	}
+	return sum, nil
+}
+
+// bulk runs an activity of the bulk queue.
+func (w *jobWorkflow) bulk(ctx workflow.Context, summary, activity string, request any) (result protocol.JobResult, err error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           w.cluster.BulkTaskQueue(),
 		StartToCloseTimeout: bulkTimeout,
 		HeartbeatTimeout:    bulkHeartbeat,
-		Summary:             w.summary(outcome),
+		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    time.Second,
 			BackoffCoefficient: 2,
 			MaximumInterval:    30 * time.Second,
 		},
 	})
-	var sum protocol.JobResult
-	call := func(activity string, request any) error {
-		var result protocol.JobResult
-		if err := workflow.ExecuteActivity(bulk, activity, request).Get(bulk, &result); err != nil {
-			return err
-		}
-		sum.Gone = sum.Gone || result.Gone
-		sum.Created = append(sum.Created, result.Created...)
-		if result.Refused != nil {
-			sum.Refused = result.Refused
-		}
-		return nil
-	}
-	for deletes := range slices.Chunk(outcome.Deletes, bulkChunk) {
-		request := protocol.DeletePodsRequest{Job: w.input.Job, Deletes: deletes}
-		if err := call(protocol.DeletePodsActivity, request); err != nil {
-			return err
-		}
-	}
-	for creates := range slices.Chunk(outcome.Creates, bulkChunk) {
-		request := protocol.CreatePodsRequest{Job: w.input.Job, Creates: creates}
-		if err := call(protocol.CreatePodsActivity, request); err != nil {
-			return err
-		}
-		if sum.Gone || sum.Refused != nil {
-			break
-		}
-	}
-	w.record(ctx, outcome, sum, true)
-	return nil
+	err = workflow.ExecuteActivity(ctx, activity, request).Get(ctx, &result)
+	return result, err
 }
 
 // record takes the result of an activity into the state.
@@ -111,7 +147,7 @@ func (w *jobWorkflow) record(ctx workflow.Context, outcome job.PlanOutcome, resu
 		w.deleted = true
 		return
 	}
-	report := job.Report{StatusRefused: result.StatusRefused, PodsOnly: podsOnly}
+	report := job.Report{StatusRefused: result.StatusRefused, PodsOnly: podsOnly, Logs: result.Logs}
 	for _, pod := range result.Created {
 		report.Created = append(report.Created, job.CreatedPod(pod))
 	}
@@ -136,22 +172,13 @@ func (w *jobWorkflow) reread(ctx workflow.Context, result protocol.JobResult) er
 	}
 	// The delay stays, even if the spec is new: the refusal may have another reason.
 	w.state.StatusRetry = retry
-	list, err := w.list(ctx)
-	if err != nil {
-		return err
-	}
-	w.state = w.state.Listed(list, workflow.Now(ctx))
-	return nil
+	return w.relist(ctx)
 }
 
-// relist compares the state with the cluster after a long silence: the Job may be
-// gone, and so may Pods.
+// relist compares the state with the cluster: the Job may be gone, and so may Pods.
 func (w *jobWorkflow) relist(ctx workflow.Context) error {
-	if err := w.probe(ctx); err != nil || w.deleted {
-		return err
-	}
-	list, err := w.list(ctx)
-	if err != nil {
+	list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
+	if err != nil || w.deleted {
 		return err
 	}
 	w.state = w.state.Listed(list, workflow.Now(ctx))
@@ -169,8 +196,9 @@ func (w *jobWorkflow) probe(ctx workflow.Context) error {
 	return nil
 }
 
-func (w *jobWorkflow) list(ctx workflow.Context) ([]job.PodFact, error) {
-	request := protocol.ListPodsRequest{Job: w.input.Job}
-	facts, err := callKube[protocol.PodFacts](ctx, "list pods of "+w.input.Job.Name, protocol.ListPodsActivity, request)
-	return facts.Facts, err
+// list lists the Job's Pods; when the Job is gone it notes that instead.
+func (w *jobWorkflow) list(ctx workflow.Context, request protocol.ListPodsRequest) (job.List, error) {
+	list, err := callKube[protocol.PodList](ctx, "list pods of "+w.input.Job.Name, protocol.ListPodsActivity, request)
+	w.deleted = w.deleted || list.Gone
+	return job.List{Pods: list.Facts, Attempts: list.Attempts}, err
 }

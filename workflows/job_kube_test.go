@@ -55,6 +55,7 @@ func newJobKube(t *testing.T) *jobKube {
 		protocol.ReconcileJobActivity: kube.reconcile,
 		protocol.CreatePodsActivity:   kube.createPods,
 		protocol.DeletePodsActivity:   kube.deletePods,
+		protocol.AccountPodsActivity:  kube.accountPods,
 		protocol.ListPodsActivity:     kube.listPods,
 		protocol.ReleasePodsActivity:  kube.releasePods,
 		protocol.SetSuspendActivity:   kube.setSuspend,
@@ -80,7 +81,7 @@ func (k *jobKube) reconcile(_ context.Context, request protocol.JobRequest) (pro
 	if k.gone {
 		return protocol.JobResult{Gone: true}, nil
 	}
-	return protocol.JobResult{Created: k.create(request.Creates)}, nil
+	return protocol.JobResult{Created: k.create(request.Creates), Logs: k.logs(request.Releases)}, nil
 }
 
 func (k *jobKube) createPods(_ context.Context, request protocol.CreatePodsRequest) (protocol.JobResult, error) {
@@ -97,7 +98,7 @@ func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 		if i < 0 {
 			i = len(k.pods)
 			k.pods = append(k.pods, job.PodFact{
-				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Phase: corev1.PodPending, Tracked: true,
+				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Phase: corev1.PodPending, Tracked: true, Index: create.Index,
 			})
 		}
 		created = append(created, protocol.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
@@ -112,11 +113,32 @@ func (k *jobKube) deletePods(_ context.Context, request protocol.DeletePodsReque
 	return protocol.JobResult{}, nil
 }
 
-func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.PodFacts, error) {
+func (k *jobKube) accountPods(_ context.Context, request protocol.AccountPodsRequest) (protocol.JobResult, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.AccountPodsActivity, len(request.Releases)))
+	return protocol.JobResult{Logs: k.logs(request.Releases)}, nil
+}
+
+// logs answers for every log that is asked for.
+func (k *jobKube) logs(releases []job.Release) []job.PodLog {
+	var logs []job.PodLog
+	for _, release := range releases {
+		if release.Logs {
+			logs = append(logs, job.PodLog{UID: release.UID, Lines: "last words of " + release.UID})
+		}
+	}
+	return logs
+}
+
+func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.PodList, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.ListPodsActivity)
-	return protocol.PodFacts{JobUID: hello.UID, Facts: k.pods}, nil
+	if k.gone {
+		return protocol.PodList{Gone: true}, nil
+	}
+	return protocol.PodList{Facts: k.pods}, nil
 }
 
 func (k *jobKube) releasePods(context.Context, protocol.ReleasePodsRequest) (protocol.ReleasePodsResult, error) {

@@ -47,7 +47,7 @@ func TestJobWithOnePodThatSucceedsCallsTheAPITwice(t *testing.T) {
 	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
 	expect(t, "first status", kube.requests[0].Status.Active, 1)
 	expect(t, "conditions", conditionTypes(*kube.requests[1].Status), []batchv1.JobConditionType{"SuccessCriteriaMet", "Complete"})
-	expect(t, "releases", kube.requests[1].Releases, []job.Release{{Name: kube.pods[0].Name, UID: "pod-1"}})
+	expect(t, "releases", kube.requests[1].Releases, []job.Release{{Name: kube.pods[0].Name, UID: "pod-1", Ended: true}})
 	expect(t, "succeeded", result.Succeeded, 1)
 	expect(t, "timers", timers, []time.Duration{30 * time.Minute})
 }
@@ -283,11 +283,51 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 	kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
 	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
 	expect(t, "calls", kube.calls, []string{
-		protocol.CreatePodsActivity, protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
+		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
+		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
 		protocol.DeletePodsActivity + " 500", protocol.DeletePodsActivity + " 100", protocol.ReconcileJobActivity,
 		protocol.ReleasePodsActivity,
 	})
-	expect(t, "active, then terminating", []int32{kube.requests[0].Status.Active, *kube.requests[1].Status.Terminating}, []int32{600, 600})
+	expect(t, "active, then terminating",
+		[]int32{kube.requests[0].Status.Active, kube.requests[1].Status.Active, *kube.requests[2].Status.Terminating}, []int32{500, 600, 600})
+}
+
+func TestManyReleasesFollowTheStatusOnTheBulkQueue(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		for i := range kube.pods {
+			kube.pods[i].Phase, kube.pods[i].Finished = corev1.PodSucceeded, kube.environment.Now()
+		}
+		kube.signalFacts(kube.pods...)
+	})
+	result := kube.mustEnd(jobSpec(20, 20), job.Complete)
+	expect(t, "succeeded", result.Succeeded, 20)
+	expect(t, "calls", kube.calls, []string{
+		protocol.CreatePodsActivity, protocol.ReconcileJobActivity, protocol.ReconcileJobActivity, protocol.AccountPodsActivity + " 20",
+	})
+	expect(t, "releases beside the status", len(kube.requests[1].Releases), 0)
+}
+
+func TestReleasesWaitForARefusedStatus(t *testing.T) {
+	kube := newJobKube(t)
+	refused := false
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		if refused || request.Status == nil || len(request.Status.Conditions) == 0 {
+			return nil, nil
+		}
+		refused = true
+		return &protocol.JobResult{StatusRefused: "conflict", Current: &batchv1.JobStatus{Active: 20}}, nil
+	}
+	kube.after(time.Minute, func() {
+		for i := range kube.pods {
+			kube.pods[i].Phase, kube.pods[i].Finished = corev1.PodSucceeded, kube.environment.Now()
+		}
+		kube.signalFacts(kube.pods...)
+	})
+	kube.mustEnd(jobSpec(20, 20), job.Complete)
+	expect(t, "calls after the refusal", kube.calls[3:], []string{
+		protocol.ListPodsActivity, protocol.ReconcileJobActivity, protocol.AccountPodsActivity + " 20",
+	})
 }
 
 func TestFactsMayComeBeforeTheResultOfTheCreate(t *testing.T) {

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,21 +14,28 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// maxDetailPods bounds the table of Pods in the current details.
-const maxDetailPods = 20
+const (
+	// maxDescribedPods bounds the Pods in the answer to the describe query.
+	maxDescribedPods = 500
+	// maxDetailPods bounds the table of Pods in the current details, and
+	// maxDetailLogs the logs of failed attempts below it.
+	maxDetailPods = 20
+	maxDetailLogs = 3
+)
 
 // describe answers the describe query.
 func (w *jobWorkflow) describe() (protocol.JobDescription, error) {
-	description := protocol.JobDescription{
-		Job:     w.input.Job,
-		Spec:    w.spec,
-		Pods:    w.state.Pods,
-		Waiting: w.waiting,
-	}
-	if w.state.Written != nil {
-		description.Status = *w.state.Written
-	}
-	return description, nil
+	shown := min(len(w.state.Pods), maxDescribedPods)
+	return protocol.JobDescription{
+		Job:             w.input.Job,
+		Spec:            w.spec,
+		Status:          w.state.Status(),
+		Pods:            w.state.Pods[:shown],
+		PodsOmitted:     len(w.state.Pods) - shown,
+		Attempts:        w.state.Evidence,
+		AttemptsOmitted: w.state.EvidenceOmitted,
+		Waiting:         w.waiting,
+	}, nil
 }
 
 // show makes the state visible in the Temporal UI; it costs no events.
@@ -39,25 +47,97 @@ func (w *jobWorkflow) show(ctx workflow.Context, outcome job.PlanOutcome) {
 func jobDetails(state job.State, waiting string) string {
 	var text strings.Builder
 	if waiting != "" {
-		text.WriteString(fmt.Sprintf("**Waiting:** %s\n\n", markdownText(waiting)))
+		fmt.Fprintf(&text, "**Waiting:** %s\n\n", markdownText(waiting))
 	}
-	text.WriteString(fmt.Sprintf("%d succeeded, %d failed", state.Succeeded, state.Failed))
+	fmt.Fprintf(&text, "%d succeeded, %d failed", state.Succeeded, state.Failed)
+	if failed := state.FailedIndexes.Len(); failed > 0 {
+		fmt.Fprintf(&text, ", %d indexes failed", failed)
+	}
 	if !state.StartTime.IsZero() {
-		text.WriteString(fmt.Sprintf(", started %s", state.StartTime.UTC().Format(time.RFC3339)))
+		fmt.Fprintf(&text, ", started %s", state.StartTime.UTC().Format(time.RFC3339))
 	}
 	text.WriteString("\n")
-	if len(state.Pods) == 0 {
-		return text.String()
+	for _, condition := range state.Conditions {
+		fmt.Fprintf(&text, "\n%s=%s: %s: %s\n", condition.Type, condition.Status, condition.Reason, markdownText(condition.Message))
+	}
+	writePods(&text, state.Pods)
+	writeAttempts(&text, state.Evidence, state.EvidenceOmitted)
+	return text.String()
+}
+
+func writePods(text *strings.Builder, pods []job.Pod) {
+	if len(pods) == 0 {
+		return
 	}
 	text.WriteString("\n| Pod | phase | counted | last failure |\n|---|---|---|---|\n")
-	for i, pod := range state.Pods {
+	for i, pod := range pods {
 		if i == maxDetailPods {
-			text.WriteString(fmt.Sprintf("\n%d more\n", len(state.Pods)-i))
+			fmt.Fprintf(text, "\n%d more\n", len(pods)-i)
 			break
 		}
-		text.WriteString(fmt.Sprintf("| %s | %s | %s | %s |\n", pod.Name, podPhase(pod), pod.Fate, podFailure(pod)))
+		fmt.Fprintf(text, "| %s | %s | %s | %s |\n", pod.Name, podPhase(pod), pod.Fate, podFailure(pod))
 	}
-	return text.String()
+}
+
+// writeAttempts shows what is left of the Pods that failed, the newest first, and
+// the ends of the newest logs.
+func writeAttempts(text *strings.Builder, attempts []job.Attempt, omitted int) {
+	if len(attempts) == 0 {
+		return
+	}
+	text.WriteString("\n**Failed attempts**, newest first\n\n| Pod | node | started | finished | failure |\n|---|---|---|---|---|\n")
+	for _, attempt := range slices.Backward(attempts) {
+		fmt.Fprintf(text, "| %s | %s | %s | %s | %s |\n", attempt.Pod, attempt.Node, clock(attempt.Started), clock(attempt.Finished), attemptFailure(attempt))
+	}
+	if omitted > 0 {
+		fmt.Fprintf(text, "\n%d older attempts are not kept\n", omitted)
+	}
+	shown := 0
+	for _, attempt := range slices.Backward(attempts) {
+		if shown == maxDetailLogs {
+			break
+		}
+		switch {
+		case attempt.Log != "":
+			fmt.Fprintf(text, "\nEnd of the log of %s:\n\n```\n%s\n```\n", attempt.Pod, codeText(attempt.Log))
+		case attempt.LogMissing != "":
+			fmt.Fprintf(text, "\nNo log of %s: %s\n", attempt.Pod, markdownText(attempt.LogMissing))
+		default:
+			continue
+		}
+		shown++
+	}
+}
+
+func attemptFailure(attempt job.Attempt) string {
+	var parts []string
+	if attempt.Container != "" {
+		parts = append(parts, "container "+attempt.Container+":")
+	}
+	if attempt.ExitCode != 0 {
+		parts = append(parts, fmt.Sprintf("exit code %d", attempt.ExitCode))
+	}
+	if attempt.Signal != 0 {
+		parts = append(parts, fmt.Sprintf("signal %d", attempt.Signal))
+	}
+	for _, part := range []string{attempt.Reason, attempt.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return markdownText(strings.Join(parts, " "))
+}
+
+func clock(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// codeText keeps a log from ending its code block.
+func codeText(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "```", "~~~")
 }
 
 func podPhase(pod job.Pod) string {

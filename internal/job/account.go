@@ -3,12 +3,15 @@ package job
 import (
 	"slices"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 )
 
 // countFinished gives every Pod that ended since the last plan its Fate, adds it
-// to the counters and keeps the back-off record.
+// to the counters and keeps the back-off records.
 func (p *pass) countFinished() {
 	var successes, failures []time.Time
+	var completed, failed []int32
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.Fate != Undecided {
@@ -16,34 +19,97 @@ func (p *pass) countFinished() {
 		}
 		fate, ok := pod.finished(p.spec.PodReplacementPolicy)
 		switch {
-		case ok && !pod.Tracked && !p.state.named(*pod):
-			// Another's Pod that never carried the finalizer, or a Pod that an earlier
-			// workflow of the Job has counted: not countable (parity 2.6).
+		case !ok:
+			continue
+		case fate == PodUncounted, !p.countable(*pod):
 			pod.Fate = PodUncounted
-		case ok:
-			p.count(pod, fate)
-			finished := pod.Finished
-			if finished.IsZero() || finished.After(p.now) {
-				finished = p.now
+			continue
+		}
+		finished := pod.Finished
+		if finished.IsZero() || finished.After(p.now) {
+			finished = p.now
+		}
+		if fate == PodSucceeded {
+			p.count(pod, PodSucceeded)
+			successes = append(successes, finished)
+			if p.indexed() && !p.state.FailedIndexes.Contains(*pod.Index) {
+				completed = append(completed, *pod.Index)
 			}
-			if fate == PodSucceeded {
-				successes = append(successes, finished)
-			} else {
-				failures = append(failures, finished)
-			}
+			continue
+		}
+		// An ignored failure delays the next Pod too (parity 2.9).
+		failures = append(failures, finished)
+		if p.countFailure(pod, finished) {
+			failed = append(failed, *pod.Index)
 		}
 	}
 	p.state.Backoff = p.state.Backoff.after(successes, failures)
+	p.settleIndexes(completed, failed)
+}
+
+// countable reports whether a Pod that ended is to be counted (parity 2.6). Another's
+// Pod that never carried the finalizer is not, nor is one that an earlier workflow
+// of the Job has counted, nor one without a valid index of an Indexed Job.
+func (p *pass) countable(pod Pod) bool {
+	return (pod.Tracked || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
+}
+
+// countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports
+// whether its index has failed for good.
+func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
+	handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, *pod)
+	p.handled(handled.action)
+	ignored := handled.action == batchv1.PodFailurePolicyActionIgnore
+	fate := PodFailed
+	if ignored {
+		fate = PodIgnored
+	}
+	p.count(pod, fate)
+	p.remember(*pod)
+	if !p.perIndex() {
+		return false
+	}
+	p.state.IndexFailures = p.state.IndexFailures.after(*pod, ignored, finished)
+	return handled.action == batchv1.PodFailurePolicyActionFailIndex ||
+		!ignored && pod.Failures >= *p.spec.BackoffLimitPerIndex
+}
+
+func (p *pass) handled(action batchv1.PodFailurePolicyAction) {
+	if action == "" {
+		return
+	}
+	if p.outcome.Handled == nil {
+		p.outcome.Handled = map[batchv1.PodFailurePolicyAction]int32{}
+	}
+	p.outcome.Handled[action]++
 }
 
 func (p *pass) count(pod *Pod, fate Fate) {
 	pod.Fate = fate
 	switch fate {
 	case PodSucceeded:
-		p.state.Succeeded++
+		if !p.indexed() {
+			p.state.Succeeded++
+		}
 	case PodFailed:
 		p.state.Failed++
 	}
+}
+
+// settleIndexes adds the indexes that are over. What lies beyond spec.completions
+// is forgotten, as upstream does it when an Indexed Job is scaled down (parity 2.11).
+func (p *pass) settleIndexes(completed, failed []int32) {
+	if !p.indexed() {
+		return
+	}
+	limit := p.completions()
+	p.state.Completed = p.state.Completed.Below(limit).With(completed...)
+	failed = slices.DeleteFunc(failed, p.state.Completed.Contains)
+	p.state.FailedIndexes = p.state.FailedIndexes.Below(limit).With(failed...)
+	p.state.Succeeded = p.state.Completed.Len()
+	p.state.IndexFailures = slices.DeleteFunc(p.state.IndexFailures, func(record IndexFailure) bool {
+		return record.Index >= limit || p.state.Completed.Contains(record.Index) || p.state.FailedIndexes.Contains(record.Index)
+	})
 }
 
 // after returns the record after Pods finished at the given times: failures add
@@ -65,14 +131,18 @@ func (b Backoff) after(successes, failures []time.Time) Backoff {
 // release asks to let go of every Pod whose outcome is recorded.
 func (p *pass) release() {
 	for _, pod := range p.state.Pods {
-		if !pod.exists() || pod.Gone || !pod.Tracked || pod.Fate == Undecided {
+		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
 		if len(p.outcome.Releases) == p.config.MaxPods {
 			p.capped = true
 			return
 		}
-		p.outcome.Releases = append(p.outcome.Releases, Release{Name: pod.Name, UID: pod.UID})
+		release := Release{Name: pod.Name, UID: pod.UID, Ended: pod.terminal()}
+		if p.state.wantsLog(pod) {
+			release.Logs, release.Container = true, pod.Container
+		}
+		p.outcome.Releases = append(p.outcome.Releases, release)
 	}
 }
 
@@ -83,7 +153,7 @@ func (s State) prune() State {
 	s.Pods = slices.Clone(s.Pods)
 	s.Accounted = slices.Clone(s.Accounted)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
-		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.terminal() && !pod.Tracked)
+		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.terminal() && !pod.Tracked)
 		if over && (!s.named(pod) || known.names[pod.Name] > 1) {
 			if i, found := slices.BinarySearch(s.Accounted, pod.UID); !found {
 				s.Accounted = slices.Insert(s.Accounted, i, pod.UID)

@@ -6,7 +6,7 @@ import (
 )
 
 // terminal reports whether the Pod can't run any more.
-func (p Pod) terminal() bool { return p.Terminal() }
+func (p Pod) terminal() bool { return p.Terminal() || p.Disowned }
 
 // exists reports whether the Pod is known to have been created.
 func (p Pod) exists() bool { return p.UID != "" }
@@ -24,9 +24,11 @@ func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) 
 	switch {
 	case !p.exists():
 		return Undecided, false
+	case p.Disowned:
+		return PodUncounted, true
 	case p.Phase == corev1.PodSucceeded:
 		return PodSucceeded, true
-	case p.Phase == corev1.PodFailed, p.Gone:
+	case p.Phase == corev1.PodFailed, p.Gone, p.PendingFailed:
 		return PodFailed, true
 	case p.Deleting && policy != batchv1.Failed:
 		return PodFailed, true

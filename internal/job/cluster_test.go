@@ -3,6 +3,7 @@ package job_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,6 +11,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
@@ -66,7 +68,7 @@ func newCluster(t fatal, spec job.Spec) *cluster {
 	if spec.RestartPolicy == "" {
 		spec.RestartPolicy = corev1.RestartPolicyNever
 	}
-	return &cluster{t: t, config: job.DefaultConfig(), spec: spec, state: job.NewState("work", "uid-1"), now: start}
+	return &cluster{t: t, config: job.DefaultConfig(), spec: spec, state: job.NewState("default", "work", "uid-1"), now: start}
 }
 
 func (p *modelPod) terminal() bool {
@@ -289,14 +291,20 @@ func (c *cluster) drain() *cluster {
 	return c
 }
 
-func (c *cluster) list() []job.PodFact {
-	var facts []job.PodFact
+// list is what the ListPods activity answers.
+func (c *cluster) list() job.List {
+	var list job.List
 	for _, pod := range c.pods {
-		if !pod.gone {
-			facts = append(facts, pod.fact())
+		if pod.gone {
+			continue
+		}
+		attempt, _ := names.PodAttempt("work", "uid-1", pod.name)
+		list.Attempts = max(list.Attempts, attempt)
+		if !pod.terminal() || pod.tracked || slices.Contains(c.state.Undecided(), pod.uid) {
+			list.Pods = append(list.Pods, pod.fact())
 		}
 	}
-	return facts
+	return list
 }
 
 func (c *cluster) activePods() []*modelPod {

@@ -11,6 +11,8 @@ type Config struct {
 	// MaxPods is the number of Pods that one plan creates, removes as surplus or
 	// releases at most.
 	MaxPods int
+	// MaxAttempts is the number of failed Pods whose evidence is kept.
+	MaxAttempts int
 	// ListBase and ListCap bound the silence after which the Pods are listed.
 	ListBase, ListCap time.Duration
 }
@@ -23,6 +25,7 @@ func DefaultConfig() Config {
 		RetryBase:   time.Second,
 		RetryCap:    time.Minute,
 		MaxPods:     500,
+		MaxAttempts: 20,
 		ListBase:    30 * time.Minute,
 		ListCap:     6 * time.Hour,
 	}

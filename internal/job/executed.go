@@ -40,6 +40,7 @@ func Executed(config Config, before State, outcome PlanOutcome, report Report, n
 	} else {
 		state.markReleased(outcome.Releases)
 	}
+	state.takeLogs(report.Logs)
 	state.takeCreated(report.Created)
 	if report.NameTaken {
 		state.giveUp(outcome.Creates)
@@ -114,7 +115,10 @@ func (s *State) giveUp(creates []Create) {
 func (s State) Rebase(current batchv1.JobStatus) State {
 	s.Succeeded = max(s.Succeeded, current.Succeeded)
 	s.Failed = max(s.Failed, current.Failed)
-	return s.adopt(current)
+	s = s.adopt(current)
+	s.Completed = s.Completed.Union(s.WrittenCompleted)
+	s.FailedIndexes = s.FailedIndexes.Union(s.WrittenFailed)
+	return s
 }
 
 // adopt takes the parts of a status that are not counted from Pods.
@@ -132,9 +136,12 @@ func (s State) adopt(status batchv1.JobStatus) State {
 	if status.CompletionTime != nil {
 		s.CompletionTime = status.CompletionTime.UTC()
 	}
-	written := status
-	written.Conditions = s.Conditions
-	s.Written = &written
+	s.Written = withoutIndexes(status)
+	s.Written.Conditions = s.Conditions
+	s.WrittenCompleted, s.WrittenFailed = ParseIndexes(status.CompletedIndexes), Indexes{}
+	if status.FailedIndexes != nil {
+		s.WrittenFailed = ParseIndexes(*status.FailedIndexes)
+	}
 	return s
 }
 

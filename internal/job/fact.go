@@ -61,7 +61,7 @@ type PodFact struct {
 	PendingMessage string        `json:"qm,omitempty"`
 	// Disowned is set when the Pod exists and is not the Job's any more: its labels
 	// do not match the selector, or another controller has it (parity 2.13).
-	Disowned bool `json:"o,omitempty"`
+	Disowned bool `json:"z,omitempty"`
 }
 
 // Exit is how a container ended that failed.

@@ -77,6 +77,9 @@ func (s State) result() *Result {
 		CompletionTime: s.CompletionTime,
 		Succeeded:      s.Succeeded,
 		Failed:         s.Failed,
+		Attempts:       s.Evidence,
+
+		AttemptsOmitted: s.EvidenceOmitted,
 	}
 	if condition.Type == batchv1.JobComplete {
 		result.Outcome = Complete

@@ -9,15 +9,29 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Reconstruct returns the State of a Job whose workflow is started anew: counters,
-// conditions and times come from its status, Pods from a list of them. Pods without
-// the finalizer were counted, or given up uncounted, already.
-func Reconstruct(name, uid string, status batchv1.JobStatus, pods []PodFact, now time.Time) State {
-	state := NewState(name, uid)
+// List is a list of the Job's Pods, taken while no create was in flight. Of Pods
+// that ended and were released it need only hold those that the State asks for
+// (Undecided).
+type List struct {
+	Pods []PodFact
+	// Attempts is the highest attempt that any of the Job's Pods has a name of.
+	Attempts int64
+}
+
+// Reconstruct returns the State of a Job whose workflow is started anew, or that
+// another controller has run so far: counters, indexes, conditions and times come
+// from its status, Pods from a list of them. Pods without the finalizer were counted,
+// or given up uncounted, already; the list holds those that failed where indexes have
+// a back-off of their own (protocol.ListPodsRequest.Rebuild).
+func Reconstruct(namespace, name, uid string, spec Spec, status batchv1.JobStatus, list List, now time.Time) State {
+	state := NewState(namespace, name, uid)
 	state.Succeeded, state.Failed = status.Succeeded, status.Failed
 	state = state.adopt(status)
+	state.Completed, state.FailedIndexes = state.WrittenCompleted, state.WrittenFailed
+	state.Attempts = list.Attempts
+	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Pods)
 	var alive []PodFact
-	for _, fact := range pods {
+	for _, fact := range list.Pods {
 		if attempt, ok := names.PodAttempt(name, uid, fact.Name); ok {
 			state.Attempts = max(state.Attempts, attempt)
 		}
@@ -26,27 +40,69 @@ func Reconstruct(name, uid string, status batchv1.JobStatus, pods []PodFact, now
 		}
 	}
 	state = state.adoptPods(alive).Heard(now)
+	state.Listing = now
 	for i := range state.Pods {
 		if !state.Pods[i].Tracked {
 			state.Pods[i].Fate = PodUncounted
 		}
 	}
+	state.recountIndexFailures(spec, list.Pods)
 	return state
 }
 
-// Listed merges a complete list of the Job's Pods, taken while no create was in
-// flight: Pods that it does not hold are gone, creates whose Pod it does not hold
-// did not happen, and Pods still tracked that count as accounted for are taken in
-// again, to be released.
-func (s State) Listed(pods []PodFact, now time.Time) State {
-	listed := make(map[string]bool, len(pods))
+// flushUncounted counts the Pods that upstream has noted in the status and
+// released, and not yet added to the counters (parity 2.11). Those it has noted and
+// not released are counted as any other Pod.
+func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminatedPods, pods []PodFact) {
+	if uncounted == nil {
+		return
+	}
+	tracked := map[string]bool{}
 	for _, fact := range pods {
+		tracked[fact.UID] = fact.Tracked
+	}
+	for _, uid := range uncounted.Succeeded {
+		if !tracked[string(uid)] && !spec.indexed() {
+			s.Succeeded++
+		}
+	}
+	for _, uid := range uncounted.Failed {
+		if !tracked[string(uid)] {
+			s.Failed++
+		}
+	}
+}
+
+// recountIndexFailures reads the failures of every index from its failed Pods'
+// annotations.
+func (s *State) recountIndexFailures(spec Spec, pods []PodFact) {
+	if !spec.indexed() || spec.BackoffLimitPerIndex == nil {
+		return
+	}
+	for _, fact := range pods {
+		if fact.Tracked || fact.Index == nil || s.Completed.Contains(*fact.Index) || s.FailedIndexes.Contains(*fact.Index) {
+			continue
+		}
+		pod := Pod{PodFact: fact}
+		if fate, ok := pod.finished(spec.PodReplacementPolicy); ok && fate == PodFailed {
+			ignored := handle(spec.PodFailurePolicy, s.Namespace, pod).action == batchv1.PodFailurePolicyActionIgnore
+			s.IndexFailures = s.IndexFailures.after(pod, ignored, fact.Finished)
+		}
+	}
+}
+
+// Listed merges a list of the Job's Pods: Pods that it does not hold are gone,
+// creates whose Pod it does not hold did not happen, and Pods still tracked that
+// count as accounted for are taken in again, to be released.
+func (s State) Listed(list List, now time.Time) State {
+	listed := make(map[string]bool, len(list.Pods))
+	for _, fact := range list.Pods {
 		listed[fact.UID] = true
 	}
 	before := s.Pods
-	s = s.Observe(pods)
+	s = s.Observe(list.Pods)
 	known := newIndex(s.Pods)
-	s = s.adoptPods(pods)
+	s = s.adoptPods(list.Pods)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() })
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -62,6 +118,7 @@ func (s State) Listed(pods []PodFact, now time.Time) State {
 		lists = 0
 	}
 	s.Silence = Silence{Since: now, Lists: lists}
+	s.Listing = now
 	return s
 }
 

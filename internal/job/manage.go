@@ -20,14 +20,22 @@ func (p *pass) manage() {
 		return
 	}
 	p.managed = true
+	if len(p.outcome.Deletes) > 0 {
+		// Pods that did not start in time go first; creates wait for the next plan.
+		return
+	}
 	active := p.active()
 	if p.spec.Suspend {
 		p.remove(p.removable())
 		return
 	}
 	want := p.wantActive(active)
-	if surplus := int(active - want); surplus > 0 {
-		p.remove(p.removable()[:min(surplus, p.config.MaxPods)])
+	surplus, rest := p.misplaced(p.removable())
+	if more := int(active-want) - len(surplus); more > 0 {
+		surplus = append(surplus, rest[:more]...)
+	}
+	if len(surplus) > 0 {
+		p.remove(surplus[:min(len(surplus), p.config.MaxPods)])
 		return
 	}
 	missing := want - active
@@ -115,7 +123,7 @@ func rank(ready bool) int {
 // create asks for Pods, unless failures or a refusal delay them. Pods that were
 // asked for before and are not known to exist are asked for again by their names.
 func (p *pass) create(missing int) {
-	if due := p.state.Backoff.due(p.config); p.now.Before(due) {
+	if due := p.state.Backoff.due(p.config); !p.perIndex() && p.now.Before(due) {
 		p.wake(due, WakeBackoff)
 		return
 	}
@@ -125,26 +133,48 @@ func (p *pass) create(missing int) {
 	}
 	missing = min(missing, p.config.MaxPods)
 	for _, pod := range p.state.Pods {
-		if len(p.outcome.Creates) < missing && !pod.exists() {
-			p.outcome.Creates = append(p.outcome.Creates, Create{Name: pod.Name, Attempt: pod.Attempt})
+		if len(p.outcome.Creates) < missing && !pod.exists() && p.wanted(pod) {
+			p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
 		}
 	}
-	for len(p.outcome.Creates) < missing {
-		pod := p.nextPod()
-		p.outcome.Creates = append(p.outcome.Creates, Create{Name: pod.Name, Attempt: pod.Attempt})
-		p.state.Pods = append(p.state.Pods, pod)
+	missing -= len(p.outcome.Creates)
+	if p.indexed() {
+		indexes, due := p.pendingIndexes(missing)
+		for _, index := range indexes {
+			p.ask(&index)
+		}
+		if len(indexes) < missing && !due.IsZero() {
+			p.wake(due, WakeBackoff)
+		}
+	} else {
+		for range missing {
+			p.ask(nil)
+		}
 	}
 	sortPods(p.state.Pods)
 }
 
-// nextPod issues the next attempt.
-func (p *pass) nextPod() Pod {
+func createOf(pod Pod) Create {
+	return Create{Name: pod.Name, Attempt: pod.Attempt, Index: pod.Index, Failures: pod.Failures, Ignored: pod.Ignored}
+}
+
+// ask asks for the next attempt's Pod.
+func (p *pass) ask(index *int32) {
 	p.state.Attempts++
 	for slices.ContainsFunc(p.before.Pods, func(pod Pod) bool { return pod.Attempt == p.state.Attempts }) {
 		p.state.Attempts++
 	}
-	name := names.Pod(p.state.Name, p.state.UID, p.state.Attempts)
-	return Pod{PodFact: PodFact{Name: name, Tracked: true}, Attempt: p.state.Attempts}
+	fact := PodFact{Index: index, Tracked: true}
+	if index == nil {
+		fact.Name = names.Pod(p.state.Name, p.state.UID, p.state.Attempts)
+	} else {
+		fact.Name = names.IndexedPod(p.state.Name, p.state.UID, *index, p.state.Attempts)
+		record := p.state.IndexFailures.of(*index)
+		fact.Failures, fact.Ignored = record.Failures, record.Ignored
+	}
+	pod := Pod{PodFact: fact, Attempt: p.state.Attempts}
+	p.state.Pods = append(p.state.Pods, pod)
+	p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
 }
 
 // recordSuspension keeps the Suspended condition and startTime in step with

@@ -28,7 +28,7 @@ func (s State) Observe(facts []PodFact) State {
 			continue
 		}
 		attempt, accounted := s.attemptOf(fact, known)
-		if accounted {
+		if accounted || fact.Disowned {
 			continue
 		}
 		known.byUID[fact.UID] = len(s.Pods)
@@ -107,7 +107,18 @@ func join(a, b PodFact) PodFact {
 	if a.Version == b.Version {
 		joined.Ready = a.Ready || b.Ready
 	}
+	joined.Pending, joined.PendingMessage = newest.Pending, newest.PendingMessage
+	if a.Version == b.Version && (b.Pending > a.Pending || b.Pending == a.Pending && b.PendingMessage > a.PendingMessage) {
+		joined.Pending, joined.PendingMessage = b.Pending, b.PendingMessage
+	}
+	if joined.Phase != "" && joined.Phase != corev1.PodPending {
+		joined.Pending, joined.PendingMessage = "", ""
+	}
 	joined.Version = newest.Version
+	joined.Failures, joined.Ignored = max(a.Failures, b.Failures), max(a.Ignored, b.Ignored)
+	joined.Node = max(a.Node, b.Node)
+	joined.Started = earlier(a.Started, b.Started)
+	joined.Disowned = a.Disowned || b.Disowned
 	joined.Deleting = a.Deleting || b.Deleting
 	joined.Gone = a.Gone || b.Gone
 	joined.Tracked = a.Tracked && b.Tracked
@@ -125,6 +136,12 @@ func compareFacts(a, b PodFact) int {
 		cmp.Compare(a.ExitCode, b.ExitCode),
 		strings.Compare(a.Reason, b.Reason),
 		strings.Compare(a.Message, b.Message),
+		strings.Compare(a.Container, b.Container),
+		cmp.Compare(a.Signal, b.Signal),
+		slices.CompareFunc(a.Exits, b.Exits, func(x, y Exit) int {
+			return cmp.Or(cmp.Compare(x.Code, y.Code), strings.Compare(x.Container, y.Container))
+		}),
+		slices.Compare(a.Conditions, b.Conditions),
 		strings.Compare(string(a.Phase), string(b.Phase)),
 	)
 }
@@ -161,6 +178,14 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// earlier returns the earlier of two times that are known.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func sortPods(pods []Pod) {

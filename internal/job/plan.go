@@ -14,7 +14,7 @@ import (
 // The order of decisions is that of upstream's syncJob (parity 2.7).
 func Plan(config Config, state State, spec Spec, now time.Time) PlanOutcome {
 	p := &pass{
-		config: config,
+		config: spec.configure(config),
 		spec:   spec,
 		now:    now,
 		second: now.Truncate(time.Second).UTC(),
@@ -23,11 +23,13 @@ func Plan(config Config, state State, spec Spec, now time.Time) PlanOutcome {
 	}
 	p.state.Pods = slices.Clone(state.Pods)
 	p.state.Conditions = slices.Clone(state.Conditions)
+	p.state.IndexFailures = slices.Clone(state.IndexFailures)
 	p.breakSilence()
+	p.clockPending()
 	switch {
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.listDue():
+	case p.listDue(), p.pendingListDue():
 		p.outcome.List = true
 	case p.unsupported():
 		p.skip()
@@ -58,6 +60,9 @@ func (p *pass) sync() {
 	if p.state.StartTime.IsZero() && !p.spec.Suspend {
 		p.state.StartTime = p.second
 	}
+	p.announceMistakes()
+	p.refreshEvidence()
+	p.failPending()
 	p.countFinished()
 	decided := p.decide()
 	if decided == nil {
@@ -103,18 +108,15 @@ func (s State) uncertain() bool {
 	return s.tally(func(pod Pod) bool { return !pod.exists() }) > 0
 }
 
-// unsupported reports whether the completion mode is one that is not planned for.
+// unsupported reports whether the completion mode is one that is not known.
 func (p *pass) unsupported() bool {
-	return p.spec.CompletionMode != "" && p.spec.CompletionMode != batchv1.NonIndexedCompletion
+	return p.spec.CompletionMode != "" && p.spec.CompletionMode != batchv1.NonIndexedCompletion && !p.indexed()
 }
 
 // skip announces once that nothing is done for the Job; an edit can't change the
 // completion mode, so all that is left is to wait for its deletion.
 func (p *pass) skip() {
-	message := "Skipped Job sync because completion mode is unknown"
-	if p.spec.CompletionMode == batchv1.IndexedCompletion {
-		message = "Skipped Job sync because completion mode Indexed is not supported yet"
-	}
+	const message = "Skipped Job sync because completion mode is unknown"
 	if p.state.Skipped != p.spec.CompletionMode {
 		p.state.Skipped = p.spec.CompletionMode
 		p.emit(event.Warning("UnknownCompletionMode", message))
@@ -124,3 +126,13 @@ func (p *pass) skip() {
 }
 
 func (p *pass) emit(e event.Event) { p.outcome.Events = append(p.outcome.Events, e) }
+
+// announceMistakes emits a Warning for every annotation that can't be read, once.
+func (p *pass) announceMistakes() {
+	for _, mistake := range p.spec.Mistakes {
+		if !slices.Contains(p.state.Announced, mistake) {
+			p.state.Announced = append(slices.Clip(p.state.Announced), mistake)
+			p.emit(event.Warning("InvalidAnnotation", mistake))
+		}
+	}
+}

@@ -307,7 +307,7 @@ func TestDeletedJobLetsItsPodsGo(t *testing.T) {
 
 func TestUnsupportedCompletionModeIsAnnouncedOnce(t *testing.T) {
 	spec := specOf(1, 1)
-	spec.CompletionMode = batchv1.IndexedCompletion
+	spec.CompletionMode = "Unheard"
 	c := newCluster(t, spec).settle().pass(time.Minute).settle()
 	equal(t, "Events", c.reasons(), []string{"UnknownCompletionMode"})
 	equal(t, "Pods created", len(c.creates), 0)

@@ -43,7 +43,7 @@ func drawFact(t *rapid.T) job.PodFact {
 func TestObserveIsAJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := job.Spec{Parallelism: 3, Completions: pointer[int32](5), BackoffLimit: 6}
-		outcome := job.Plan(job.DefaultConfig(), job.NewState("work", "uid-1"), spec, start)
+		outcome := job.Plan(job.DefaultConfig(), job.NewState("default", "work", "uid-1"), spec, start)
 		state := outcome.Next // three Pods are asked for; whether they exist is not known
 
 		facts := rapid.SliceOfN(rapid.Custom(drawFact), 1, 12).Draw(t, "facts")

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"math"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -64,6 +66,10 @@ func SpecOf(job *batchv1.Job) Spec {
 		RestartPolicy:         job.Spec.Template.Spec.RestartPolicy,
 		PodReplacementPolicy:  batchv1.TerminatingOrFailed,
 		Deleting:              job.DeletionTimestamp != nil,
+		BackoffLimitPerIndex:  job.Spec.BackoffLimitPerIndex,
+		MaxFailedIndexes:      job.Spec.MaxFailedIndexes,
+		PodFailurePolicy:      job.Spec.PodFailurePolicy,
+		SuccessPolicy:         job.Spec.SuccessPolicy,
 	}
 	if job.Spec.Parallelism != nil {
 		spec.Parallelism = *job.Spec.Parallelism
@@ -76,12 +82,17 @@ func SpecOf(job *batchv1.Job) Spec {
 	}
 	if job.Spec.BackoffLimit != nil {
 		spec.BackoffLimit = *job.Spec.BackoffLimit
+	} else if job.Spec.BackoffLimitPerIndex != nil {
+		spec.BackoffLimit = math.MaxInt32
 	}
 	if job.Spec.Suspend != nil {
 		spec.Suspend = *job.Spec.Suspend
 	}
 	if job.Spec.PodReplacementPolicy != nil {
 		spec.PodReplacementPolicy = *job.Spec.PodReplacementPolicy
+	} else if job.Spec.PodFailurePolicy != nil {
+		spec.PodReplacementPolicy = batchv1.Failed
 	}
+	spec.readAnnotations(job)
 	return spec
 }

@@ -13,9 +13,10 @@ import (
 // The functions of this package never change a State they are given; they
 // return a new one.
 type State struct {
-	// Name and UID are the Job's; Pod names are made from them.
-	Name string `json:"name"`
-	UID  string `json:"uid"`
+	// Namespace, Name and UID are the Job's; Pod names are made from them.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
 	// Attempts is the number of the last Pod that was asked for; Pods are
 	// numbered from 1. An attempt up to it that is not in Pods is accounted for:
 	// facts about it are late and are dropped.
@@ -26,26 +27,44 @@ type State struct {
 	// Accounted holds the UIDs of Pods that are accounted for and whose name is
 	// not one that Attempts covers; sorted.
 	Accounted []string `json:"accounted,omitempty"`
-	// Succeeded and Failed count the Pods that were given that Fate, ever.
+	// Succeeded and Failed count the Pods that were given that Fate, ever. Of an
+	// Indexed Job Succeeded is the number of Completed.
 	Succeeded int32 `json:"succeeded,omitempty"`
 	Failed    int32 `json:"failed,omitempty"`
-	// Backoff delays the next Pod after failures.
-	Backoff Backoff `json:"backoff,omitzero"`
+	// Completed and FailedIndexes are the completion indexes that are over, one way
+	// or the other (Indexed Jobs).
+	Completed     Indexes `json:"completed,omitzero"`
+	FailedIndexes Indexes `json:"failedIndexes,omitzero"`
+	// Backoff delays the next Pod after failures; IndexFailures do so where every
+	// index has a back-off of its own.
+	Backoff       Backoff       `json:"backoff,omitzero"`
+	IndexFailures IndexFailures `json:"indexFailures,omitempty"`
 	// StartTime and CompletionTime are the status fields, in whole seconds.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
 	// Conditions are the condition types of batch/v1, in the order in which they
 	// were appended. Conditions of other types are not Ostinato's.
 	Conditions []batchv1.JobCondition `json:"conditions,omitempty"`
-	// Written is the status the API server last accepted; nil before the first.
-	Written *batchv1.JobStatus `json:"written,omitempty"`
+	// Written is the status the API server last accepted, without the strings of
+	// indexes, which WrittenCompleted and WrittenFailed hold; nil before the first.
+	Written          *batchv1.JobStatus `json:"written,omitempty"`
+	WrittenCompleted Indexes            `json:"writtenCompleted,omitzero"`
+	WrittenFailed    Indexes            `json:"writtenFailed,omitzero"`
+	// Evidence are the Pods that failed last, oldest first; EvidenceOmitted counts
+	// older ones.
+	Evidence        []Attempt `json:"evidence,omitempty"`
+	EvidenceOmitted int       `json:"evidenceOmitted,omitempty"`
 	// CreateRetry and StatusRetry delay what the API server refused.
 	CreateRetry Retry `json:"createRetry,omitzero"`
 	StatusRetry Retry `json:"statusRetry,omitzero"`
 	// Skipped is the completion mode for which the Job's being skipped was announced.
 	Skipped batchv1.CompletionMode `json:"skipped,omitempty"`
+	// Announced are the Spec's Mistakes that were announced.
+	Announced []string `json:"announced,omitempty"`
 	// Silence says since when no fact has come.
 	Silence Silence `json:"silence,omitzero"`
+	// Listing is when the Pods were listed last.
+	Listing time.Time `json:"listing,omitzero"`
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.
@@ -57,6 +76,10 @@ type Pod struct {
 	Attempt int64 `json:"a,omitempty"`
 	// Fate is how the Pod was counted.
 	Fate Fate `json:"o,omitempty"`
+	// Since is when the Pod was first planned with, where a start has a deadline.
+	Since time.Time `json:"h,omitzero"`
+	// PendingFailed is set when the Pod was given up because it did not start in time.
+	PendingFailed bool `json:"pf,omitempty"`
 }
 
 // Fate says how a Pod was counted. Once given it never changes, whatever facts
@@ -69,6 +92,8 @@ const (
 	// PodSucceeded and PodFailed were counted in status.succeeded and status.failed.
 	PodSucceeded Fate = "Succeeded"
 	PodFailed    Fate = "Failed"
+	// PodIgnored failed and is not counted, by a rule of spec.podFailurePolicy.
+	PodIgnored Fate = "Ignored"
 	// PodUncounted will never be counted: removed by suspension or scale-down, or
 	// left over when the Job succeeded or was deleted.
 	PodUncounted Fate = "Uncounted"
@@ -101,6 +126,18 @@ type Silence struct {
 }
 
 // NewState returns the State of a Job that nothing was done for yet.
-func NewState(name, uid string) State {
-	return State{Name: name, UID: uid}
+func NewState(namespace, name, uid string) State {
+	return State{Namespace: namespace, Name: name, UID: uid}
+}
+
+// Undecided returns the UIDs of the Pods whose end is not known yet, for a list of
+// the Job's Pods.
+func (s State) Undecided() []string {
+	var uids []string
+	for _, pod := range s.Pods {
+		if pod.exists() && pod.Fate == Undecided {
+			uids = append(uids, pod.UID)
+		}
+	}
+	return uids
 }

@@ -10,7 +10,12 @@ import (
 
 // status returns the status that the State amounts to, with creates in flight
 // counted as active. Conditions are Ostinato's only.
-func (s State) status(creating int32) *batchv1.JobStatus {
+func (s State) status(spec Spec, creating int32) *batchv1.JobStatus {
+	var failedIndexes *string
+	if spec.indexed() && spec.BackoffLimitPerIndex != nil {
+		text := s.FailedIndexes.String()
+		failedIndexes = &text
+	}
 	ready := s.tally(func(pod Pod) bool { return pod.active() && pod.Ready })
 	terminating := s.tally(Pod.terminating)
 	return &batchv1.JobStatus{
@@ -22,6 +27,9 @@ func (s State) status(creating int32) *batchv1.JobStatus {
 		Terminating:    &terminating,
 		Succeeded:      s.Succeeded,
 		Failed:         s.Failed,
+
+		CompletedIndexes: s.Completed.String(),
+		FailedIndexes:    failedIndexes,
 		// History is the log that upstream keeps in the lists; non-nil as upstream
 		// leaves it (parity 2.11).
 		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
@@ -34,15 +42,37 @@ func (p *pass) writeStatus() {
 	if p.now.Before(p.state.StatusRetry.Until) {
 		p.wake(p.state.StatusRetry.Until, WakeStatusRetry)
 		p.state = p.state.withStatusOf(p.before)
-		p.outcome.Releases, p.outcome.Events = nil, nil
+		p.outcome.Releases, p.outcome.Events, p.outcome.Handled = nil, nil, nil
 		return
 	}
-	status := p.state.status(int32(len(p.outcome.Creates)))
-	if equalStatus(status, p.state.Written) {
+	status := p.state.status(p.spec, int32(len(p.outcome.Creates)))
+	if equalStatus(status, p.state.Written) && p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
 		return
 	}
 	p.outcome.Status = status
-	p.state.Written = status
+	p.state.Written = withoutIndexes(*status)
+	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes
+}
+
+// withoutIndexes leaves out the strings of indexes, which can be long.
+func withoutIndexes(status batchv1.JobStatus) *batchv1.JobStatus {
+	status.CompletedIndexes, status.FailedIndexes = "", nil
+	return &status
+}
+
+// Status returns the status that the API server last accepted; the zero status
+// before the first.
+func (s State) Status() batchv1.JobStatus {
+	if s.Written == nil {
+		return batchv1.JobStatus{}
+	}
+	status := *s.Written
+	status.CompletedIndexes = s.WrittenCompleted.String()
+	if !s.WrittenFailed.IsZero() {
+		failed := s.WrittenFailed.String()
+		status.FailedIndexes = &failed
+	}
+	return status
 }
 
 // withStatusOf takes back all that is true only once a status is written.
@@ -50,7 +80,8 @@ func (s State) withStatusOf(before State) State {
 	s.Conditions = slices.Clone(before.Conditions)
 	s.StartTime = before.StartTime
 	s.CompletionTime = before.CompletionTime
-	s.Written = before.Written
+	s.Written, s.WrittenCompleted, s.WrittenFailed = before.Written, before.WrittenCompleted, before.WrittenFailed
+	s.Announced = before.Announced
 	return s
 }
 

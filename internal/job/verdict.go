@@ -20,14 +20,17 @@ func (v verdict) failure() bool { return v.interim == batchv1.JobFailureTarget }
 // A check returns a verdict, or nil to leave the Job to the next check.
 type check func(*pass) *verdict
 
-// checks are the tests of parity 2.7 step 7 that apply to NonIndexed Jobs, in
-// upstream's order: the first that returns a verdict wins. A verdict that is
-// written can't be overruled.
+// checks are the tests of parity 2.7 step 7 in upstream's order: the first that
+// returns a verdict wins. A verdict that is written can't be overruled.
 var checks = []check{
 	(*pass).successCriteriaMet,
 	(*pass).failureTarget,
+	(*pass).podFailurePolicy,
 	(*pass).backoffLimitExceeded,
 	(*pass).deadlineExceeded,
+	(*pass).maxFailedIndexesExceeded,
+	(*pass).allIndexesOver,
+	(*pass).successPolicy,
 }
 
 func (p *pass) decide() *verdict {
@@ -86,6 +89,23 @@ func (p *pass) deadlineExceeded() *verdict {
 		"Job was active longer than specified deadline"}
 }
 
+func (p *pass) maxFailedIndexesExceeded() *verdict {
+	if !p.perIndex() || p.spec.MaxFailedIndexes == nil || p.state.FailedIndexes.Len() <= *p.spec.MaxFailedIndexes {
+		return nil
+	}
+	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonMaxFailedIndexesExceeded,
+		"Job has exceeded the specified maximal number of failed indexes"}
+}
+
+// allIndexesOver decides that no index is left to run and some have failed.
+func (p *pass) allIndexesOver() *verdict {
+	failed := p.state.FailedIndexes.Len()
+	if !p.perIndex() || failed == 0 || failed+p.state.Completed.Len() < p.completions() {
+		return nil
+	}
+	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonFailedIndexes, "Job has failed indexes"}
+}
+
 // deadline returns when activeDeadlineSeconds ends; ok is false for a Job that has
 // none or is suspended.
 func (p *pass) deadline() (deadline time.Time, ok bool) {
@@ -116,7 +136,7 @@ func (p *pass) conclude(v verdict) {
 		if pod.Fate != Undecided {
 			continue
 		}
-		if v.failure() && (pod.Tracked || p.state.named(*pod)) {
+		if v.failure() && p.countable(*pod) {
 			p.count(pod, PodFailed)
 		} else {
 			pod.Fate = PodUncounted

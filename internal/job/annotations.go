@@ -1,0 +1,68 @@
+package job
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// maxAnnotationSeconds bounds the annotations that give a time: ten years.
+const maxAnnotationSeconds = 10 * 365 * 24 * 3600
+
+// readAnnotations reads the extensions that a Job or its Pod template asks for by
+// annotation. One that can't be read counts as not given.
+func (s *Spec) readAnnotations(job *batchv1.Job) {
+	s.PendingDeadlineSeconds = s.seconds(job, names.PendingDeadlineAnnotation)
+	s.BackoffBaseSeconds = s.seconds(job, names.BackoffBaseAnnotation)
+	s.BackoffCapSeconds = s.seconds(job, names.BackoffCapAnnotation)
+}
+
+func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
+	value, ok := job.Annotations[key]
+	if !ok {
+		value, ok = job.Spec.Template.Annotations[key]
+	}
+	if !ok {
+		return 0
+	}
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || seconds < 1 || seconds > maxAnnotationSeconds {
+		s.Mistakes = append(s.Mistakes, fmt.Sprintf("Annotation %s is %.40q: want a whole number of seconds, from 1 to %d", key, value, maxAnnotationSeconds))
+		return 0
+	}
+	return seconds
+}
+
+// Defaults apply to Jobs that do not say otherwise by annotation.
+type Defaults struct {
+	// BackoffBase and BackoffCap bound the delay of Pods after failures, in whole
+	// seconds; 0 means DefaultConfig's.
+	BackoffBase, BackoffCap time.Duration
+}
+
+// WithDefaults returns the Spec with the defaults where the Job says nothing.
+func (s Spec) WithDefaults(defaults Defaults) Spec {
+	if s.BackoffBaseSeconds == 0 {
+		s.BackoffBaseSeconds = int64(defaults.BackoffBase / time.Second)
+	}
+	if s.BackoffCapSeconds == 0 {
+		s.BackoffCapSeconds = int64(defaults.BackoffCap / time.Second)
+	}
+	return s
+}
+
+// configure returns the constants with the Job's own in their place. A base beyond
+// the cap is the cap.
+func (s Spec) configure(config Config) Config {
+	if s.BackoffBaseSeconds > 0 {
+		config.BackoffBase = time.Duration(s.BackoffBaseSeconds) * time.Second
+	}
+	if s.BackoffCapSeconds > 0 {
+		config.BackoffCap = time.Duration(s.BackoffCapSeconds) * time.Second
+	}
+	return config
+}

@@ -1,0 +1,77 @@
+package job
+
+import (
+	"slices"
+)
+
+// remember keeps the evidence of a Pod that failed; the oldest is dropped when
+// there is too much.
+func (p *pass) remember(pod Pod) {
+	if p.config.MaxAttempts <= 0 {
+		return
+	}
+	p.state.Evidence = append(slices.Clip(p.state.Evidence), attemptOf(pod))
+	if surplus := len(p.state.Evidence) - p.config.MaxAttempts; surplus > 0 {
+		p.state.Evidence = p.state.Evidence[surplus:]
+		p.state.EvidenceOmitted += surplus
+	}
+}
+
+func attemptOf(pod Pod) Attempt {
+	return Attempt{
+		Pod: pod.Name, UID: pod.UID, Index: pod.Index, Node: pod.Node,
+		Container: pod.Container, ExitCode: pod.ExitCode, Signal: pod.Signal,
+		Reason: pod.Reason, Message: pod.Message,
+		Started: pod.Started, Finished: pod.Finished,
+	}
+}
+
+// refreshEvidence takes over what came to be known of Pods that were counted as
+// failed before they had ended.
+func (p *pass) refreshEvidence() {
+	if len(p.state.Evidence) == 0 {
+		return
+	}
+	p.state.Evidence = slices.Clone(p.state.Evidence)
+	for _, pod := range p.state.Pods {
+		attempt := p.state.evidenceOf(pod.UID)
+		if attempt == nil || pod.PendingFailed {
+			continue
+		}
+		fresh := attemptOf(pod)
+		fresh.Log, fresh.LogMissing = attempt.Log, attempt.LogMissing
+		*attempt = fresh
+	}
+}
+
+// evidenceOf returns the evidence of the Pod with this UID; nil when none is kept.
+func (s State) evidenceOf(uid string) *Attempt {
+	if uid == "" {
+		return nil
+	}
+	for i := range s.Evidence {
+		if s.Evidence[i].UID == uid {
+			return &s.Evidence[i]
+		}
+	}
+	return nil
+}
+
+// wantsLog reports whether the end of the Pod's log is still to be read.
+func (s State) wantsLog(pod Pod) bool {
+	attempt := s.evidenceOf(pod.UID)
+	return attempt != nil && attempt.Log == "" && attempt.LogMissing == "" && !pod.PendingFailed
+}
+
+// takeLogs puts the ends of logs to the evidence.
+func (s *State) takeLogs(logs []PodLog) {
+	if len(logs) == 0 {
+		return
+	}
+	s.Evidence = slices.Clone(s.Evidence)
+	for _, log := range logs {
+		if attempt := s.evidenceOf(log.UID); attempt != nil {
+			attempt.Log, attempt.LogMissing = log.Lines, log.Missing
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// indexed reports whether the Job's Pods have completion indexes.
+func (p *pass) indexed() bool { return p.spec.indexed() }
+
+func (s Spec) indexed() bool { return s.CompletionMode == batchv1.IndexedCompletion }
+
+// perIndex reports whether every index has a back-off limit of its own.
+func (p *pass) perIndex() bool { return p.indexed() && p.spec.BackoffLimitPerIndex != nil }
+
+// completions is spec.completions, which an Indexed Job always has.
+func (p *pass) completions() int32 {
+	if p.spec.Completions == nil {
+		return 0
+	}
+	return *p.spec.Completions
+}
+
+// validIndex reports whether the Pod has an index that the Job counts.
+func (p *pass) validIndex(pod Pod) bool {
+	return pod.Index != nil && *pod.Index >= 0 && *pod.Index < p.completions()
+}
+
+// misplaced returns the active Pods of an Indexed Job that are removed whatever the
+// Job wants: those without a valid index, and all but the most advanced of each
+// index. candidates are in the order of their removal (parity 2.10 c).
+func (p *pass) misplaced(candidates []int) (misplaced, rest []int) {
+	if !p.indexed() {
+		return nil, candidates
+	}
+	best := map[int32]int{}
+	for _, i := range candidates {
+		if pod := p.state.Pods[i]; p.validIndex(pod) {
+			best[*pod.Index] = i
+		}
+	}
+	for _, i := range candidates {
+		if pod := p.state.Pods[i]; p.validIndex(pod) && best[*pod.Index] == i {
+			rest = append(rest, i)
+		} else {
+			misplaced = append(misplaced, i)
+		}
+	}
+	return misplaced, rest
+}
+
+// pendingIndexes returns the lowest indexes, at most so many, that a Pod may be
+// created for now: neither over nor taken, and not delayed by a back-off of their
+// own. When some are delayed, due is when the first of them is not any more.
+//
+// Upstream lets delayed indexes take the place of those after them; here these
+// start meanwhile, since the indexes of such a Job do not depend on each other.
+func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
+	over := p.state.Completed.Union(p.state.FailedIndexes).With(p.taken()...)
+	for index := range over.Missing(p.completions()) {
+		if len(indexes) == count {
+			break
+		}
+		if p.perIndex() {
+			record := p.state.IndexFailures.of(index)
+			if at := record.due(p.config); record.Failures+record.Ignored > 0 && p.now.Before(at) {
+				if due.IsZero() || at.Before(due) {
+					due = at
+				}
+				continue
+			}
+		}
+		indexes = append(indexes, index)
+	}
+	return indexes, due
+}
+
+// taken returns the indexes that have a Pod, or a Pod on its way.
+func (p *pass) taken() []int32 {
+	var indexes []int32
+	for _, pod := range p.state.Pods {
+		switch {
+		case pod.Index == nil:
+		case !pod.exists(), pod.active(), p.spec.PodReplacementPolicy == batchv1.Failed && pod.terminating():
+			indexes = append(indexes, *pod.Index)
+		}
+	}
+	return indexes
+}
+
+// wanted reports whether a Pod that was asked for and is not known to exist is
+// still wanted.
+func (p *pass) wanted(pod Pod) bool {
+	if !p.indexed() {
+		return true
+	}
+	return p.validIndex(pod) && !p.state.Completed.Contains(*pod.Index) && !p.state.FailedIndexes.Contains(*pod.Index) &&
+		!slices.ContainsFunc(p.state.Pods, func(other Pod) bool {
+			return other.active() && other.Index != nil && *other.Index == *pod.Index
+		})
+}

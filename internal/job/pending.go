@@ -1,0 +1,80 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/event"
+)
+
+// PendingDeadlineExceeded is the reason of the Event, and of the evidence, of a Pod
+// that did not start in time.
+const PendingDeadlineExceeded = "PendingDeadlineExceeded"
+
+// pendingDue returns when a Pod must have started; ok is false for one that has,
+// or that may wait for ever.
+func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
+	if p.spec.PendingDeadlineSeconds <= 0 || pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.hasStarted() {
+		return time.Time{}, false
+	}
+	return pod.Since.Add(time.Duration(p.spec.PendingDeadlineSeconds) * time.Second), true
+}
+
+// hasStarted reports whether one of the Pod's containers is known to have started.
+func (p Pod) hasStarted() bool {
+	return !p.Started.IsZero() || p.Phase != "" && p.Phase != corev1.PodPending || p.Phase == corev1.PodPending && p.Pending == ""
+}
+
+// clockPending starts the clock of Pods that are new.
+func (p *pass) clockPending() {
+	if p.spec.PendingDeadlineSeconds <= 0 {
+		return
+	}
+	for i := range p.state.Pods {
+		if pod := &p.state.Pods[i]; pod.exists() && pod.Since.IsZero() {
+			pod.Since = p.second
+		}
+	}
+}
+
+// pendingListDue reports whether a Pod is overdue of which it is not known whether
+// it has started since: PodWatch does not report starts, so the Pods are listed.
+func (p *pass) pendingListDue() bool {
+	for _, pod := range p.state.Pods {
+		if due, ok := p.pendingDue(pod); ok && !p.now.Before(due) && p.state.Listing.Before(due) {
+			return true
+		}
+	}
+	return false
+}
+
+// failPending fails the attempts of Pods that are overdue: they are counted and
+// deleted, and what kept them is evidence.
+func (p *pass) failPending() {
+	for i := range p.state.Pods {
+		pod := &p.state.Pods[i]
+		due, ok := p.pendingDue(*pod)
+		if !ok {
+			continue
+		}
+		if p.now.Before(due) {
+			p.wake(due, WakePending)
+			continue
+		}
+		reason := pod.Pending
+		if reason == "" {
+			reason = PendingLost
+		}
+		pod.PendingFailed, pod.Finished = true, p.second
+		pod.Reason, pod.Message = string(reason), pod.PendingMessage
+		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID})
+		pod.Deleting = true
+		message := fmt.Sprintf("Pod %s has not started within %d s: %s", pod.Name, p.spec.PendingDeadlineSeconds, reason)
+		if pod.PendingMessage != "" {
+			message += ": " + pod.PendingMessage
+		}
+		p.emit(event.Warning(PendingDeadlineExceeded, message))
+	}
+}
