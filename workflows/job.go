@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -16,6 +18,9 @@ const (
 	// jobHistoryLimit is the number of events after which a Job workflow continues
 	// as new at the next quiet moment, so that a replay stays cheap.
 	jobHistoryLimit = 1000
+	// maxStateBytes is the size up to which a state is carried over: Temporal takes
+	// payloads of 2 MB.
+	maxStateBytes = 1_500_000
 	// busyPasses is the number of plans in a row, without waiting, after which the
 	// workflow pauses: no misunderstanding with the API server may become a hot loop.
 	busyPasses = 50
@@ -96,6 +101,9 @@ func (w *jobWorkflow) run(ctx workflow.Context) (job.Result, error) {
 		if w.deleted || w.successor != nil {
 			return w.abandon(ctx)
 		}
+		if w.historyIsLong(ctx) {
+			return job.Result{}, w.continueAsNew(ctx)
+		}
 		outcome := job.Plan(w.config, w.state, w.spec, workflow.Now(ctx))
 		w.show(ctx, outcome)
 		switch {
@@ -110,9 +118,6 @@ func (w *jobWorkflow) run(ctx workflow.Context) (job.Result, error) {
 			outcome.Wake = job.Wake{At: workflow.Now(ctx).Add(busyPause), Reason: "pause"}
 		default:
 			w.state = outcome.Next
-			if w.historyIsLong(ctx) {
-				return job.Result{}, w.continueAsNew(ctx)
-			}
 		}
 		if err := w.wait(ctx, outcome.Wake); err != nil {
 			return job.Result{}, err
@@ -186,10 +191,31 @@ func (w *jobWorkflow) last(ctx workflow.Context) error {
 	return nil
 }
 
+// historyIsLong reports whether to continue as new. It is asked when every signal
+// is taken: a busy Job may never be idle. A state that Temporal would not take has
+// to shrink first: most of it are Pods that ended at once and are not released yet.
 func (w *jobWorkflow) historyIsLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	return !w.signals.pending() &&
-		(info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > jobHistoryLimit)
+	if w.signals.pending() || !info.GetContinueAsNewSuggested() && info.GetCurrentHistoryLength() <= jobHistoryLimit {
+		return false
+	}
+	if size := stateBytes(w.state); size > maxStateBytes {
+		workflow.GetLogger(ctx).Warn("The state is too large to continue as new", "bytes", size)
+		return false
+	}
+	return true
+}
+
+// stateBytes returns the size of the state as a payload; one that can't be encoded
+// is too large.
+//
+//workflowcheck:ignore encoding/json uses reflection; the size of what it writes is deterministic.
+func stateBytes(state job.State) int {
+	data, err := json.Marshal(state)
+	if err != nil {
+		return math.MaxInt
+	}
+	return len(data)
 }
 
 func (w *jobWorkflow) continueAsNew(ctx workflow.Context) error {

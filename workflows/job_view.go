@@ -47,18 +47,18 @@ func (w *jobWorkflow) show(ctx workflow.Context, outcome job.PlanOutcome) {
 func jobDetails(state job.State, waiting string) string {
 	var text strings.Builder
 	if waiting != "" {
-		fmt.Fprintf(&text, "**Waiting:** %s\n\n", markdownText(waiting))
+		text.WriteString(fmt.Sprintf("**Waiting:** %s\n\n", markdownText(waiting)))
 	}
-	fmt.Fprintf(&text, "%d succeeded, %d failed", state.Succeeded, state.Failed)
+	text.WriteString(fmt.Sprintf("%d succeeded, %d failed", state.Succeeded, state.Failed))
 	if failed := state.FailedIndexes.Len(); failed > 0 {
-		fmt.Fprintf(&text, ", %d indexes failed", failed)
+		text.WriteString(fmt.Sprintf(", %d indexes failed", failed))
 	}
 	if !state.StartTime.IsZero() {
-		fmt.Fprintf(&text, ", started %s", state.StartTime.UTC().Format(time.RFC3339))
+		text.WriteString(fmt.Sprintf(", started %s", state.StartTime.UTC().Format(time.RFC3339)))
 	}
 	text.WriteString("\n")
 	for _, condition := range state.Conditions {
-		fmt.Fprintf(&text, "\n%s=%s: %s: %s\n", condition.Type, condition.Status, condition.Reason, markdownText(condition.Message))
+		text.WriteString(fmt.Sprintf("\n%s=%s: %s: %s\n", condition.Type, condition.Status, condition.Reason, markdownText(condition.Message)))
 	}
 	writePods(&text, state.Pods)
 	writeAttempts(&text, state.Evidence, state.EvidenceOmitted)
@@ -72,10 +72,10 @@ func writePods(text *strings.Builder, pods []job.Pod) {
 	text.WriteString("\n| Pod | phase | counted | last failure |\n|---|---|---|---|\n")
 	for i, pod := range pods {
 		if i == maxDetailPods {
-			fmt.Fprintf(text, "\n%d more\n", len(pods)-i)
+			text.WriteString(fmt.Sprintf("\n%d more\n", len(pods)-i))
 			break
 		}
-		fmt.Fprintf(text, "| %s | %s | %s | %s |\n", pod.Name, podPhase(pod), pod.Fate, podFailure(pod))
+		text.WriteString(fmt.Sprintf("| %s | %s | %s | %s |\n", pod.Name, podPhase(pod), pod.Fate, podFailure(pod)))
 	}
 }
 
@@ -87,10 +87,10 @@ func writeAttempts(text *strings.Builder, attempts []job.Attempt, omitted int) {
 	}
 	text.WriteString("\n**Failed attempts**, newest first\n\n| Pod | node | started | finished | failure |\n|---|---|---|---|---|\n")
 	for _, attempt := range slices.Backward(attempts) {
-		fmt.Fprintf(text, "| %s | %s | %s | %s | %s |\n", attempt.Pod, attempt.Node, clock(attempt.Started), clock(attempt.Finished), attemptFailure(attempt))
+		text.WriteString(fmt.Sprintf("| %s | %s | %s | %s | %s |\n", attempt.Pod, attempt.Node, clock(attempt.Started), clock(attempt.Finished), attemptFailure(attempt)))
 	}
 	if omitted > 0 {
-		fmt.Fprintf(text, "\n%d older attempts are not kept\n", omitted)
+		text.WriteString(fmt.Sprintf("\n%d older attempts are not kept\n", omitted))
 	}
 	shown := 0
 	for _, attempt := range slices.Backward(attempts) {
@@ -99,9 +99,9 @@ func writeAttempts(text *strings.Builder, attempts []job.Attempt, omitted int) {
 		}
 		switch {
 		case attempt.Log != "":
-			fmt.Fprintf(text, "\nEnd of the log of %s:\n\n```\n%s\n```\n", attempt.Pod, codeText(attempt.Log))
+			text.WriteString(fmt.Sprintf("\nEnd of the log of %s:\n\n```\n%s\n```\n", attempt.Pod, codeText(attempt.Log)))
 		case attempt.LogMissing != "":
-			fmt.Fprintf(text, "\nNo log of %s: %s\n", attempt.Pod, markdownText(attempt.LogMissing))
+			text.WriteString(fmt.Sprintf("\nNo log of %s: %s\n", attempt.Pod, markdownText(attempt.LogMissing)))
 		default:
 			continue
 		}

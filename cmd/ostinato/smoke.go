@@ -92,7 +92,7 @@ func checkRuns(ctx context.Context, stack *devstack.Stack, stdout io.Writer) err
 			return fmt.Errorf("the container of %s did not print its line", job.Name)
 		}
 	}
-	return nil
+	return checkEvidence(ctx, stack, stdout)
 }
 
 // trigger sends the signal as a person would. The bridge may need a moment to

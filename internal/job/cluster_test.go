@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
@@ -43,45 +42,54 @@ type cluster struct {
 	// refused create may have happened nevertheless when loseCreates is set.
 	refuseCreates, refuseStatus int
 	loseCreates                 bool
+	// reread makes the workflow look at the cluster after a refused status, as the
+	// real one does.
+	reread bool
+	// bulk is the number of creates and deletes above which they are carried out
+	// alone, and the rest is planned again; 0 means never.
+	bulk int
+	// logs is what becomes of the logs that releases ask for.
+	logs logMode
+	// roundTrips makes every State go through JSON.
+	roundTrips bool
+	// ledger counts along, where a test wants it to.
+	ledger *ledger
 
-	// writes are the statuses accepted, creates and events all that were asked for.
+	// forgotten is how many of the creates were asked for by a workflow that was lost.
+	forgotten int
+
+	// writes are the statuses accepted, creates, removed (Pods deleted untracked),
+	// events and handled all that were asked for.
 	writes  []batchv1.JobStatus
 	creates []job.Create
+	removed []string
 	events  []event.Event
+	handled map[batchv1.PodFailurePolicyAction]int32
 }
 
-type modelPod struct {
-	name, uid string
-	phase     corev1.PodPhase
-	ready     bool
-	deleting  bool
-	tracked   bool
-	gone      bool
-	restarts  int32
-	ended     time.Time
-	version   int64
-	// disturbed Pods were deleted by someone, maybe before it was known how they ended.
-	disturbed bool
-}
+type logMode int
+
+const (
+	logsRead logMode = iota
+	logsMissing
+	logsLate
+)
 
 func newCluster(t fatal, spec job.Spec) *cluster {
 	if spec.RestartPolicy == "" {
-		spec.RestartPolicy = corev1.RestartPolicyNever
+		spec.RestartPolicy = "Never"
 	}
-	return &cluster{t: t, config: job.DefaultConfig(), spec: spec, state: job.NewState("default", "work", "uid-1"), now: start}
+	return &cluster{
+		t: t, config: job.DefaultConfig(), spec: spec, state: job.NewState("default", "work", "uid-1"), now: start,
+		roundTrips: true, handled: map[batchv1.PodFailurePolicyAction]int32{},
+	}
 }
-
-func (p *modelPod) terminal() bool {
-	return p.gone || p.phase == corev1.PodSucceeded || p.phase == corev1.PodFailed
-}
-
-func (p *modelPod) active() bool { return !p.terminal() && !p.deleting }
 
 // settle plans and carries out until there is nothing left to do.
 func (c *cluster) settle() *cluster {
 	c.t.Helper()
 	for range 100 {
-		outcome := job.Plan(c.config, c.state, c.spec, c.now)
+		outcome := c.plan()
 		c.wake, c.waiting = outcome.Wake, outcome.Waiting
 		if outcome.Finished != nil {
 			c.finished = outcome.Finished
@@ -91,7 +99,7 @@ func (c *cluster) settle() *cluster {
 			return c
 		}
 		if outcome.List {
-			c.state = c.state.Listed(c.list(), c.now)
+			c.listed()
 			continue
 		}
 		c.execute(outcome)
@@ -100,10 +108,19 @@ func (c *cluster) settle() *cluster {
 	return c
 }
 
+func (c *cluster) plan() job.PlanOutcome {
+	c.t.Helper()
+	outcome := job.Plan(c.config, c.state, c.spec, c.now)
+	c.checkOutcome(outcome)
+	if c.ledger != nil {
+		c.ledger.plan(outcome)
+	}
+	return outcome
+}
+
 func (c *cluster) execute(outcome job.PlanOutcome) {
 	c.t.Helper()
-	c.checkOutcome(outcome)
-	report := job.Report{}
+	report := job.Report{PodsOnly: c.bulk > 0 && len(outcome.Creates)+len(outcome.Deletes) > c.bulk}
 	for _, create := range outcome.Creates {
 		pod, refused := c.create(create)
 		if refused {
@@ -111,29 +128,58 @@ func (c *cluster) execute(outcome job.PlanOutcome) {
 			break
 		}
 		report.Created = append(report.Created, job.CreatedPod{Name: pod.name, UID: pod.uid})
+		if c.ledger != nil {
+			c.ledger.created(pod)
+		}
 	}
 	for _, deletion := range outcome.Deletes {
 		pod := c.byUID(deletion.UID)
 		pod.disturbed = true
 		if deletion.Untrack {
 			pod.tracked = false
+			c.removed = append(c.removed, pod.uid)
 		}
 		c.delete(pod)
 	}
-	if report.CreateRefused == "" {
+	if report.CreateRefused == "" && !report.PodsOnly {
 		if outcome.Status != nil {
 			report.StatusRefused = c.write(*outcome.Status)
 		}
 		if report.StatusRefused == "" {
-			for _, release := range outcome.Releases {
-				pod := c.byUID(release.UID)
-				pod.tracked = false
-				c.changed(pod)
-			}
+			report.Logs = c.release(outcome.Releases)
 			c.events = append(c.events, outcome.Events...)
+			for action, count := range outcome.Handled {
+				c.handled[action] += count
+			}
 		}
 	}
 	c.state = c.roundTrip(job.Executed(c.config, c.state, outcome, report, c.now))
+	if report.StatusRefused != "" && c.reread {
+		retry := c.state.StatusRetry
+		c.state = c.state.Rebase(c.status)
+		c.state.StatusRetry = retry
+		c.listed()
+	}
+}
+
+func (c *cluster) release(releases []job.Release) []job.PodLog {
+	var logs []job.PodLog
+	for _, release := range releases {
+		pod := c.byUID(release.UID)
+		if release.Logs {
+			pod.logged = true
+			switch c.logs {
+			case logsRead:
+				logs = append(logs, job.PodLog{UID: pod.uid, Lines: "last words of " + pod.name})
+			case logsMissing:
+				logs = append(logs, job.PodLog{UID: pod.uid, Missing: "the node is gone"})
+			case logsLate:
+			}
+		}
+		pod.tracked = false
+		c.changed(pod)
+	}
+	return logs
 }
 
 // checkOutcome asserts what must hold for every outcome.
@@ -142,7 +188,8 @@ func (c *cluster) checkOutcome(outcome job.PlanOutcome) {
 	if len(outcome.Creates) > 0 && len(outcome.Deletes) > 0 {
 		c.t.Fatalf("creates and deletes in one outcome: %+v", outcome)
 	}
-	if outcome.Next.Succeeded < c.state.Succeeded || outcome.Next.Failed < c.state.Failed {
+	clipped := c.indexed() && c.state.Completed.Below(*c.spec.Completions).Len() < c.state.Completed.Len()
+	if outcome.Next.Succeeded < c.state.Succeeded && !clipped || outcome.Next.Failed < c.state.Failed {
 		c.t.Fatalf("counters fall from %d, %d to %d, %d", c.state.Succeeded, c.state.Failed, outcome.Next.Succeeded, outcome.Next.Failed)
 	}
 	for _, release := range outcome.Releases {
@@ -151,7 +198,10 @@ func (c *cluster) checkOutcome(outcome job.PlanOutcome) {
 		}
 	}
 	for _, create := range outcome.Creates {
-		for _, other := range c.creates {
+		if c.indexed() != (create.Index != nil) {
+			c.t.Fatalf("create %+v of a Job with completion mode %q", create, c.spec.CompletionMode)
+		}
+		for _, other := range c.creates[c.forgotten:] {
 			if (other.Name == create.Name) != (other.Attempt == create.Attempt) {
 				c.t.Fatalf("creates %+v and %+v share a name or an attempt", other, create)
 			}
@@ -160,6 +210,7 @@ func (c *cluster) checkOutcome(outcome job.PlanOutcome) {
 }
 
 func (c *cluster) create(create job.Create) (pod *modelPod, refused bool) {
+	c.t.Helper()
 	c.creates = append(c.creates, create)
 	refused = c.refuseCreates > 0
 	if refused {
@@ -173,16 +224,30 @@ func (c *cluster) create(create job.Create) (pod *modelPod, refused bool) {
 	if refused && !c.loseCreates {
 		return nil, true
 	}
-	pod = &modelPod{
-		name: create.Name, uid: fmt.Sprintf("pod-%d", len(c.pods)+1),
-		phase: corev1.PodPending, tracked: true,
-	}
-	c.pods = append(c.pods, pod)
+	pod = c.newPod(create.Name)
+	pod.index, pod.failures, pod.ignored = create.Index, create.Failures, create.Ignored
 	c.changed(pod)
-	if active := c.activePods(); int32(len(active)) > c.spec.Parallelism {
-		c.t.Fatalf("%d Pods are active, parallelism is %d", len(active), c.spec.Parallelism)
-	}
+	c.checkActive(pod)
 	return pod, refused
+}
+
+// checkActive asserts that a Pod just created is neither too many nor the second
+// of its index, among those that Ostinato made.
+func (c *cluster) checkActive(created *modelPod) {
+	c.t.Helper()
+	active := int32(0)
+	for _, pod := range c.pods {
+		if !pod.active() || pod.foreign {
+			continue
+		}
+		active++
+		if pod != created && created.index != nil && *pod.index == *created.index {
+			c.t.Fatalf("Pods %s and %s of one index are active", pod.name, created.name)
+		}
+	}
+	if active > c.spec.Parallelism {
+		c.t.Fatalf("%d Pods are active, parallelism is %d", active, c.spec.Parallelism)
+	}
 }
 
 func (c *cluster) write(status batchv1.JobStatus) (refusal string) {
@@ -194,49 +259,13 @@ func (c *cluster) write(status batchv1.JobStatus) (refusal string) {
 	if err := validateStatus(c.status, status, c.spec); err != nil {
 		c.t.Fatalf("the API server refuses the status: %v", err)
 	}
+	if verdict := recordedVerdict(status); verdict != recordedVerdict(c.status) && verdict.reason == "CompletionsReached" &&
+		c.spec.Completions != nil && status.Succeeded < *c.spec.Completions {
+		c.t.Fatalf("Complete with %d of %d completions", status.Succeeded, *c.spec.Completions)
+	}
 	c.status = status
 	c.writes = append(c.writes, status)
 	return ""
-}
-
-// delete is what the API server does on a DELETE.
-func (c *cluster) delete(pod *modelPod) {
-	if pod.gone {
-		return
-	}
-	if !pod.terminal() {
-		pod.disturbed = true
-	}
-	pod.deleting, pod.ready = true, false
-	c.changed(pod)
-}
-
-// end lets a Pod reach a terminal phase.
-func (c *cluster) end(pod *modelPod, phase corev1.PodPhase) {
-	pod.phase, pod.ready, pod.ended = phase, false, c.now
-	c.changed(pod)
-}
-
-// changed posts a Pod's fact; a deleted Pod that ended and is not held by the
-// finalizer vanishes.
-func (c *cluster) changed(pod *modelPod) {
-	if pod.deleting && pod.terminal() && !pod.tracked {
-		pod.gone = true
-	}
-	c.version++
-	pod.version = c.version
-	c.mailbox = append(c.mailbox, pod.fact())
-}
-
-func (p *modelPod) fact() job.PodFact {
-	fact := job.PodFact{
-		Name: p.name, UID: p.uid, Version: p.version, Phase: p.phase, Ready: p.ready,
-		Deleting: p.deleting, Tracked: p.tracked, Gone: p.gone, Restarts: p.restarts, Finished: p.ended,
-	}
-	if p.phase == corev1.PodFailed {
-		fact.ExitCode, fact.Reason = 1, "Error"
-	}
-	return fact
 }
 
 // deliver hands over all waiting facts.
@@ -248,6 +277,9 @@ func (c *cluster) deliver() *cluster {
 
 func (c *cluster) hear(facts ...job.PodFact) {
 	c.state = c.roundTrip(c.state.Observe(facts).Heard(c.now))
+	if c.ledger != nil {
+		c.ledger.hear(facts)
+	}
 }
 
 // pass lets time go by.
@@ -256,65 +288,71 @@ func (c *cluster) pass(duration time.Duration) *cluster {
 	return c
 }
 
-// each applies an action to the first count active Pods.
-func (c *cluster) each(count int, action func(*modelPod)) *cluster {
-	c.t.Helper()
-	active := c.activePods()
-	if len(active) < count {
-		c.t.Fatalf("%d Pods are active, want at least %d", len(active), count)
+// listed takes in a list of the Job's Pods.
+func (c *cluster) listed() {
+	list := c.list(c.state.Undecided(), false)
+	c.state = c.roundTrip(c.state.Listed(list, c.now))
+	if c.ledger != nil {
+		c.ledger.listed(list)
 	}
-	for _, pod := range active[:count] {
-		action(pod)
-	}
-	return c
-}
-
-func (c *cluster) run(count int) *cluster {
-	return c.each(count, func(pod *modelPod) { pod.phase, pod.ready = corev1.PodRunning, true; c.changed(pod) })
-}
-
-func (c *cluster) succeed(count int) *cluster {
-	return c.each(count, func(pod *modelPod) { c.end(pod, corev1.PodSucceeded) })
-}
-
-func (c *cluster) fail(count int) *cluster {
-	return c.each(count, func(pod *modelPod) { c.end(pod, corev1.PodFailed) })
-}
-
-// drain lets all Pods that are being deleted end.
-func (c *cluster) drain() *cluster {
-	for _, pod := range c.pods {
-		if pod.deleting && !pod.terminal() {
-			c.end(pod, corev1.PodFailed)
-		}
-	}
-	return c
 }
 
 // list is what the ListPods activity answers.
-func (c *cluster) list() job.List {
+func (c *cluster) list(undecided []string, rebuild bool) job.List {
 	var list job.List
 	for _, pod := range c.pods {
 		if pod.gone {
 			continue
 		}
+		asked := slices.Contains(undecided, pod.uid)
+		if pod.disowned && !asked {
+			continue
+		}
 		attempt, _ := names.PodAttempt("work", "uid-1", pod.name)
 		list.Attempts = max(list.Attempts, attempt)
-		if !pod.terminal() || pod.tracked || slices.Contains(c.state.Undecided(), pod.uid) {
+		if !pod.terminal() || pod.tracked || asked || rebuild && pod.phase == "Failed" {
 			list.Pods = append(list.Pods, pod.fact())
 		}
 	}
 	return list
 }
 
-func (c *cluster) activePods() []*modelPod {
-	var active []*modelPod
-	for _, pod := range c.pods {
-		if pod.active() {
-			active = append(active, pod)
-		}
+// restart is what happens to a Job whose workflow was lost.
+func (c *cluster) restart() *cluster {
+	c.mailbox, c.forgotten = nil, len(c.creates)
+	list := c.list(nil, c.indexed() && c.spec.BackoffLimitPerIndex != nil)
+	if c.ledger != nil {
+		c.ledger.restart(list)
 	}
-	return active
+	c.state = c.roundTrip(job.Reconstruct("default", "work", "uid-1", c.spec, c.status, list, c.now))
+	return c
+}
+
+// roundTrip is what continue-as-new does to a State.
+func (c *cluster) roundTrip(state job.State) job.State {
+	c.t.Helper()
+	if !c.roundTrips {
+		return state
+	}
+	data, err := json.Marshal(state)
+	if err != nil {
+		c.t.Fatalf("encode state: %v", err)
+	}
+	var copied job.State
+	if err := json.Unmarshal(data, &copied); err != nil {
+		c.t.Fatalf("decode state: %v", err)
+	}
+	return copied
+}
+
+func (c *cluster) indexed() bool { return c.spec.CompletionMode == batchv1.IndexedCompletion }
+
+func (c *cluster) reasons() []string {
+	reasons := []string{}
+	for _, event := range c.events {
+		reasons = append(reasons, event.Reason)
+	}
+	return reasons
 }
 
 func (c *cluster) byUID(uid string) *modelPod {
@@ -328,28 +366,6 @@ func (c *cluster) byUID(uid string) *modelPod {
 	return nil
 }
 
-// roundTrip is what continue-as-new does to a State.
-func (c *cluster) roundTrip(state job.State) job.State {
-	c.t.Helper()
-	data, err := json.Marshal(state)
-	if err != nil {
-		c.t.Fatalf("encode state: %v", err)
-	}
-	var copied job.State
-	if err := json.Unmarshal(data, &copied); err != nil {
-		c.t.Fatalf("decode state: %v", err)
-	}
-	return copied
-}
-
-func (c *cluster) reasons() []string {
-	reasons := []string{}
-	for _, event := range c.events {
-		reasons = append(reasons, event.Reason)
-	}
-	return reasons
-}
-
 func find(state job.State, uid string) *job.Pod {
 	for i := range state.Pods {
 		if state.Pods[i].UID == uid {
@@ -358,5 +374,7 @@ func find(state job.State, uid string) *job.Pod {
 	}
 	return nil
 }
+
+func uidOf(number int) string { return fmt.Sprintf("pod-%d", number) }
 
 func pointer[T any](value T) *T { return &value }

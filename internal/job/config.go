@@ -11,6 +11,9 @@ type Config struct {
 	// MaxPods is the number of Pods that one plan creates, removes as surplus or
 	// releases at most.
 	MaxPods int
+	// MaxActive bounds the Pods that run at the same time, whatever the parallelism:
+	// all of them have to fit into one payload of Temporal.
+	MaxActive int32
 	// MaxAttempts is the number of failed Pods whose evidence is kept.
 	MaxAttempts int
 	// ListBase and ListCap bound the silence after which the Pods are listed.
@@ -25,6 +28,7 @@ func DefaultConfig() Config {
 		RetryBase:   time.Second,
 		RetryCap:    time.Minute,
 		MaxPods:     500,
+		MaxActive:   10_000,
 		MaxAttempts: 20,
 		ListBase:    30 * time.Minute,
 		ListCap:     6 * time.Hour,

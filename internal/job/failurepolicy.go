@@ -82,13 +82,16 @@ func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern
 
 // podFailurePolicy decides that a failed Pod matches a FailJob rule, whether it is
 // counted already or not.
-func (p *pass) podFailurePolicy() *verdict {
+func (p *pass) podFailurePolicy() *Verdict {
 	if p.spec.PodFailurePolicy == nil {
 		return nil
 	}
 	for _, pod := range p.state.Pods {
+		if pod.Disowned {
+			continue
+		}
 		if handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, pod); handled.action == batchv1.PodFailurePolicyActionFailJob {
-			return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy, handled.message}
+			return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy, handled.message}
 		}
 	}
 	return nil

@@ -17,11 +17,11 @@ func (p *pass) finish() {
 		return
 	}
 	if verdict.failure() {
-		p.setCondition(batchv1.JobFailed, corev1.ConditionTrue, verdict.reason, verdict.message)
-		p.emit(event.Warning(verdict.reason, verdict.message))
+		p.setCondition(batchv1.JobFailed, corev1.ConditionTrue, verdict.Reason, verdict.Message)
+		p.emit(event.Warning(verdict.Reason, verdict.Message))
 		return
 	}
-	p.setCondition(batchv1.JobComplete, corev1.ConditionTrue, verdict.reason, verdict.message)
+	p.setCondition(batchv1.JobComplete, corev1.ConditionTrue, verdict.Reason, verdict.Message)
 	p.state.CompletionTime = later(p.second, p.state.StartTime)
 	if p.spec.Completions != nil && p.state.Succeeded > *p.spec.Completions {
 		p.emit(event.Warning("TooManySucceededPods", "Too many succeeded pods running after completion count reached"))
@@ -30,7 +30,7 @@ func (p *pass) finish() {
 }
 
 // interim returns the verdict that is recorded in the conditions.
-func (p *pass) interim() *verdict {
+func (p *pass) interim() *Verdict {
 	if verdict := p.successCriteriaMet(); verdict != nil {
 		return verdict
 	}

@@ -61,13 +61,17 @@ func (p *pass) letGo() {
 // wantActive is how many Pods should run: as many as are missing, up to
 // parallelism; of a work-queue Job no new ones once a Pod succeeded.
 func (p *pass) wantActive(active int32) int32 {
+	parallelism := p.spec.Parallelism
+	if p.config.MaxActive > 0 {
+		parallelism = min(parallelism, p.config.MaxActive)
+	}
 	if p.spec.Completions != nil {
-		return min(max(*p.spec.Completions-p.state.Succeeded, 0), p.spec.Parallelism)
+		return min(max(*p.spec.Completions-p.state.Succeeded, 0), parallelism)
 	}
 	if p.state.Succeeded > 0 {
 		return active
 	}
-	return p.spec.Parallelism
+	return parallelism
 }
 
 // remove deletes Pods that are not wanted. The finalizer goes first: they are

@@ -14,8 +14,12 @@ import (
 const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 
 // pendingDue returns when a Pod must have started; ok is false for one that has,
-// or that may wait for ever.
+// or that may wait for ever. A Job that is suspended, being deleted or decided upon
+// has another end in store for its Pods.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
+	if p.spec.Suspend || p.spec.Deleting || p.interim() != nil {
+		return time.Time{}, false
+	}
 	if p.spec.PendingDeadlineSeconds <= 0 || pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.hasStarted() {
 		return time.Time{}, false
 	}

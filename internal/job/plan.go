@@ -68,6 +68,8 @@ func (p *pass) sync() {
 	if decided == nil {
 		p.manage()
 		decided = p.completionsReached()
+	} else {
+		p.state.Verdict = *decided
 	}
 	switch {
 	case decided != nil && p.state.uncertain():
@@ -89,7 +91,7 @@ func (p *pass) sync() {
 // completionsReached decides that the Job has succeeded: a work-queue Job when one
 // Pod succeeded and none is left, another when enough Pods succeeded and none is
 // left (parity 2.7 step 9).
-func (p *pass) completionsReached() *verdict {
+func (p *pass) completionsReached() *Verdict {
 	reached := p.state.Succeeded > 0
 	if p.spec.Completions != nil {
 		reached = p.state.Succeeded >= *p.spec.Completions
@@ -97,7 +99,7 @@ func (p *pass) completionsReached() *verdict {
 	if !reached || p.active() > 0 {
 		return nil
 	}
-	return &verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
+	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
 		"Reached expected number of succeeded pods"}
 }
 

@@ -99,8 +99,7 @@ func TestReconstructGoesOnWhereTheStatusIs(t *testing.T) {
 	before := c.status
 	c.succeed(1) // ended while there was no workflow
 	c.mailbox = nil
-	c.state = job.Reconstruct("default", "work", "uid-1", c.spec, c.status, c.list(), c.now)
-	c.settle()
+	c.restart().settle()
 	equal(t, "before", counts(before), [5]int32{2, 0, 0, 1, 1})
 	equal(t, "after", counts(c.status), [5]int32{2, 0, 0, 2, 1})
 	equal(t, "startTime", c.status.StartTime.Equal(before.StartTime), true)
@@ -113,8 +112,7 @@ func TestReconstructOfAFinishedJobReleasesItsPods(t *testing.T) {
 	c.finished = nil
 	c.pods[0].tracked = true
 	writes := len(c.writes)
-	c.state = job.Reconstruct("default", "work", "uid-1", c.spec, c.status, c.list(), c.now)
-	c.settle()
+	c.restart().settle()
 	equal(t, "finalizer kept", c.pods[0].tracked, false)
 	equal(t, "writes", len(c.writes), writes)
 	equal(t, "succeeded", c.finished.Succeeded, 1)
@@ -125,7 +123,6 @@ func TestReconstructDoesNotCountPodsTwice(t *testing.T) {
 	c.delete(c.pods[0]) // counted as failed and released while it terminates
 	c.deliver().settle()
 	equal(t, "before", counts(c.status), [5]int32{1, 1, 1, 0, 1})
-	c.state = job.Reconstruct("default", "work", "uid-1", c.spec, c.status, c.list(), c.now)
-	c.settle().drain().deliver().settle()
+	c.restart().settle().drain().deliver().settle()
 	equal(t, "after", counts(c.status), [5]int32{2, 1, 0, 0, 1})
 }

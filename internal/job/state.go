@@ -45,6 +45,9 @@ type State struct {
 	// Conditions are the condition types of batch/v1, in the order in which they
 	// were appended. Conditions of other types are not Ostinato's.
 	Conditions []batchv1.JobCondition `json:"conditions,omitempty"`
+	// Verdict is what Pods were deleted for. It stands even while the API server
+	// refuses the status that says so.
+	Verdict Verdict `json:"verdict,omitzero"`
 	// Written is the status the API server last accepted, without the strings of
 	// indexes, which WrittenCompleted and WrittenFailed hold; nil before the first.
 	Written          *batchv1.JobStatus `json:"written,omitempty"`

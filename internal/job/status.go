@@ -25,7 +25,7 @@ func (s State) status(spec Spec, creating int32) *batchv1.JobStatus {
 		Active:         s.tally(Pod.active) + creating,
 		Ready:          &ready,
 		Terminating:    &terminating,
-		Succeeded:      s.Succeeded,
+		Succeeded:      s.reportedSuccesses(spec),
 		Failed:         s.Failed,
 
 		CompletedIndexes: s.Completed.String(),
@@ -34,6 +34,17 @@ func (s State) status(spec Spec, creating int32) *batchv1.JobStatus {
 		// leaves it (parity 2.11).
 		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
 	}
+}
+
+// reportedSuccesses is status.succeeded. The API server lets it fall only while
+// completions equals parallelism, so where these differ again before the indexes of
+// a Job that was scaled down were taken out of it, it stays as it is (parity 2.17).
+func (s State) reportedSuccesses(spec Spec) int32 {
+	elastic := spec.indexed() && spec.Completions != nil && *spec.Completions == spec.Parallelism
+	if s.Written == nil || elastic {
+		return s.Succeeded
+	}
+	return max(s.Succeeded, s.Written.Succeeded)
 }
 
 // writeStatus asks for the status to be written when it changed. While a refusal

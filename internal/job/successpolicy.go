@@ -8,13 +8,13 @@ import (
 
 // successPolicy decides that enough indexes succeeded by a rule of
 // spec.successPolicy; the first rule that matches wins (parity 2.14).
-func (p *pass) successPolicy() *verdict {
+func (p *pass) successPolicy() *Verdict {
 	if p.spec.SuccessPolicy == nil || p.state.Completed.IsZero() {
 		return nil
 	}
 	for i, rule := range p.spec.SuccessPolicy.Rules {
 		if p.matches(rule) {
-			return &verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i)}
+			return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i)}
 		}
 	}
 	return nil

@@ -3,16 +3,19 @@ package job_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
 )
 
 // validateStatus applies the API server's rules for a Job status update (parity
-// 2.17) as far as they concern NonIndexed Jobs.
+// 2.17).
 func validateStatus(old, updated batchv1.JobStatus, spec job.Spec) error {
 	for _, rule := range statusRules {
 		if rule.changed != nil && !rule.changed(old, updated) {
@@ -29,7 +32,7 @@ type statusRule struct {
 	name string
 	// changed limits the rule to updates that change the named things; nil means
 	// every update.
-	changed func(old, updated batchv1.JobStatus) bool
+	changed change
 	holds   func(old, updated batchv1.JobStatus, spec job.Spec) bool
 }
 
@@ -48,11 +51,26 @@ var statusRules = []statusRule{
 		}
 		return true
 	}},
-	{"failed and succeeded do not fall", nil, func(old, s batchv1.JobStatus, _ job.Spec) bool {
-		return s.Failed >= old.Failed && s.Succeeded >= old.Succeeded
+	{"failed does not fall", nil, func(old, s batchv1.JobStatus, _ job.Spec) bool { return s.Failed >= old.Failed }},
+	{"succeeded does not fall but with an elastic Job", nil, func(old, s batchv1.JobStatus, spec job.Spec) bool {
+		elastic := spec.CompletionMode == batchv1.IndexedCompletion && *spec.Completions == spec.Parallelism
+		return s.Succeeded >= old.Succeeded || elastic
+	}},
+	{"uncounted Pods are named once", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool {
+		seen := map[types.UID]bool{"": true}
+		for _, uid := range uncounted(s) {
+			if seen[uid] {
+				return false
+			}
+			seen[uid] = true
+		}
+		return true
+	}},
+	{"with a success policy Complete needs SuccessCriteriaMet", nil, func(_, s batchv1.JobStatus, spec job.Spec) bool {
+		return spec.SuccessPolicy == nil || !isTrue(s, batchv1.JobComplete) || isTrue(s, batchv1.JobSuccessCriteriaMet)
 	}},
 	{"completionTime is immutable", nil, func(old, s batchv1.JobStatus, _ job.Spec) bool {
-		return old.CompletionTime == nil || s.CompletionTime.Equal(old.CompletionTime)
+		return old.CompletionTime == nil || s.CompletionTime == nil || s.CompletionTime.Equal(old.CompletionTime)
 	}},
 	{"a Complete Job does not gain SuccessCriteriaMet", nil, func(old, s batchv1.JobStatus, _ job.Spec) bool {
 		return !isTrue(old, batchv1.JobComplete) || isTrue(old, batchv1.JobSuccessCriteriaMet) == isTrue(s, batchv1.JobSuccessCriteriaMet)
@@ -63,7 +81,7 @@ var statusRules = []statusRule{
 	{"not Complete with FailureTarget", either(batchv1.JobComplete, batchv1.JobFailureTarget), func(_, s batchv1.JobStatus, _ job.Spec) bool {
 		return !isTrue(s, batchv1.JobComplete) || !isTrue(s, batchv1.JobFailureTarget)
 	}},
-	{"Failed requires FailureTarget", either(batchv1.JobFailed), func(_, s batchv1.JobStatus, _ job.Spec) bool {
+	{"Failed requires FailureTarget", anyOf(either(batchv1.JobFailed), failedIndexesChanged), func(_, s batchv1.JobStatus, _ job.Spec) bool {
 		return !isTrue(s, batchv1.JobFailed) || isTrue(s, batchv1.JobFailureTarget)
 	}},
 	{"Complete requires SuccessCriteriaMet", either(batchv1.JobComplete, batchv1.JobSuccessCriteriaMet), func(_, s batchv1.JobStatus, _ job.Spec) bool {
@@ -75,9 +93,8 @@ var statusRules = []statusRule{
 	{"finished means nothing terminating", finishedOr(func(s batchv1.JobStatus) any { return number(s.Terminating) }), func(_, s batchv1.JobStatus, _ job.Spec) bool {
 		return !finished(s) || number(s.Terminating) == 0
 	}},
-	{"finished means nothing uncounted", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool {
-		return !finished(s) || s.UncountedTerminatedPods == nil ||
-			len(s.UncountedTerminatedPods.Succeeded)+len(s.UncountedTerminatedPods.Failed) == 0
+	{"finished means nothing uncounted", finishedOr(func(s batchv1.JobStatus) any { return fmt.Sprint(uncounted(s)) }), func(_, s batchv1.JobStatus, _ job.Spec) bool {
+		return !finished(s) || len(uncounted(s)) == 0
 	}},
 	{"finished means started", finishedOr(func(s batchv1.JobStatus) any { return stamp(s.StartTime) }), func(_, s batchv1.JobStatus, spec job.Spec) bool {
 		exempt := spec.Suspend && spec.Completions != nil && *spec.Completions == 0
@@ -94,6 +111,21 @@ var statusRules = []statusRule{
 	{"completionTime exactly when Complete", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool {
 		return (s.CompletionTime != nil) == isTrue(s, batchv1.JobComplete)
 	}},
+	{"completedIndexes are well formed, and of an Indexed Job", completedIndexesChanged, func(_, s batchv1.JobStatus, spec job.Spec) bool {
+		return s.CompletedIndexes == "" || spec.CompletionMode == batchv1.IndexedCompletion && wellFormed(s.CompletedIndexes, *spec.Completions)
+	}},
+	{"failedIndexes are well formed, and of a Job with backoffLimitPerIndex", failedIndexesChanged, func(_, s batchv1.JobStatus, spec job.Spec) bool {
+		return s.FailedIndexes == nil || spec.BackoffLimitPerIndex != nil && (*s.FailedIndexes == "" || wellFormed(*s.FailedIndexes, *spec.Completions))
+	}},
+	{"no index is completed and failed", anyOf(completedIndexesChanged, failedIndexesChanged), func(_, s batchv1.JobStatus, _ job.Spec) bool {
+		failed := setOf(dereference(s.FailedIndexes))
+		for index := range setOf(s.CompletedIndexes) {
+			if failed[index] {
+				return false
+			}
+		}
+		return true
+	}},
 	{"ready is at most active", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool { return number(s.Ready) <= s.Active }},
 	{"times are whole seconds", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool {
 		return (s.StartTime == nil || s.StartTime.Nanosecond() == 0) && (s.CompletionTime == nil || s.CompletionTime.Nanosecond() == 0)
@@ -101,15 +133,74 @@ var statusRules = []statusRule{
 	{"uncountedTerminatedPods is present, as upstream leaves it", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool {
 		return s.UncountedTerminatedPods != nil && s.Ready != nil && s.Terminating != nil
 	}},
+	{"failedIndexes is there exactly with backoffLimitPerIndex, as upstream has it", nil, func(_, s batchv1.JobStatus, spec job.Spec) bool {
+		return (s.FailedIndexes != nil) == (spec.BackoffLimitPerIndex != nil)
+	}},
+	{"an Indexed Job has succeeded as often as indexes are completed", nil, func(old, s batchv1.JobStatus, spec job.Spec) bool {
+		return spec.CompletionMode != batchv1.IndexedCompletion || s.Succeeded == max(int32(len(setOf(s.CompletedIndexes))), heldBack(old, spec))
+	}},
 }
 
-func either(kinds ...batchv1.JobConditionType) func(old, updated batchv1.JobStatus) bool {
+// heldBack is what status.succeeded may not fall below, although indexes were
+// forgotten.
+func heldBack(old batchv1.JobStatus, spec job.Spec) int32 {
+	if *spec.Completions == spec.Parallelism {
+		return 0
+	}
+	return old.Succeeded
+}
+
+func uncounted(s batchv1.JobStatus) []types.UID {
+	if s.UncountedTerminatedPods == nil {
+		return nil
+	}
+	return slices.Concat(s.UncountedTerminatedPods.Succeeded, s.UncountedTerminatedPods.Failed)
+}
+
+func completedIndexesChanged(old, updated batchv1.JobStatus) bool {
+	return old.CompletedIndexes != updated.CompletedIndexes
+}
+
+func failedIndexesChanged(old, updated batchv1.JobStatus) bool {
+	return dereference(old.FailedIndexes) != dereference(updated.FailedIndexes) || (old.FailedIndexes == nil) != (updated.FailedIndexes == nil)
+}
+
+// wellFormed reads a string of indexes as the API server does: strictly ascending,
+// below the number of completions, "a-b" with a < b.
+func wellFormed(text string, completions int32) bool {
+	previous := -1
+	for part := range strings.SplitSeq(text, ",") {
+		low, high, ranged := strings.Cut(part, "-")
+		first, err := strconv.Atoi(low)
+		if err != nil || first <= previous || first >= int(completions) {
+			return false
+		}
+		previous = first
+		if !ranged {
+			continue
+		}
+		if previous, err = strconv.Atoi(high); err != nil || previous <= first || previous >= int(completions) {
+			return false
+		}
+	}
+	return true
+}
+
+type change func(old, updated batchv1.JobStatus) bool
+
+func anyOf(changes ...change) change {
+	return func(old, updated batchv1.JobStatus) bool {
+		return slices.ContainsFunc(changes, func(changed change) bool { return changed(old, updated) })
+	}
+}
+
+func either(kinds ...batchv1.JobConditionType) change {
 	return func(old, updated batchv1.JobStatus) bool {
 		return slices.ContainsFunc(kinds, func(kind batchv1.JobConditionType) bool { return isTrue(old, kind) != isTrue(updated, kind) })
 	}
 }
 
-func finishedOr(value func(batchv1.JobStatus) any) func(old, updated batchv1.JobStatus) bool {
+func finishedOr(value func(batchv1.JobStatus) any) change {
 	return func(old, updated batchv1.JobStatus) bool {
 		return finished(old) != finished(updated) || value(old) != value(updated)
 	}
@@ -140,8 +231,9 @@ func stamp(t *metav1.Time) int64 {
 }
 
 func describeStatus(s batchv1.JobStatus) string {
-	return fmt.Sprintf("{active %d ready %d terminating %d succeeded %d failed %d start %v end %v %s}",
-		s.Active, number(s.Ready), number(s.Terminating), s.Succeeded, s.Failed, s.StartTime, s.CompletionTime, conditionsOf(s))
+	return fmt.Sprintf("{active %d ready %d terminating %d succeeded %d failed %d completed %q failed %q uncounted %v start %v end %v %s}",
+		s.Active, number(s.Ready), number(s.Terminating), s.Succeeded, s.Failed, s.CompletedIndexes, dereference(s.FailedIndexes), uncounted(s),
+		s.StartTime, s.CompletionTime, conditionsOf(s))
 }
 
 // conditionsOf lists the conditions in order as "Type=Status/Reason".

@@ -7,24 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// verdict is a decision that ends the Job: the interim condition that is
-// written first, and copied into the terminal one when nothing runs any more.
-type verdict struct {
-	// interim is SuccessCriteriaMet or FailureTarget.
-	interim         batchv1.JobConditionType
-	reason, message string
+// Verdict is a decision that ends the Job: the interim condition that is written
+// first, and copied into the terminal one when nothing runs any more.
+type Verdict struct {
+	// Interim is SuccessCriteriaMet or FailureTarget.
+	Interim batchv1.JobConditionType `json:"interim"`
+	Reason  string                   `json:"reason"`
+	Message string                   `json:"message"`
 }
 
-func (v verdict) failure() bool { return v.interim == batchv1.JobFailureTarget }
+func (v Verdict) failure() bool { return v.Interim == batchv1.JobFailureTarget }
 
 // A check returns a verdict, or nil to leave the Job to the next check.
-type check func(*pass) *verdict
+type check func(*pass) *Verdict
 
 // checks are the tests of parity 2.7 step 7 in upstream's order: the first that
-// returns a verdict wins. A verdict that is written can't be overruled.
+// returns a verdict wins. A verdict that is written can't be overruled, nor one that
+// Pods were deleted for.
 var checks = []check{
 	(*pass).successCriteriaMet,
 	(*pass).failureTarget,
+	(*pass).carriedOut,
 	(*pass).podFailurePolicy,
 	(*pass).backoffLimitExceeded,
 	(*pass).deadlineExceeded,
@@ -33,7 +36,7 @@ var checks = []check{
 	(*pass).successPolicy,
 }
 
-func (p *pass) decide() *verdict {
+func (p *pass) decide() *Verdict {
 	for _, check := range checks {
 		if verdict := check(p); verdict != nil {
 			return verdict
@@ -42,23 +45,30 @@ func (p *pass) decide() *verdict {
 	return nil
 }
 
-func (p *pass) successCriteriaMet() *verdict { return p.recorded(batchv1.JobSuccessCriteriaMet) }
+func (p *pass) carriedOut() *Verdict {
+	if p.state.Verdict == (Verdict{}) {
+		return nil
+	}
+	return &p.state.Verdict
+}
 
-func (p *pass) failureTarget() *verdict { return p.recorded(batchv1.JobFailureTarget) }
+func (p *pass) successCriteriaMet() *Verdict { return p.recorded(batchv1.JobSuccessCriteriaMet) }
 
-func (p *pass) recorded(interim batchv1.JobConditionType) *verdict {
+func (p *pass) failureTarget() *Verdict { return p.recorded(batchv1.JobFailureTarget) }
+
+func (p *pass) recorded(interim batchv1.JobConditionType) *Verdict {
 	condition := p.state.condition(interim)
 	if condition == nil || condition.Status != corev1.ConditionTrue {
 		return nil
 	}
-	return &verdict{interim, condition.Reason, condition.Message}
+	return &Verdict{interim, condition.Reason, condition.Message}
 }
 
-func (p *pass) backoffLimitExceeded() *verdict {
+func (p *pass) backoffLimitExceeded() *Verdict {
 	if p.state.Failed <= p.spec.BackoffLimit && !p.restartLimitExceeded() {
 		return nil
 	}
-	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded,
+	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded,
 		"Job has reached the specified backoff limit"}
 }
 
@@ -70,7 +80,7 @@ func (p *pass) restartLimitExceeded() bool {
 	}
 	restarts := int32(0)
 	for _, pod := range p.state.Pods {
-		if !pod.Gone && (pod.Phase == corev1.PodRunning || pod.Phase == corev1.PodPending) {
+		if !pod.Gone && !pod.Disowned && (pod.Phase == corev1.PodRunning || pod.Phase == corev1.PodPending) {
 			restarts += pod.Restarts
 		}
 	}
@@ -80,30 +90,30 @@ func (p *pass) restartLimitExceeded() bool {
 	return restarts >= p.spec.BackoffLimit
 }
 
-func (p *pass) deadlineExceeded() *verdict {
+func (p *pass) deadlineExceeded() *Verdict {
 	deadline, ok := p.deadline()
 	if !ok || p.now.Before(deadline) {
 		return nil
 	}
-	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded,
+	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded,
 		"Job was active longer than specified deadline"}
 }
 
-func (p *pass) maxFailedIndexesExceeded() *verdict {
+func (p *pass) maxFailedIndexesExceeded() *Verdict {
 	if !p.perIndex() || p.spec.MaxFailedIndexes == nil || p.state.FailedIndexes.Len() <= *p.spec.MaxFailedIndexes {
 		return nil
 	}
-	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonMaxFailedIndexesExceeded,
+	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonMaxFailedIndexesExceeded,
 		"Job has exceeded the specified maximal number of failed indexes"}
 }
 
 // allIndexesOver decides that no index is left to run and some have failed.
-func (p *pass) allIndexesOver() *verdict {
+func (p *pass) allIndexesOver() *Verdict {
 	failed := p.state.FailedIndexes.Len()
 	if !p.perIndex() || failed == 0 || failed+p.state.Completed.Len() < p.completions() {
 		return nil
 	}
-	return &verdict{batchv1.JobFailureTarget, batchv1.JobReasonFailedIndexes, "Job has failed indexes"}
+	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonFailedIndexes, "Job has failed indexes"}
 }
 
 // deadline returns when activeDeadlineSeconds ends; ok is false for a Job that has
@@ -122,8 +132,8 @@ const maxDeadline = 100 * 365 * 24 * time.Hour
 // conclude records the verdict and ends what still runs: every active Pod is
 // deleted, keeping its finalizer until it is counted. Under a failure all Pods
 // count as failed at once, under a success the rest is not counted (parity 2.11).
-func (p *pass) conclude(v verdict) {
-	p.setCondition(v.interim, corev1.ConditionTrue, v.reason, v.message)
+func (p *pass) conclude(v Verdict) {
+	p.setCondition(v.Interim, corev1.ConditionTrue, v.Reason, v.Message)
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.UID == "" {

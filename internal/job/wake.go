@@ -56,7 +56,7 @@ func (p *pass) waiting() string {
 	case p.outcome.Wake.Reason == WakeStatusRetry:
 		return fmt.Sprintf("the API server refused the status (%s); next attempt at %s", p.state.StatusRetry.Message, at)
 	case p.interim() != nil:
-		return fmt.Sprintf("%s: %d Pods to terminate", p.interim().reason, terminating)
+		return fmt.Sprintf("%s: %d Pods to terminate", p.interim().Reason, terminating)
 	case p.spec.Deleting:
 		return fmt.Sprintf("the Job is being deleted: %d Pods left", active+terminating)
 	case p.spec.Suspend:

@@ -8,6 +8,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/packed"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -200,6 +201,17 @@ type PodList struct {
 	// Attempts is the highest attempt that the name of any of the Job's Pods was
 	// made from, those that are not in Facts included.
 	Attempts int64 `json:"attempts,omitempty"`
+}
+
+// plainPodList is a PodList without methods.
+type plainPodList PodList
+
+// MarshalJSON implements json.Marshaler: a long list is compressed.
+func (l PodList) MarshalJSON() ([]byte, error) { return packed.Marshal(plainPodList(l)) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *PodList) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainPodList)(l))
 }
 
 // SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and

@@ -1,0 +1,369 @@
+package job_test
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// histories is the number of random histories of a run, and historySteps how many
+// things happen in each on average. A failing history is shrunk, and its file under
+// testdata/rapid repeats it (-rapid.failfile).
+const (
+	histories    = 10_000
+	historySteps = 25
+	// shards run side by side.
+	shards = 4
+)
+
+// The properties of the planner over random histories of a cluster: whatever
+// happens, every Pod is counted once and as the API's rules say, no step wants what
+// it must not, every status is one that the API server accepts, and the Job ends
+// with no Pod left behind.
+func TestRandomHistories(t *testing.T) {
+	setFlag(t, "rapid.checks", strconv.Itoa((histories+shards-1)/shards))
+	setFlag(t, "rapid.steps", strconv.Itoa(historySteps))
+	var done atomic.Int64
+	t.Run("shards", func(t *testing.T) {
+		for shard := range shards {
+			t.Run(strconv.Itoa(shard), func(t *testing.T) {
+				t.Parallel()
+				rapid.Check(t, func(t *rapid.T) {
+					runHistory(t)
+					done.Add(1)
+				})
+			})
+		}
+	})
+	t.Logf("%d histories", done.Load())
+}
+
+// setFlag sets a flag for the length of a test, unless the command line does.
+func setFlag(t *testing.T, name, value string) {
+	t.Helper()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return
+	}
+	before := flag.Lookup(name).Value.String()
+	if err := flag.Set(name, value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := flag.Set(name, before); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func runHistory(t *rapid.T) {
+	c := newCluster(t, drawSpec(t)).withLedger()
+	c.roundTrips, c.reread = false, true
+	c.bulk = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "bulk")
+	c.logs = rapid.SampledFrom([]logMode{logsRead, logsMissing, logsLate}).Draw(t, "logs")
+	t.Repeat(c.happenings())
+	if c.spec.Deleting {
+		c.checkLetGo()
+		return
+	}
+	c.runToTheEnd()
+	c.checkEnd()
+}
+
+// happenings are what can happen to a Job.
+func (c *cluster) happenings() map[string]func(*rapid.T) {
+	on := func(match func(*modelPod) bool, action func(*modelPod)) func(*rapid.T) {
+		return func(t *rapid.T) {
+			if pod := c.choose(t, match); pod != nil {
+				action(pod)
+			}
+		}
+	}
+	return map[string]func(*rapid.T){
+		"":        func(*rapid.T) { c.settle(); c.checkRest() },
+		"begin":   on((*modelPod).running, c.begin),
+		"succeed": on((*modelPod).running, c.endWell),
+		"fail":    func(t *rapid.T) { on((*modelPod).running, func(pod *modelPod) { c.exit(pod, drawExits(t)...) })(t) },
+		"disrupt": on((*modelPod).running, c.disrupt),
+		"delete":  on((*modelPod).running, c.delete),
+		"vanish":  on(c.known, c.vanish),
+		"disown":  on(func(pod *modelPod) bool { return !pod.gone && !pod.disowned }, c.disown),
+		"pend": on((*modelPod).running, func(pod *modelPod) {
+			if pod.phase == corev1.PodPending {
+				pod.pending = job.PendingImagePull
+				c.changed(pod)
+			}
+		}),
+		"adopt":   c.adoptSome,
+		"deliver": c.deliverSome,
+		// Facts that were lost come to light when the Pods are listed.
+		"lose facts": func(*rapid.T) { c.mailbox = nil; c.listed() },
+		"wait":       func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second) },
+		"suspend":    func(*rapid.T) { c.spec.Suspend = !c.spec.Suspend; c.edited() },
+		"scale":      c.scale,
+		"edit":       c.editLimits,
+		"refuse": func(t *rapid.T) {
+			c.refuseCreates = rapid.IntRange(0, 3).Draw(t, "creates")
+			c.refuseStatus = rapid.IntRange(0, 2).Draw(t, "statuses")
+			c.loseCreates = rapid.Bool().Draw(t, "lose")
+		},
+		"continue as new": func(*rapid.T) { c.roundTrips = true; c.state = c.roundTrip(c.state); c.roundTrips = false },
+		"lose workflow": func(t *rapid.T) {
+			if oneIn(t, 4, "lose it") {
+				c.restart()
+			}
+		},
+		"take over": func(t *rapid.T) {
+			if oneIn(t, 4, "take it over") {
+				c.takeOver(t)
+			}
+		},
+		"delete the Job": func(t *rapid.T) { c.spec.Deleting = c.spec.Deleting || oneIn(t, 10, "delete it") },
+	}
+}
+
+func (c *cluster) edited() {
+	c.spec.Generation++
+	c.state = c.state.Edited()
+}
+
+func (c *cluster) choose(t *rapid.T, match func(*modelPod) bool) *modelPod {
+	var matching []*modelPod
+	for _, pod := range c.pods {
+		if match(pod) {
+			matching = append(matching, pod)
+		}
+	}
+	if len(matching) == 0 {
+		return nil
+	}
+	return matching[rapid.IntRange(0, len(matching)-1).Draw(t, "which pod")]
+}
+
+// known Pods run, and the workflow has heard of them.
+func (c *cluster) known(pod *modelPod) bool { return pod.running() && find(c.state, pod.uid) != nil }
+
+// adoptSome makes a Pod the Job's that it did not create: of an index of the Job,
+// which may have a Pod already, of one beyond, or of none.
+func (c *cluster) adoptSome(t *rapid.T) {
+	if c.spec.Deleting || finished(c.status) {
+		return
+	}
+	c.ledger.clean = false
+	var index *int32
+	if number := rapid.Int32Range(-1, 6).Draw(t, "index"); number >= 0 {
+		index = &number
+	}
+	pod := c.adopt(index)
+	if rapid.Bool().Draw(t, "has ended") {
+		c.endBadly(pod)
+	}
+}
+
+// scale edits parallelism, of an Indexed Job maybe with its completions.
+func (c *cluster) scale(t *rapid.T) {
+	c.spec.Parallelism = rapid.Int32Range(0, 4).Draw(t, "parallelism")
+	if c.indexed() && rapid.Bool().Draw(t, "elastic") {
+		c.spec.Completions = pointer(c.spec.Parallelism)
+	}
+	c.edited()
+}
+
+// editLimits edits what may be edited at any time (parity 2.4).
+func (c *cluster) editLimits(t *rapid.T) {
+	switch rapid.IntRange(0, 3).Draw(t, "field") {
+	case 0:
+		c.spec.BackoffLimit = rapid.Int32Range(0, 6).Draw(t, "backoffLimit")
+	case 1:
+		c.spec.ActiveDeadlineSeconds = rapid.Ptr(rapid.Int64Range(0, 5000), true).Draw(t, "deadline")
+	case 2:
+		if c.spec.MaxFailedIndexes != nil {
+			c.spec.MaxFailedIndexes = pointer(rapid.Int32Range(0, 4).Draw(t, "maxFailedIndexes"))
+		}
+	case 3:
+		if c.spec.PodFailurePolicy == nil {
+			c.spec.PodReplacementPolicy = rapid.SampledFrom([]batchv1.PodReplacementPolicy{batchv1.TerminatingOrFailed, batchv1.Failed}).Draw(t, "podReplacementPolicy")
+		}
+	}
+	c.edited()
+}
+
+// takeOver starts a workflow for a Job that kube-controller-manager has left in the
+// middle of its accounting: Pods are noted as uncounted, and maybe released.
+func (c *cluster) takeOver(t *rapid.T) {
+	if finished(c.status) || len(c.status.Conditions) > 0 {
+		return
+	}
+	uncounted := &batchv1.UncountedTerminatedPods{}
+	for _, pod := range c.pods {
+		if !pod.tracked || pod.gone || pod.phase != corev1.PodFailed && pod.phase != corev1.PodSucceeded || c.indexed() || !rapid.Bool().Draw(t, "noted") {
+			continue
+		}
+		if pod.phase == corev1.PodSucceeded {
+			uncounted.Succeeded = append(uncounted.Succeeded, types.UID(pod.uid))
+		} else {
+			uncounted.Failed = append(uncounted.Failed, types.UID(pod.uid))
+		}
+		if rapid.Bool().Draw(t, "released") {
+			pod.tracked, pod.noted = false, true
+			c.changed(pod)
+		}
+	}
+	c.status.UncountedTerminatedPods = uncounted
+	c.restart()
+}
+
+// deliverSome delivers some of the waiting facts in any order, and keeps some of
+// these to deliver them again.
+func (c *cluster) deliverSome(t *rapid.T) {
+	if len(c.mailbox) == 0 {
+		return
+	}
+	shuffled := rapid.Permutation(c.mailbox).Draw(t, "mailbox")
+	cut := rapid.IntRange(0, len(shuffled)).Draw(t, "delivered")
+	again := rapid.IntRange(0, min(cut, 3)).Draw(t, "again")
+	c.hear(shuffled[:cut]...)
+	c.mailbox = slices.Concat(shuffled[cut:], shuffled[:again])
+}
+
+// checkRest asserts what holds when there is nothing left to do.
+func (c *cluster) checkRest() {
+	outcome := job.Plan(c.config, c.state, c.spec, c.now)
+	if !outcome.Idle() {
+		c.t.Fatalf("planning again wants more: %+v", outcome)
+	}
+	if !outcome.Wake.At.IsZero() && !outcome.Wake.At.After(c.now) {
+		c.t.Fatalf("the wake %+v is not after %s, so the workflow would spin", outcome.Wake, c.now)
+	}
+	if outcome.Wake.At.IsZero() && outcome.Finished == nil {
+		c.t.Fatalf("an unfinished Job would sleep for ever: %+v", outcome)
+	}
+	if len(c.state.Evidence) > c.config.MaxAttempts {
+		c.t.Fatalf("evidence of %d Pods", len(c.state.Evidence))
+	}
+}
+
+// runToTheEnd takes all obstacles away and lets every Pod succeed.
+func (c *cluster) runToTheEnd() {
+	c.refuseCreates, c.refuseStatus = 0, 0
+	c.spec.Suspend = false
+	c.spec.Parallelism = max(c.spec.Parallelism, 1)
+	c.edited()
+	for range 200 {
+		c.settle()
+		if c.finished != nil {
+			return
+		}
+		for _, pod := range c.pods {
+			if !pod.terminal() {
+				c.end(pod, corev1.PodSucceeded)
+			}
+		}
+		c.deliver()
+		c.pass(11 * time.Minute)
+	}
+	c.t.Fatalf("the Job does not end; it waits for %q: %+v", c.waiting, c.state)
+}
+
+// checkLetGo asserts that nothing holds the Pods of a Job that is being deleted.
+func (c *cluster) checkLetGo() {
+	c.refuseCreates, c.refuseStatus = 0, 0
+	c.pass(time.Hour).deliver().settle()
+	for _, pod := range c.pods {
+		if pod.tracked && (!pod.foreign || c.ledger.pods[pod.uid] != nil) {
+			c.t.Fatalf("Pod %+v keeps the finalizer", *pod)
+		}
+	}
+}
+
+// checkEnd asserts that nothing is left behind, and that the counters are true to
+// what became of the Pods: those that nobody disturbed are counted as they ended.
+func (c *cluster) checkEnd() {
+	var succeeded, failed, disturbed int32
+	done := map[int32]bool{}
+	for _, pod := range c.pods {
+		if pod.foreign && c.ledger != nil && c.ledger.pods[pod.uid] == nil {
+			continue // The workflow ended without having heard of it: PodWatch lets it go.
+		}
+		switch {
+		case pod.tracked:
+			c.t.Fatalf("Pod %+v keeps the finalizer", *pod)
+		case pod.active():
+			c.t.Fatalf("Pod %+v was left running", *pod)
+		}
+		if pod.phase == corev1.PodSucceeded && pod.index != nil {
+			done[*pod.index] = true
+		}
+		switch {
+		case pod.disturbed || pod.foreign || pod.phase == corev1.PodFailed && c.spec.PodFailurePolicy != nil:
+			disturbed++
+		case pod.phase == corev1.PodSucceeded:
+			succeeded++
+		default:
+			failed++
+		}
+	}
+	status := c.status
+	if c.indexed() {
+		c.checkIndexes(done)
+		succeeded, disturbed = 0, disturbed+succeeded+status.Succeeded
+	}
+	if c.ledger == nil || c.ledger.clean {
+		if status.Succeeded < succeeded || status.Failed < failed || status.Succeeded+status.Failed > succeeded+failed+disturbed {
+			c.t.Fatalf("status counts %d succeeded and %d failed; of %d Pods %d succeeded, %d failed, %d were disturbed",
+				status.Succeeded, status.Failed, len(c.pods), succeeded, failed, disturbed)
+		}
+	}
+	if c.finished.Succeeded != status.Succeeded || c.finished.Failed != status.Failed {
+		c.t.Fatalf("result %+v differs from status %s", *c.finished, describeStatus(status))
+	}
+	condition := recordedVerdict(status)
+	if isTrue(status, batchv1.JobComplete) != (condition.interim == batchv1.JobSuccessCriteriaMet) {
+		c.t.Fatalf("verdict %v and status %s", condition, describeStatus(status))
+	}
+	c.checkEvidence()
+}
+
+func (c *cluster) checkIndexes(done map[int32]bool) {
+	completed, failed := setOf(c.status.CompletedIndexes), setOf(dereference(c.status.FailedIndexes))
+	for index := range completed {
+		if !done[index] {
+			c.t.Fatalf("index %d is completed and no Pod of it succeeded: %s", index, describeStatus(c.status))
+		}
+	}
+	for index := range failed {
+		if !slices.ContainsFunc(c.pods, func(pod *modelPod) bool {
+			return pod.index != nil && *pod.index == index && (pod.phase == corev1.PodFailed || pod.disturbed)
+		}) {
+			c.t.Fatalf("index %d has failed and no Pod of it has", index)
+		}
+	}
+}
+
+// checkEvidence asserts that what failed can be explained.
+func (c *cluster) checkEvidence() {
+	for _, attempt := range c.finished.Attempts {
+		pod := c.byUID(attempt.UID)
+		if pod.name != attempt.Pod || pod.logged && c.logs != logsLate && attempt.Log == "" && attempt.LogMissing == "" {
+			c.t.Fatalf("evidence %+v of Pod %+v", attempt, *pod)
+		}
+		if pod.phase == corev1.PodFailed && !pod.disturbed && len(pod.exits) > 0 && attempt.ExitCode != pod.exits[0].Code {
+			c.t.Fatalf("evidence %+v of a Pod that ended with %v", attempt, pod.exits)
+		}
+	}
+	if len(c.finished.Attempts) > c.config.MaxAttempts {
+		c.t.Fatalf("evidence of %d Pods: %s", len(c.finished.Attempts), fmt.Sprint(c.finished.Attempts))
+	}
+}

@@ -1,0 +1,298 @@
+package job_test
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// rule returns the verdict of parity 2.7 step 7, the one recorded first.
+func (l *ledger) rule() ruling {
+	spec, failure := l.c.spec, func(reason string) ruling { return ruling{batchv1.JobFailureTarget, reason} }
+	if recorded := l.recorded(); recorded != (ruling{}) {
+		return recorded
+	}
+	if l.decided != (ruling{}) {
+		return l.decided
+	}
+	restarts := int32(0)
+	for _, known := range l.open() {
+		if known.fact.Disowned {
+			continue
+		}
+		if l.action(known) == batchv1.PodFailurePolicyActionFailJob {
+			return failure("PodFailurePolicy")
+		}
+		if phase := known.fact.Phase; !known.fact.Gone && (phase == corev1.PodRunning || phase == corev1.PodPending) {
+			restarts += known.fact.Restarts
+		}
+	}
+	restarting := spec.RestartPolicy == corev1.RestartPolicyOnFailure && restarts > 0 && restarts >= spec.BackoffLimit
+	if l.failed > spec.BackoffLimit || restarting {
+		return failure("BackoffLimitExceeded")
+	}
+	if spec.ActiveDeadlineSeconds != nil && !spec.Suspend {
+		started := l.c.now.Truncate(time.Second)
+		if l.c.status.StartTime != nil {
+			started = l.c.status.StartTime.Time
+		}
+		if l.c.now.Sub(started) >= time.Duration(*spec.ActiveDeadlineSeconds)*time.Second {
+			return failure("DeadlineExceeded")
+		}
+	}
+	if spec.BackoffLimitPerIndex != nil && len(l.failedIndexes) > 0 {
+		if spec.MaxFailedIndexes != nil && len(l.failedIndexes) > int(*spec.MaxFailedIndexes) {
+			return failure("MaxFailedIndexesExceeded")
+		}
+		if len(l.failedIndexes)+len(l.completed) >= int(*spec.Completions) {
+			return failure("FailedIndexes")
+		}
+	}
+	if spec.SuccessPolicy != nil && slices.ContainsFunc(spec.SuccessPolicy.Rules, l.satisfies) {
+		return ruling{batchv1.JobSuccessCriteriaMet, "SuccessPolicy"}
+	}
+	return ruling{}
+}
+
+// recorded returns the verdict that the API server has.
+func (l *ledger) recorded() ruling { return recordedVerdict(l.c.status) }
+
+func recordedVerdict(status batchv1.JobStatus) ruling {
+	for _, condition := range status.Conditions {
+		interim := condition.Type == batchv1.JobSuccessCriteriaMet || condition.Type == batchv1.JobFailureTarget
+		if interim && condition.Status == corev1.ConditionTrue {
+			return ruling{condition.Type, condition.Reason}
+		}
+	}
+	return ruling{}
+}
+
+func (l *ledger) satisfies(rule batchv1.SuccessPolicyRule) bool {
+	if len(l.completed) == 0 {
+		return false
+	}
+	if rule.SucceededIndexes == nil {
+		return len(l.completed) >= int(*rule.SucceededCount)
+	}
+	wanted, met := 0, 0
+	for index := range setOf(*rule.SucceededIndexes) {
+		if index < *l.c.spec.Completions {
+			wanted++
+			if l.completed[index] {
+				met++
+			}
+		}
+	}
+	return wanted > 0 && (met == wanted || rule.SucceededCount != nil && met >= int(*rule.SucceededCount))
+}
+
+// complete returns the verdict of parity 2.7 step 9.
+func (l *ledger) complete(outcome job.PlanOutcome) ruling {
+	if len(outcome.Creates) > 0 || len(l.which((*entry).active)) > 0 {
+		return ruling{}
+	}
+	if completions := l.c.spec.Completions; completions == nil && l.succeeded == 0 || completions != nil && l.succeeded < *completions {
+		return ruling{}
+	}
+	return ruling{batchv1.JobSuccessCriteriaMet, "CompletionsReached"}
+}
+
+// action is what podFailurePolicy says of a Pod, empty for nothing.
+func (l *ledger) action(known *entry) batchv1.PodFailurePolicyAction {
+	policy, fact := l.c.spec.PodFailurePolicy, known.fact
+	if policy == nil || fact.Phase != corev1.PodFailed {
+		return ""
+	}
+	for _, rule := range policy.Rules {
+		matches := false
+		if codes := rule.OnExitCodes; codes != nil {
+			for _, exit := range fact.Exits {
+				named := codes.ContainerName == nil || *codes.ContainerName == exit.Container
+				matches = matches || named && slices.Contains(codes.Values, exit.Code) == (codes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
+			}
+		}
+		for _, pattern := range rule.OnPodConditions {
+			matches = matches || slices.Contains(fact.Conditions, string(pattern.Type)+"="+string(pattern.Status))
+		}
+		if matches {
+			return rule.Action
+		}
+	}
+	return ""
+}
+
+// want is how many Pods should be active (parity 2.10 b).
+func (l *ledger) want() int {
+	if l.c.spec.Completions == nil {
+		if l.succeeded > 0 {
+			return len(l.which((*entry).active))
+		}
+		return int(l.c.spec.Parallelism)
+	}
+	return int(min(max(*l.c.spec.Completions-l.succeeded, 0), l.c.spec.Parallelism))
+}
+
+func (l *ledger) which(match func(*entry) bool) []*entry {
+	return slices.DeleteFunc(l.open(), func(known *entry) bool { return !match(known) })
+}
+
+// checkRemovals asserts that only surplus Pods are removed: all when suspended, and
+// else those without a valid index of their own, and what is more than wanted.
+func (l *ledger) checkRemovals(outcome job.PlanOutcome) {
+	l.c.t.Helper()
+	active, removed, surplus := len(l.which((*entry).active)), 0, 0
+	places := map[int32]bool{}
+	for _, known := range l.which((*entry).active) {
+		if l.c.indexed() && (!l.validIndex(known.fact) || places[*known.fact.Index]) {
+			surplus++
+		} else if l.c.indexed() {
+			places[*known.fact.Index] = true
+		}
+	}
+	for _, deletion := range outcome.Deletes {
+		if deletion.Untrack {
+			removed++
+		}
+	}
+	surplus = max(surplus, active-l.want())
+	if l.c.spec.Suspend {
+		surplus = active
+	}
+	if pendingFailed := len(outcome.Deletes) > removed; pendingFailed {
+		surplus = 0
+	}
+	if removed != surplus {
+		l.c.t.Fatalf("%d Pods are removed, %d are surplus of %d active with %d wanted", removed, surplus, active, l.want())
+	}
+}
+
+// checkCreates asserts that no Pod is asked for before its back-off is over, of an
+// index that is over or taken, or with a wrong count of failures.
+func (l *ledger) checkCreates(outcome job.PlanOutcome) {
+	l.c.t.Helper()
+	if len(outcome.Creates) == 0 {
+		return
+	}
+	spec := l.c.spec
+	if spec.BackoffLimitPerIndex == nil && l.c.now.Before(l.backoff.due()) {
+		l.c.t.Fatalf("creates during back-off until %s", l.backoff.due())
+	}
+	inUse := len(l.which((*entry).active))
+	if spec.PodReplacementPolicy == batchv1.Failed {
+		inUse += len(l.which((*entry).terminating))
+	}
+	if inUse+len(outcome.Creates) > l.want() {
+		l.c.t.Fatalf("%d creates with %d Pods in use and %d wanted", len(outcome.Creates), inUse, l.want())
+	}
+	for _, create := range outcome.Creates {
+		if create.Index == nil {
+			continue
+		}
+		index, failed := *create.Index, int32(0)
+		if index >= *spec.Completions || l.completed[index] || l.failedIndexes[index] {
+			l.c.t.Fatalf("create %+v of index %d, which is over", create, index)
+		}
+		for _, known := range l.pods {
+			switch fact := known.fact; {
+			case fact.Index == nil || *fact.Index != index:
+			case !known.closed && known.active():
+				l.c.t.Fatalf("create %+v of index %d, which has Pod %s", create, index, fact.Name)
+			case known.fate == job.PodFailed:
+				failed++
+			}
+		}
+		if spec.BackoffLimitPerIndex != nil && l.clean && create.Failures != failed {
+			l.c.t.Fatalf("create %+v of an index with %d failures", create, failed)
+		}
+		if spec.BackoffLimitPerIndex != nil && l.clean && failed > *spec.BackoffLimitPerIndex {
+			l.c.t.Fatalf("create %+v is attempt %d of an index with limit %d", create, failed+1, *spec.BackoffLimitPerIndex)
+		}
+	}
+}
+
+// compare asserts that the planner came to the same result.
+func (l *ledger) compare(outcome job.PlanOutcome, verdict ruling) {
+	l.c.t.Helper()
+	next := outcome.Next
+	if next.Succeeded != l.succeeded || next.Failed != l.failed {
+		l.c.t.Fatalf("the planner counts %d succeeded and %d failed, the ledger %d and %d", next.Succeeded, next.Failed, l.succeeded, l.failed)
+	}
+	if l.c.indexed() {
+		if want := job.NewIndexes(slices.Sorted(maps.Keys(l.completed))...); !next.Completed.Equal(want) {
+			l.c.t.Fatalf("the planner has completed indexes %q, the ledger %q", next.Completed, want)
+		}
+		if want := job.NewIndexes(slices.Sorted(maps.Keys(l.failedIndexes))...); !next.FailedIndexes.Equal(want) {
+			l.c.t.Fatalf("the planner has failed indexes %q, the ledger %q", next.FailedIndexes, want)
+		}
+	}
+	if outcome.Status != nil && recordedVerdict(*outcome.Status) != verdict {
+		l.c.t.Fatalf("the planner decides %v, the ledger %v", recordedVerdict(*outcome.Status), verdict)
+	}
+	if failed := verdict.interim == batchv1.JobFailureTarget; !failed && l.failed > l.c.spec.BackoffLimit && verdict == (ruling{}) {
+		l.c.t.Fatalf("%d Pods failed and the Job goes on with a limit of %d", l.failed, l.c.spec.BackoffLimit)
+	}
+	if kept := len(next.Evidence) + next.EvidenceOmitted; kept != l.remembered {
+		l.c.t.Fatalf("there is evidence of %d Pods, %d failed", kept, l.remembered)
+	}
+}
+
+// naiveBackoff is the record of parity 2.9.
+type naiveBackoff struct {
+	failures int
+	last     time.Time
+}
+
+func (b *naiveBackoff) add(successes, failures []time.Time) {
+	for _, success := range successes {
+		b.failures, b.last = 0, time.Time{}
+		failures = slices.DeleteFunc(failures, func(failure time.Time) bool { return !failure.After(success) })
+	}
+	for _, failure := range failures {
+		b.failures++
+		if failure.After(b.last) {
+			b.last = failure
+		}
+	}
+}
+
+func (b *naiveBackoff) due() time.Time {
+	delay := 5 * time.Second
+	for range b.failures {
+		delay = min(2*delay, 10*time.Minute)
+	}
+	return b.last.Add(delay)
+}
+
+// setOf reads a string of indexes without the code under test.
+func setOf(text string) map[int32]bool {
+	set := map[int32]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		low, high, ranged := strings.Cut(part, "-")
+		first, err := strconv.Atoi(low)
+		if err != nil {
+			continue
+		}
+		last := first
+		if ranged {
+			last, _ = strconv.Atoi(high)
+		}
+		for index := first; index <= last; index++ {
+			set[int32(index)] = true
+		}
+	}
+	return set
+}
+
+func dereference(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

@@ -1,0 +1,326 @@
+package job_test
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// ledger counts a Job's Pods a second time, naively: plain maps, one Pod after the
+// other, by the words of parity 2.6, 2.7, 2.11 and 2.14. It knows what the workflow
+// was told, and compares after every plan.
+type ledger struct {
+	c    *cluster
+	pods map[string]*entry
+	// succeeded and failed are the counters, completed and failedIndexes the sets.
+	succeeded, failed int32
+	completed         map[int32]bool
+	failedIndexes     map[int32]bool
+	// decided is the verdict that Pods were deleted by, written or not.
+	decided ruling
+	backoff naiveBackoff
+	// remembered counts the Pods whose evidence is to be kept, handled those that
+	// were released and match a rule of podFailurePolicy.
+	remembered int
+	// clean histories have no Pods of others, no index that was forgotten and no
+	// lost workflow, so that the attempts of an index can be counted.
+	clean bool
+}
+
+// entry is what the workflow knows of a Pod. Closed ones are accounted for.
+type entry struct {
+	fact        job.PodFact
+	own         bool
+	fate        job.Fate
+	since       time.Time
+	pendingOver bool
+	closed      bool
+}
+
+// ruling is a verdict: the interim condition and its reason.
+type ruling struct {
+	interim batchv1.JobConditionType
+	reason  string
+}
+
+func (c *cluster) withLedger() *cluster {
+	c.ledger = &ledger{c: c, pods: map[string]*entry{}, completed: map[int32]bool{}, failedIndexes: map[int32]bool{}, clean: true}
+	return c
+}
+
+func (l *ledger) created(pod *modelPod) {
+	if _, ok := l.pods[pod.uid]; !ok {
+		l.pods[pod.uid] = &entry{own: true, fact: job.PodFact{
+			Name: pod.name, UID: pod.uid, Index: pod.index, Failures: pod.failures, Ignored: pod.ignored, Tracked: true,
+		}}
+	}
+}
+
+func (l *ledger) hear(facts []job.PodFact) {
+	for _, fact := range facts {
+		known, ok := l.pods[fact.UID]
+		switch {
+		case !ok && fact.Disowned:
+		case !ok:
+			l.pods[fact.UID] = &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign}
+		case !known.closed:
+			known.learn(fact)
+		}
+	}
+}
+
+// learn takes a fact if it is the newer one; what was known to be over stays so.
+func (e *entry) learn(fact job.PodFact) {
+	older := e.fact
+	if fact.Version < older.Version {
+		fact, older = older, fact
+	}
+	fact.Deleting = fact.Deleting || older.Deleting
+	fact.Gone = fact.Gone || older.Gone
+	fact.Disowned = fact.Disowned || older.Disowned
+	fact.Tracked = fact.Tracked && older.Tracked
+	e.fact = fact
+}
+
+func (l *ledger) listed(list job.List) {
+	listed := map[string]bool{}
+	for _, fact := range list.Pods {
+		listed[fact.UID] = true
+	}
+	l.hear(list.Pods)
+	for uid, known := range l.pods {
+		if !listed[uid] && !known.closed {
+			known.fact.Gone = true
+		}
+	}
+}
+
+// restart forgets all but what the status and a list of the Pods say. What
+// uncountedTerminatedPods names and has lost its finalizer was counted by upstream
+// already; what carries it is counted now.
+func (l *ledger) restart(list job.List) {
+	status := l.c.status
+	l.clean, l.decided, l.backoff, l.remembered = false, ruling{}, naiveBackoff{}, 0
+	l.succeeded, l.failed = status.Succeeded, status.Failed
+	l.completed, l.failedIndexes = setOf(status.CompletedIndexes), setOf(dereference(status.FailedIndexes))
+	tracked := map[string]bool{}
+	for uid, known := range l.pods {
+		known.closed = true
+		l.pods[uid] = known
+	}
+	for _, fact := range list.Pods {
+		tracked[fact.UID] = fact.Tracked
+		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Terminal()}
+		if !fact.Tracked {
+			known.fate = job.PodUncounted
+		}
+		l.pods[fact.UID] = known
+	}
+	if uncounted := status.UncountedTerminatedPods; uncounted != nil {
+		for _, uid := range uncounted.Succeeded {
+			if !tracked[string(uid)] {
+				l.succeeded++
+			}
+		}
+		for _, uid := range uncounted.Failed {
+			if !tracked[string(uid)] {
+				l.failed++
+			}
+		}
+	}
+}
+
+// plan counts what a plan had to count and compares.
+func (l *ledger) plan(outcome job.PlanOutcome) {
+	l.c.t.Helper()
+	if outcome.List || finished(l.c.status) {
+		return
+	}
+	l.forgetBeyondCompletions()
+	l.expirePending(outcome)
+	l.count()
+	verdict, early := l.rule(), true
+	if verdict == (ruling{}) {
+		l.manage(outcome)
+		verdict, early = l.complete(outcome), false
+	}
+	if verdict != (ruling{}) {
+		l.conclude(verdict)
+		if early {
+			l.decided = verdict
+		}
+	}
+	l.compare(outcome, verdict)
+	l.close()
+}
+
+func (l *ledger) open() []*entry {
+	var open []*entry
+	for _, uid := range slices.Sorted(maps.Keys(l.pods)) {
+		if known := l.pods[uid]; !known.closed {
+			open = append(open, known)
+		}
+	}
+	return open
+}
+
+// count decides on every Pod that has ended, or counts as if it had.
+func (l *ledger) count() {
+	var successes, failures []time.Time
+	done, failed := map[int32]bool{}, map[int32]bool{}
+	for _, known := range l.open() {
+		fact := known.fact
+		ended := fact.Terminal() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
+		switch {
+		case known.fate != job.Undecided:
+		case fact.Disowned:
+			known.fate = job.PodUncounted
+		case !ended:
+		case !l.countable(known):
+			known.fate = job.PodUncounted
+		case fact.Phase == corev1.PodSucceeded:
+			known.fate = job.PodSucceeded
+			successes = append(successes, l.finish(known))
+			if !l.c.indexed() {
+				l.succeeded++
+			} else if !l.failedIndexes[*fact.Index] {
+				done[*fact.Index] = true
+			}
+		default:
+			failures = append(failures, l.finish(known))
+			l.remembered++
+			action := l.action(known)
+			known.fate = job.PodIgnored
+			if action != batchv1.PodFailurePolicyActionIgnore {
+				known.fate = job.PodFailed
+				l.failed++
+			}
+			if limit := l.c.spec.BackoffLimitPerIndex; limit != nil && known.fate == job.PodFailed &&
+				(action == batchv1.PodFailurePolicyActionFailIndex || fact.Failures >= *limit) {
+				failed[*fact.Index] = true
+			}
+		}
+	}
+	l.backoff.add(successes, failures)
+	for index := range done {
+		l.completed[index] = true
+	}
+	for index := range failed {
+		if !l.completed[index] {
+			l.failedIndexes[index] = true
+		}
+	}
+	if l.c.indexed() {
+		l.succeeded = int32(len(l.completed))
+	}
+}
+
+func (l *ledger) countable(known *entry) bool {
+	return (known.fact.Tracked || known.own) && (!l.c.indexed() || l.validIndex(known.fact))
+}
+
+func (l *ledger) validIndex(fact job.PodFact) bool {
+	return fact.Index != nil && *fact.Index < *l.c.spec.Completions
+}
+
+func (l *ledger) finish(known *entry) time.Time {
+	switch {
+	case known.pendingOver:
+		return l.c.now.Truncate(time.Second)
+	case known.fact.Finished.IsZero():
+		return l.c.now
+	}
+	return known.fact.Finished
+}
+
+// expirePending fails Pods that have not started in time.
+func (l *ledger) expirePending(outcome job.PlanOutcome) {
+	limit := time.Duration(l.c.spec.PendingDeadlineSeconds) * time.Second
+	halted := l.c.spec.Suspend || l.c.spec.Deleting || l.recorded() != (ruling{})
+	for _, known := range l.open() {
+		if limit <= 0 {
+			return
+		}
+		if known.since.IsZero() {
+			known.since = l.c.now.Truncate(time.Second)
+		}
+		fact := known.fact
+		starts := fact.Phase == "" || fact.Phase == corev1.PodPending && fact.Pending != ""
+		overdue := !l.c.now.Before(known.since.Add(limit))
+		if !halted && known.active() && known.fate == job.Undecided && starts && overdue {
+			if fact.Phase == "" {
+				l.c.t.Fatalf("Pod %s is given up without having been looked at", fact.Name)
+			}
+			known.pendingOver, known.fact.Deleting = true, true
+		}
+	}
+}
+
+// manage takes from the outcome which Pods are removed; that it removes only
+// surplus ones is checked apart.
+func (l *ledger) manage(outcome job.PlanOutcome) {
+	if l.c.spec.Deleting {
+		for _, known := range l.open() {
+			if known.fate == job.Undecided {
+				known.fate = job.PodUncounted
+			}
+		}
+		return
+	}
+	l.checkRemovals(outcome)
+	for _, deletion := range outcome.Deletes {
+		if deletion.Untrack {
+			known := l.pods[deletion.UID]
+			known.fate, known.fact.Deleting, known.fact.Tracked = job.PodUncounted, true, false
+		}
+	}
+	l.checkCreates(outcome)
+}
+
+// conclude decides on all Pods that are left (parity 2.11).
+func (l *ledger) conclude(verdict ruling) {
+	for _, known := range l.open() {
+		switch {
+		case known.fate != job.Undecided:
+		case verdict.interim == batchv1.JobFailureTarget && l.countable(known):
+			known.fate = job.PodFailed
+			l.failed++
+		default:
+			known.fate = job.PodUncounted
+		}
+		if known.active() {
+			known.fact.Deleting = true
+		}
+	}
+}
+
+// close forgets the Pods that are over.
+func (l *ledger) close() {
+	for _, known := range l.open() {
+		fact := known.fact
+		known.closed = known.fate != job.Undecided && (fact.Gone || fact.Disowned || fact.Terminal() && !fact.Tracked)
+	}
+}
+
+func (l *ledger) forgetBeyondCompletions() {
+	if !l.c.indexed() {
+		return
+	}
+	for _, set := range []map[int32]bool{l.completed, l.failedIndexes} {
+		for index := range set {
+			if index >= *l.c.spec.Completions {
+				delete(set, index)
+				l.clean = false
+			}
+		}
+	}
+}
+
+func (e *entry) active() bool { return !e.fact.Terminal() && !e.fact.Deleting && !e.fact.Disowned }
+
+func (e *entry) terminating() bool { return !e.fact.Terminal() && e.fact.Deleting && !e.fact.Disowned }
