@@ -8,6 +8,10 @@ GO ?= go
 export OSTINATO_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ostinato
 # auto: a real node where this machine can have one (Linux, root), else kwok. real, kwok: that one.
 NODE ?= auto
+# make conformance judges ostinato, or builtin: kube-controller-manager's own controllers.
+CONTROLLER ?= ostinato
+# Only the specs whose names match this regular expression; empty: all, and docs/conformance.md is written.
+export FOCUS ?=
 # The longest a package's tests may take.
 TEST_TIMEOUT ?= 15m
 # The race detector needs a C compiler; Go says 0 where there is none.
@@ -66,6 +70,11 @@ generate: cli ## Regenerate deep copies and the CRD.
 bench: cli ## Compare with kube-controller-manager on one API server; prints a table (BENCH_ARGS=...).
 	$(OSTINATO) tools >/dev/null
 	$(GO) run ./test/bench $(BENCH_ARGS)
+
+.PHONY: conformance
+conformance: ## Judge Jobs by Kubernetes' own end-to-end suite (CONTROLLER=ostinato|builtin, FOCUS=regexp). Linux, root.
+	@$(GO) build -o $(OSTINATO_CACHE)/bin/conformance ./test/conformance
+	@exec $(OSTINATO_CACHE)/bin/conformance --controller='$(CONTROLLER)' --focus="$$FOCUS" $(CONFORMANCE_ARGS)
 
 .PHONY: record
 record: tools ## Record the histories that replay tests use, from the running code.

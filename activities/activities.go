@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -33,9 +34,15 @@ type Options struct {
 	Events Recorders
 	// Metrics count it (NewMetrics).
 	Metrics *Metrics
-	// BulkQPS limits the Pods that CreatePods and DeletePods create or delete a
-	// second, in this process; 0 or less means no limit.
+	// BulkQPS limits the Pods that CreatePods, DeletePods and AccountPods create,
+	// delete or release a second, in this process; 0 or less means no limit.
 	BulkQPS float32
+	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (k8s.Managed).
+	TakeOverJobs bool
+	// JobDefaults are what a Job gets that does not say it itself.
+	JobDefaults job.Defaults
+	// Logs bounds what is kept of the logs of failed Pods.
+	Logs LogLimits
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
 }
@@ -45,6 +52,7 @@ type Options struct {
 type Activities struct {
 	Options
 	bulk flowcontrol.RateLimiter
+	logs logAccess
 }
 
 // New returns activities.
@@ -78,6 +86,7 @@ func (a *Activities) RegisterControl(registry Registry) {
 func (a *Activities) RegisterBulk(registry Registry) {
 	register(registry, protocol.CreatePodsActivity, a.CreatePods)
 	register(registry, protocol.DeletePodsActivity, a.DeletePods)
+	register(registry, protocol.AccountPodsActivity, a.AccountPods)
 }
 
 // RegisterWatch registers the activity of the watch task queue.

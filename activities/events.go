@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,11 +42,14 @@ type Recorders struct {
 }
 
 // StartEvents returns recorders that write to the API server with upstream's
-// aggregation and limits. stop writes what is queued and ends them.
+// aggregation and limits, with one difference: the limit of 25 Events in a row on
+// one object is for each reason, so that the Events about a Job's many Pods don't
+// hide how the Job ended. stop writes what is queued and ends them.
 func StartEvents(ctx context.Context, client kubernetes.Interface) (recorders Recorders, stop func()) {
 	sink := &typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")}
 	start := func(component string) (record.EventRecorder, func()) {
-		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx),
+			record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey}))
 		broadcaster.StartRecordingToSink(sink)
 		// An ObjectReference is recorded as it is, so the scheme stays empty.
 		recorder := broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
@@ -56,6 +60,37 @@ func StartEvents(ctx context.Context, client kubernetes.Interface) (recorders Re
 	return Recorders{CronJobs: cronJobs, Jobs: jobs}, func() {
 		stopCronJobs()
 		stopJobs()
+	}
+}
+
+// spamKey is what Events have in common of which too many are dropped.
+func spamKey(event *corev1.Event) string {
+	return event.Source.Component + "/" + string(event.InvolvedObject.UID) + "/" + event.Reason
+}
+
+// podEvents is how many Events about Pods one activity emits of each reason:
+// as many as upstream's limit lets pass.
+const podEvents = 25
+
+// announcer emits the Events of one activity about the Pods of a Job. A Job with
+// thousands of Pods must not fill the queue in which other Jobs' Events wait.
+type announcer struct {
+	recorders Recorders
+	mutex     sync.Mutex
+	emitted   map[string]int
+}
+
+func (r Recorders) perPod() *announcer {
+	return &announcer{recorders: r, emitted: map[string]int{}}
+}
+
+func (a *announcer) announce(owner protocol.ObjectReference, event event.Event) {
+	a.mutex.Lock()
+	a.emitted[event.Reason]++
+	tooMany := a.emitted[event.Reason] > podEvents
+	a.mutex.Unlock()
+	if !tooMany {
+		a.recorders.onJob(owner, event)
 	}
 }
 

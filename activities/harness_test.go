@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -24,7 +25,6 @@ import (
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -58,6 +58,8 @@ type stage struct {
 
 type option func(*activities.Options)
 
+func takingOver(options *activities.Options) { options.TakeOverJobs = true }
+
 func withClock(clock clock.WithTicker) option {
 	return func(options *activities.Options) { options.Clock = clock }
 }
@@ -75,9 +77,17 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 		registry:   prometheus.NewRegistry(),
 	}
 	s.kubernetes.PrependWatchReactor("pods", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		restrictions := action.(clienttesting.WatchAction).GetWatchRestrictions()
+		seen := map[types.UID]*corev1.Pod{}
+		for _, pod := range s.selected(restrictions.Labels) {
+			seen[pod.UID] = &pod
+		}
 		stream, err := s.kubernetes.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		if err != nil {
+			return true, nil, err
+		}
 		s.watches.Add(1)
-		return true, stream, err
+		return true, watch.Filter(stream, selecting(restrictions.Labels, seen)), nil
 	})
 	s.kubernetes.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		object := action.(clienttesting.CreateAction).GetObject().(metav1.Object)
@@ -95,6 +105,45 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 	}
 	s.activities = activities.New(s.options)
 	return s
+}
+
+// selected lists the Pods that match a selector.
+func (s *stage) selected(selector labels.Selector) []corev1.Pod {
+	s.t.Helper()
+	resource, kind := corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod")
+	list, err := s.kubernetes.Tracker().List(resource, kind, "")
+	if err != nil {
+		s.t.Errorf("list Pods: %v", err)
+		return nil
+	}
+	return slices.DeleteFunc(list.(*corev1.PodList).Items, func(pod corev1.Pod) bool { return !selector.Matches(labels.Set(pod.Labels)) })
+}
+
+// selecting makes of a watch of all Pods one with a label selector, as the API
+// server does it: a Pod that does not match any more is deleted for the watch, with
+// the last state in which it did.
+func selecting(selector labels.Selector, seen map[types.UID]*corev1.Pod) watch.FilterFunc {
+	return func(event watch.Event) (watch.Event, bool) {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			return event, true
+		}
+		before, known := seen[pod.UID]
+		switch {
+		case event.Type == watch.Deleted:
+			delete(seen, pod.UID)
+			return event, known
+		case selector.Matches(labels.Set(pod.Labels)):
+			seen[pod.UID] = pod
+			event.Type = watch.Modified
+			if !known {
+				event.Type = watch.Added
+			}
+			return event, true
+		}
+		delete(seen, pod.UID)
+		return watch.Event{Type: watch.Deleted, Object: before}, known
+	}
 }
 
 func (s *stage) environment() *testsuite.TestActivityEnvironment {
@@ -279,81 +328,6 @@ func (s *signaller) set(answer func(string) error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.answer = answer
-}
-
-// helloJob is a managed Job as the API server stores it.
-func helloJob() *batchv1.Job {
-	managedBy := names.JobController
-	labels := map[string]string{batchv1.ControllerUidLabel: jobUID, batchv1.JobNameLabel: jobName}
-	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: jobName, UID: jobUID, ResourceVersion: "7"},
-		Spec: batchv1.JobSpec{
-			ManagedBy: &managedBy,
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{
-					RestartPolicy: corev1.RestartPolicyNever,
-					Containers:    []corev1.Container{{Name: "hello", Image: "busybox"}},
-				},
-			},
-		},
-	}
-}
-
-func helloCronJob() *ostinatov1.CronJob {
-	return &ostinatov1.CronJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hello", UID: "cron-uid", Generation: 3},
-		Spec: ostinatov1.CronJobSpec{
-			Schedule: "* * * * *",
-			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
-				Spec: corev1.PodSpec{
-					RestartPolicy: corev1.RestartPolicyOnFailure,
-					Containers:    []corev1.Container{{Name: "hello", Image: "busybox"}},
-				},
-			}}},
-		},
-	}
-}
-
-// podBuilder builds a Pod of the hello Job.
-type podBuilder struct{ *corev1.Pod }
-
-func helloPod(name string, phase corev1.PodPhase) podBuilder {
-	return podBuilder{&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, UID: types.UID(name + "-uid"),
-			Labels:          map[string]string{batchv1.ControllerUidLabel: jobUID, names.WatchBucketLabel: names.WatchBucket(jobUID)},
-			Finalizers:      []string{names.TrackingFinalizer, "example.com/archive"},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(helloJob(), batchv1.SchemeGroupVersion.WithKind("Job"))},
-		},
-		Spec:   corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever},
-		Status: corev1.PodStatus{Phase: phase},
-	}}
-}
-
-func (p podBuilder) released() podBuilder {
-	p.Finalizers = nil
-	return p
-}
-
-func (p podBuilder) uncontrolled() podBuilder {
-	p.OwnerReferences = nil
-	return p
-}
-
-func (p podBuilder) deleting() podBuilder {
-	now := metav1.NewTime(scheduled)
-	p.DeletionTimestamp = &now
-	return p
-}
-
-func (p podBuilder) ready(ready bool) podBuilder {
-	status := corev1.ConditionFalse
-	if ready {
-		status = corev1.ConditionTrue
-	}
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
-	return p
 }
 
 // metric returns the value of a counter, or the sum of a histogram, with the

@@ -6,7 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -33,6 +35,8 @@ type Metrics struct {
 	jobsFinished       *prometheus.CounterVec
 	podsFinished       *prometheus.CounterVec
 	podsCreated        *prometheus.CounterVec
+	indexesFinished    *prometheus.CounterVec
+	failuresHandled    *prometheus.CounterVec
 	terminatedTracked  *prometheus.CounterVec
 	refusals           *prometheus.CounterVec
 	watchSignals       *prometheus.CounterVec
@@ -67,6 +71,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		jobsFinished:      counter(jobs, "jobs_finished_total", "The number of finished jobs", "completion_mode", "result", "reason"),
 		podsFinished:      counter(jobs, "job_pods_finished_total", "The number of finished Pods that are fully tracked", "completion_mode", "result"),
 		podsCreated:       counter(jobs, "job_pods_creation_total", "The number of Pods created by the Job controller by reason and status of the creation", "reason", "status"),
+		indexesFinished:   counter(jobs, "job_finished_indexes_total", "The number of finished indexes by status (succeeded, failed) and the kind of their back-off limit (perIndex, global)", "status", "backoffLimit"),
+		failuresHandled:   counter(jobs, "pod_failures_handled_by_failure_policy_total", "The number of failed Pods handled by failure policy with respect to the failure policy action applied based on the matched rule", "action"),
 		terminatedTracked: counter(jobs, "terminated_pods_tracking_finalizer_total", "The number of terminated pods (phase=Failed|Succeeded) that have the finalizer batch.kubernetes.io/job-tracking", "event"),
 		refusals:          counter(ostinato, "kubernetes_refusals_total", "The number of creates and status writes the API server refused, by kind and reason", "kind", "reason"),
 		watchSignals:      counter(ostinato, "podwatch_signals_total", "The number of signals with Pod facts by result: sent, not_found, error", "result"),
@@ -82,19 +88,20 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 	}
 	registerer.MustRegister(m.creationSkew, m.syncDuration, m.syncs, m.jobsFinished, m.podsFinished, m.podsCreated,
+		m.indexesFinished, m.failuresHandled,
 		m.terminatedTracked, m.refusals, m.watchSignals, m.watchFacts, m.watchProjections, m.watchOrphans, m.watchedJobs, m.watchSignalSeconds)
 	return m
 }
 
-func completionMode(job *batchv1.Job) string {
-	if job.Spec.CompletionMode != nil {
-		return string(*job.Spec.CompletionMode)
+func completionMode(owner *batchv1.Job) string {
+	if owner.Spec.CompletionMode != nil {
+		return string(*owner.Spec.CompletionMode)
 	}
 	return string(batchv1.NonIndexedCompletion)
 }
 
 // observeSync counts one ReconcileJob on a Job that was found.
-func (m *Metrics) observeSync(job *batchv1.Job, request protocol.JobRequest, started, ended time.Time, err error) {
+func (m *Metrics) observeSync(owner *batchv1.Job, request protocol.JobRequest, started, ended time.Time, err error) {
 	result, action := "success", actionTracking
 	if err != nil {
 		result = "error"
@@ -105,16 +112,26 @@ func (m *Metrics) observeSync(job *batchv1.Job, request protocol.JobRequest, sta
 	case len(request.Deletes) > 0:
 		action = actionPodsDeleted
 	}
-	m.syncs.WithLabelValues(completionMode(job), result, action).Inc()
-	m.syncDuration.WithLabelValues(completionMode(job), result, action).Observe(ended.Sub(started).Seconds())
+	m.syncs.WithLabelValues(completionMode(owner), result, action).Inc()
+	m.syncDuration.WithLabelValues(completionMode(owner), result, action).Observe(ended.Sub(started).Seconds())
 }
 
-// countStatus counts what a status write added to the Job: a repeated write adds
-// nothing.
-func (m *Metrics) countStatus(before, after *batchv1.Job) {
+// countStatus counts what a status write added to the Job, and the Pods whose
+// failure was handled by a rule: a repeated write, which changes nothing, adds nothing.
+func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.PodFailurePolicyAction]int32) {
+	if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
+		return
+	}
 	mode := completionMode(after)
-	m.podsFinished.WithLabelValues(mode, resultSucceeded).Add(float64(max(0, after.Status.Succeeded-before.Status.Succeeded)))
+	succeeded := after.Status.Succeeded - before.Status.Succeeded
+	if mode == string(batchv1.IndexedCompletion) {
+		succeeded = m.countIndexes(before, after)
+	}
+	m.podsFinished.WithLabelValues(mode, resultSucceeded).Add(float64(max(0, succeeded)))
 	m.podsFinished.WithLabelValues(mode, resultFailed).Add(float64(max(0, after.Status.Failed-before.Status.Failed)))
+	for action, count := range handled {
+		m.failuresHandled.WithLabelValues(string(action)).Add(float64(count))
+	}
 	if was := terminalCondition(before); was != nil {
 		return
 	}
@@ -127,11 +144,40 @@ func (m *Metrics) countStatus(before, after *batchv1.Job) {
 	}
 }
 
+// countIndexes counts the indexes that are over; it returns how many succeeded. Both
+// statuses are read up to the completions that the Job has now, so that indexes lost
+// by scaling it down don't count against new ones (parity 2.16).
+func (m *Metrics) countIndexes(before, after *batchv1.Job) (succeeded int32) {
+	var completions int32
+	if after.Spec.Completions != nil {
+		completions = *after.Spec.Completions
+	}
+	added := func(after, before string) int32 {
+		return max(0, job.ParseIndexes(after).Below(completions).Len()-job.ParseIndexes(before).Below(completions).Len())
+	}
+	limit := "global"
+	if after.Spec.BackoffLimitPerIndex != nil {
+		limit = "perIndex"
+		failed := added(text(after.Status.FailedIndexes), text(before.Status.FailedIndexes))
+		m.indexesFinished.WithLabelValues(resultFailed, limit).Add(float64(failed))
+	}
+	succeeded = added(after.Status.CompletedIndexes, before.Status.CompletedIndexes)
+	m.indexesFinished.WithLabelValues(resultSucceeded, limit).Add(float64(succeeded))
+	return succeeded
+}
+
+func text(pointer *string) string {
+	if pointer == nil {
+		return ""
+	}
+	return *pointer
+}
+
 // terminalCondition returns the condition with which the Job ended; nil while it
 // has not.
-func terminalCondition(job *batchv1.Job) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		condition := &job.Status.Conditions[i]
+func terminalCondition(owner *batchv1.Job) *batchv1.JobCondition {
+	for i := range owner.Status.Conditions {
+		condition := &owner.Status.Conditions[i]
 		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
 			return condition
 		}
@@ -139,16 +185,30 @@ func terminalCondition(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// countCreate counts a Pod that was created or refused.
-func (m *Metrics) countCreate(owner *batchv1.Job, status string) {
+// countCreate counts a Pod that was created or refused. What the Job's status does
+// not tell yet, the status that is to be written with the Pod or the Pod's own failure
+// counts may.
+func (m *Metrics) countCreate(owner *batchv1.Job, planned *batchv1.JobStatus, create job.Create, status string) {
+	failed, terminating := owner.Status.Failed, number(owner.Status.Terminating)
+	if planned != nil {
+		failed, terminating = max(failed, planned.Failed), max(terminating, number(planned.Terminating))
+	}
+	again := failed > 0 || create.Failures > 0 || create.Ignored > 0
 	reason := createNew
 	switch policy := owner.Spec.PodReplacementPolicy; {
-	case policy != nil && *policy == batchv1.Failed && owner.Status.Failed > 0:
+	case policy != nil && *policy == batchv1.Failed && again:
 		reason = recreateFailed
-	case owner.Status.Failed > 0, owner.Status.Terminating != nil && *owner.Status.Terminating > 0:
+	case again, terminating > 0:
 		reason = recreateTerminatingFailed
 	}
 	m.podsCreated.WithLabelValues(reason, status).Inc()
+}
+
+func number(pointer *int32) int32 {
+	if pointer == nil {
+		return 0
+	}
+	return *pointer
 }
 
 func (m *Metrics) countRefusal(kind string, refused *protocol.Refusal) {

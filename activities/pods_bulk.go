@@ -24,7 +24,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 	case err != nil:
 		return protocol.JobResult{}, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
 	}
-	if refused := refuseCreates(owner); refused != nil {
+	if refused := a.refuseCreates(owner, request.Creates); refused != nil {
 		return protocol.JobResult{Refused: refused}, nil
 	}
 	var reported []protocol.CreatedPod
@@ -36,7 +36,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 	if err != nil {
 		return protocol.JobResult{}, err
 	}
-	return protocol.JobResult{Created: progress.created(), Refused: progress.refused}, nil
+	return protocol.JobResult{Created: progress.created(), Refused: progress.refused()}, nil
 }
 
 // bulkChunk is how many deletes are carried out between two marks of progress.
@@ -51,6 +51,7 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 	done.Store(int64(min(max(begin, 0), len(request.Deletes))))
 	stop := heartbeat(ctx, func() any { return done.Load() })
 	defer stop()
+	events := a.Events.perPod()
 	for rest := request.Deletes[done.Load():]; len(rest) > 0; {
 		chunk := rest[:min(bulkChunk, len(rest))]
 		rest = rest[len(chunk):]
@@ -58,7 +59,7 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 			if err := a.bulk.Wait(ctx); err != nil {
 				return outage(err, "wait to delete Pod %s/%s", request.Job.Namespace, target.Name)
 			}
-			return a.deletePod(ctx, request.Job, target)
+			return a.deletePod(ctx, request.Job, target, events)
 		})
 		if err != nil {
 			return protocol.JobResult{}, err
@@ -66,6 +67,43 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 		done.Add(int64(len(chunk)))
 	}
 	return protocol.JobResult{}, nil
+}
+
+// accounting is the progress of AccountPods.
+type accounting struct {
+	// Logs are read first; nil until then.
+	Logs     []job.PodLog `json:"logs"`
+	Released int          `json:"released"`
+}
+
+// AccountPods reads the logs that are asked for and releases the Pods, rate limited
+// and heartbeating. An attempt after a failure goes on where the last heartbeat left
+// off.
+func (a *Activities) AccountPods(ctx context.Context, request protocol.AccountPodsRequest) (protocol.JobResult, error) {
+	var progress accounting
+	recall(ctx, &progress)
+	if progress.Logs == nil {
+		progress = accounting{Logs: a.readLogs(ctx, request.Job.Namespace, request.Releases)}
+	}
+	var done atomic.Int64
+	done.Store(int64(min(max(progress.Released, 0), len(request.Releases))))
+	stop := heartbeat(ctx, func() any { return accounting{Logs: progress.Logs, Released: int(done.Load())} })
+	defer stop()
+	for rest := request.Releases[done.Load():]; len(rest) > 0; {
+		chunk := rest[:min(bulkChunk, len(rest))]
+		rest = rest[len(chunk):]
+		err := each(chunk, func(release job.Release) error {
+			if err := a.bulk.Wait(ctx); err != nil {
+				return outage(err, "wait to release Pod %s/%s", request.Job.Namespace, release.Name)
+			}
+			return a.releasePod(ctx, request.Job, release)
+		})
+		if err != nil {
+			return protocol.JobResult{}, err
+		}
+		done.Add(int64(len(chunk)))
+	}
+	return protocol.JobResult{Logs: progress.Logs}, nil
 }
 
 // heartbeatInterval is how often long activities report; the SDK sends a report

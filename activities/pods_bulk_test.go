@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -78,53 +79,63 @@ func TestBulkDeleteRemovesWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestReleasePodsOfAGoneJob(t *testing.T) {
-	manual := helloPod("manual", corev1.PodRunning)
-	manual.Labels[batchv1.ControllerUidLabel] = "other-uid"
-	tests := map[string]struct {
-		pods     []podBuilder
-		released int
-	}{
-		"running, finished and cut loose": {[]podBuilder{
-			helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodFailed), helloPod("c", corev1.PodRunning).uncontrolled(),
-			helloPod("d", corev1.PodSucceeded).released(),
-		}, 3},
-		"manual selector: by controller": {[]podBuilder{manual}, 1},
-		"none":                           {nil, 0},
+func TestAccountReleasesWhatIsLeft(t *testing.T) {
+	owned := []podBuilder{}
+	var releases []job.Release
+	for i := range 100 {
+		name := fmt.Sprintf("pod-%03d", i)
+		owned = append(owned, helloPod(name, corev1.PodSucceeded))
+		releases = append(releases, job.Release{Name: name, UID: name + "-uid", Ended: true})
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			var objects []runtime.Object
-			for _, pod := range test.pods {
-				objects = append(objects, pod.Pod)
-			}
-			s := newStage(t, objects, nil)
-			request := protocol.ReleasePodsRequest{Job: jobRef}
-			if result := must[protocol.ReleasePodsResult](s, protocol.ReleasePodsActivity, request); result.Released != test.released {
-				t.Errorf("released %d, want %d", result.Released, test.released)
-			}
-			if again := must[protocol.ReleasePodsResult](s, protocol.ReleasePodsActivity, request); again.Released != 0 {
-				t.Errorf("released %d a second time", again.Released)
+	s := newStage(t, objects(helloJob(), owned...), nil, withLogs(20, 4096))
+	kept := s.saying("text")
+	releases[99].Logs, releases[0].Logs = true, true
+	environment := s.environment()
+	environment.SetHeartbeatDetails(map[string]any{
+		"logs": []job.PodLog{{UID: "pod-000-uid", Lines: "read before"}, {UID: "pod-099-uid", Missing: "timeout"}}, "released": 60,
+	})
+	result, err := runIn[protocol.JobResult](environment, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases})
+	if err != nil || len(s.writes()) != 40 {
+		t.Errorf("%d releases after the heartbeat of 60, error %v", len(s.writes()), err)
+	}
+	if len(result.Logs) != 2 || result.Logs[0].Lines != "read before" || len(kept.requests) != 0 {
+		t.Errorf("logs %+v, %d requests", result.Logs, len(kept.requests))
+	}
+}
+
+func TestAccountReportsAnOutage(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
+	s.refuse("patch", "pods", 1, errors.New("connection refused"))
+	request := protocol.AccountPodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Ended: true}, {Name: "gone", UID: "gone-uid"}}}
+	if _, err := run[protocol.JobResult](s, protocol.AccountPodsActivity, request); err == nil {
+		t.Fatal("the outage is no error")
+	}
+	if must[protocol.JobResult](s, protocol.AccountPodsActivity, request); s.tracked("a") {
+		t.Error("the Pod is not released")
+	}
+}
+
+// TestBulkWorkIsRateLimited: with a burst of 10 and 10 a second, 15 take half a second.
+func TestBulkWorkIsRateLimited(t *testing.T) {
+	limited := func(options *activities.Options) { options.BulkQPS = 10 }
+	var releases []job.Release
+	var deletes []job.Delete
+	for i := range 15 {
+		releases = append(releases, job.Release{Name: fmt.Sprint(i)})
+		deletes = append(deletes, job.Delete{Name: fmt.Sprint(i)})
+	}
+	for activity, request := range map[string]any{
+		protocol.CreatePodsActivity:  protocol.CreatePodsRequest{Job: jobRef, Creates: creates(15)},
+		protocol.DeletePodsActivity:  protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes},
+		protocol.AccountPodsActivity: protocol.AccountPodsRequest{Job: jobRef, Releases: releases},
+	} {
+		t.Run(activity, func(t *testing.T) {
+			s := newStage(t, objects(helloJob()), nil, limited)
+			began := time.Now()
+			must[protocol.JobResult](s, activity, request)
+			if took := time.Since(began); took < 400*time.Millisecond {
+				t.Errorf("done in %v", took)
 			}
 		})
-	}
-}
-
-func TestReleasePodsLeavesAnotherJobsPods(t *testing.T) {
-	other := helloPod("a", corev1.PodRunning)
-	other.OwnerReferences[0].UID = "other-uid"
-	s := newStage(t, []runtime.Object{other.Pod}, nil)
-	if result := must[protocol.ReleasePodsResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef}); result.Released != 0 {
-		t.Errorf("released %d Pods of another Job", result.Released)
-	}
-}
-
-func TestListPodsGivesFactsInOrder(t *testing.T) {
-	s := newStage(t, []runtime.Object{
-		helloPod("b", corev1.PodRunning).ready(true).Pod, helloPod("a", corev1.PodSucceeded).released().Pod,
-	}, nil)
-	result := must[protocol.PodFacts](s, protocol.ListPodsActivity, protocol.ListPodsRequest{Job: jobRef})
-	if result.JobUID != jobUID || len(result.Facts) != 2 || result.Facts[0].Name != "a" || result.Facts[0].Tracked || !result.Facts[1].Ready {
-		t.Errorf("facts %+v", result)
 	}
 }

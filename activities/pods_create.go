@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -23,8 +24,11 @@ const parallelRequests = 32
 type creation struct {
 	mutex sync.Mutex
 	// made is what came of each Create, in their order; nil for those not made.
-	made    []*protocol.CreatedPod
-	refused *protocol.Refusal
+	made []*protocol.CreatedPod
+	// refusals are the refused Creates, in the same order.
+	refusals []*protocol.Refusal
+	// planned is the status that is to be written with the Pods; it may be nil.
+	planned *batchv1.JobStatus
 }
 
 // created lists the Pods that exist, in the order of the Creates.
@@ -40,13 +44,30 @@ func (c *creation) created() []protocol.CreatedPod {
 	return pods
 }
 
+// refused returns the refusal of the first Create that was refused. A name that is
+// taken comes last: other refusals are what a person has to do something about.
+func (c *creation) refused() *protocol.Refusal {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var first *protocol.Refusal
+	for _, refused := range c.refusals {
+		if refused != nil && (first == nil || first.Reason == protocol.RefusedForeignObject) {
+			first = refused
+		}
+	}
+	return first
+}
+
 // newCreation starts from the Pods that an earlier attempt has reported.
 func newCreation(creates []job.Create, reported []protocol.CreatedPod) *creation {
 	byName := make(map[string]protocol.CreatedPod, len(reported))
 	for _, pod := range reported {
 		byName[pod.Name] = pod
 	}
-	progress := &creation{made: make([]*protocol.CreatedPod, len(creates))}
+	progress := &creation{
+		made:     make([]*protocol.CreatedPod, len(creates)),
+		refusals: make([]*protocol.Refusal, len(creates)),
+	}
 	for i, create := range creates {
 		if pod, ok := byName[create.Name]; ok {
 			progress.made[i] = &pod
@@ -66,7 +87,8 @@ func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates
 			rest = append(rest, i)
 		}
 	}
-	for size := 1; len(rest) > 0 && progress.refused == nil; size *= 2 {
+	events := a.Events.perPod()
+	for size := 1; len(rest) > 0 && progress.refused() == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
 		var group errgroup.Group
@@ -76,13 +98,10 @@ func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates
 				if err := before(ctx); err != nil {
 					return outage(err, "wait to create Pod %s/%s", owner.Namespace, creates[i].Name)
 				}
-				pod, refused, err := a.createPod(ctx, owner, creates[i])
+				pod, refused, err := a.createPod(ctx, owner, creates[i], progress.planned, events)
 				progress.mutex.Lock()
 				defer progress.mutex.Unlock()
-				progress.made[i] = pod
-				if refused != nil {
-					progress.refused = refused
-				}
+				progress.made[i], progress.refusals[i] = pod, refused
 				return err
 			})
 		}
@@ -94,23 +113,23 @@ func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates
 }
 
 // createPod creates one Pod or finds it made by an earlier attempt.
-func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create) (*protocol.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
 	reference := jobReference(owner)
-	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, k8s.RenderPod(owner, create), metav1.CreateOptions{})
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, k8s.RenderPod(owner, create), metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
 	switch {
 	case err == nil:
-		a.Metrics.countCreate(owner, resultSucceeded)
-		a.Events.onJob(reference, event.Normal(successfulCreate, "Created pod: "+pod.Name))
+		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
+		events.announce(reference, event.Normal(successfulCreate, "Created pod: "+pod.Name))
 		return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		return a.findPod(ctx, owner, create.Name)
+		return a.findPod(ctx, owner, create.Name, events)
 	}
-	a.Metrics.countCreate(owner, resultFailed)
+	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	refused := refusal(err)
 	// Without a word for a terminating namespace, as upstream: there is nobody to
 	// read it. An API server that was not reached takes no Event either.
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		a.Events.onJob(reference, event.Warning(failedCreate, fmt.Sprintf("Error creating: %v", err)))
+		events.announce(reference, event.Warning(failedCreate, fmt.Sprintf("Error creating: %v", err)))
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Pod", refused)
@@ -120,7 +139,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 }
 
 // findPod looks at the Pod that has the wanted name already.
-func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string) (*protocol.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
 	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
@@ -128,7 +147,7 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 	if !metav1.IsControlledBy(pod, owner) {
 		refused := foreign(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
 		a.Metrics.countRefusal("Pod", refused)
-		a.Events.onJob(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
+		events.announce(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
 	}
 	return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
@@ -140,12 +159,18 @@ func foreign(message string) *protocol.Refusal {
 
 // refuseCreates says why no Pod may be created for a Job as it now is, whatever
 // an older plan says; nil when Pods may be created.
-func refuseCreates(owner *batchv1.Job) *protocol.Refusal {
+func (a *Activities) refuseCreates(owner *batchv1.Job, creates []job.Create) *protocol.Refusal {
 	switch condition := terminalCondition(owner); {
 	case owner.DeletionTimestamp != nil:
 		return &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is being deleted"}
 	case condition != nil:
 		return &protocol.Refusal{Reason: protocol.RefusedOther, Message: fmt.Sprintf("the Job is %s", condition.Type)}
+	case len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil }):
+		// Nobody's selector could find them (parity 2.3).
+		refused := &protocol.Refusal{Reason: protocol.RefusedInvalid, Message: "unable to create pods, no labels"}
+		a.Metrics.countRefusal("Pod", refused)
+		a.Events.onJob(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
+		return refused
 	}
 	return nil
 }

@@ -14,25 +14,25 @@ import (
 )
 
 // deletePod deletes one Pod of a Job, without counting it where that is asked for.
-func (a *Activities) deletePod(ctx context.Context, owner protocol.ObjectReference, target job.Delete) error {
+func (a *Activities) deletePod(ctx context.Context, owner protocol.ObjectReference, target job.Delete, events *announcer) error {
 	if target.Untrack {
-		if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, target.Name, types.UID(target.UID)); err != nil {
-			return a.deleteFailed(owner, target, err)
+		if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, target.Name, types.UID(target.UID), false); err != nil {
+			return deleteFailed(owner, target, err, events)
 		}
 	}
 	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, types.UID(target.UID))
 	if err != nil {
-		return a.deleteFailed(owner, target, err)
+		return deleteFailed(owner, target, err, events)
 	}
 	if deleted {
-		a.Events.onJob(owner, event.Normal(successfulDelete, "Deleted pod: "+target.Name))
+		events.announce(owner, event.Normal(successfulDelete, "Deleted pod: "+target.Name))
 	}
 	return nil
 }
 
-func (a *Activities) deleteFailed(owner protocol.ObjectReference, target job.Delete, err error) error {
+func deleteFailed(owner protocol.ObjectReference, target job.Delete, err error, events *announcer) error {
 	if answered(err) {
-		a.Events.onJob(owner, event.Warning(failedDelete, fmt.Sprintf("Error deleting: %v", err)))
+		events.announce(owner, event.Warning(failedDelete, fmt.Sprintf("Error deleting: %v", err)))
 	}
 	return outage(err, "delete Pod %s/%s", owner.Namespace, target.Name)
 }

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -49,16 +50,10 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 	if err != nil {
 		return temporal.NewNonRetryableApplicationError(err.Error(), RefusedErrorType, nil)
 	}
-	informer, err := k8s.NewPodInformer(a.Kubernetes, selector)
+	failure := &lastError{clock: a.Clock, logger: activity.GetLogger(ctx)}
+	informer, err := k8s.NewPodInformer(a.Kubernetes, k8s.PodInformerOptions{Selector: selector, OnError: failure.set})
 	if err != nil {
 		return fmt.Errorf("make Pod informer of watch shard %d: %w", input.Shard, err)
-	}
-	failure := &lastError{}
-	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
-		failure.set(err)
-		cache.DefaultWatchErrorHandler(ctx, reflector, err)
-	}); err != nil {
-		return fmt.Errorf("set the Pod informer's error handler: %w", err)
 	}
 	watcher := newPodWatcher(a, activity.GetLogger(ctx))
 	registration, err := informer.AddEventHandler(watcher.handler())
@@ -73,7 +68,13 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 	defer cancel()
 	group.Go(func() { informer.RunWithContext(running) })
 
-	return a.tend(ctx, registration, failure, func() { watcher.start(running, &group) }, watcher)
+	start := func() {
+		watcher.start(running, &group)
+		if a.TakeOverJobs {
+			group.Go(func() { watcher.sweep(running, input) })
+		}
+	}
+	return a.tend(ctx, registration, failure, start, watcher)
 }
 
 // tend heartbeats until the activity is to end. It starts the senders when the
@@ -106,14 +107,33 @@ func (a *Activities) tend(ctx context.Context, registration cache.ResourceEventH
 	}
 }
 
-// lastError keeps the informer's last error.
-type lastError struct{ value atomic.Value }
+// lastError keeps the informer's last error, and logs now and then that there is one.
+type lastError struct {
+	clock  clock.PassiveClock
+	logger log.Logger
+	mutex  sync.Mutex
+	last   error
+	logged time.Time
+}
 
-func (l *lastError) set(err error) { l.value.Store(fmt.Errorf("%w", err)) }
+// errorLogInterval is how often an outage of the API server is logged.
+const errorLogInterval = 30 * time.Second
+
+func (l *lastError) set(err error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.last = err
+	if now := l.clock.Now(); l.logged.IsZero() || now.Sub(l.logged) >= errorLogInterval {
+		l.logged = now
+		l.logger.Warn("the Pods can't be watched, will retry", "error", err)
+	}
+}
 
 func (l *lastError) get() error {
-	if err, ok := l.value.Load().(error); ok {
-		return err
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.last != nil {
+		return l.last
 	}
 	return errors.New("no answer")
 }

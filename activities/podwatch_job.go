@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"ostinato.dev/ostinato/internal/job"
 )
@@ -33,25 +33,26 @@ const (
 
 // watchedJob is what the watch knows of one Job: its Pods, what its workflow has
 // been told, and when.
+//
+// A Job may have thousands of Pods and a decision is due with every change of one,
+// so what a decision needs is kept with every change (update) and not counted anew.
 type watchedJob struct {
 	namespace, name, uid string
-	pods                 map[string]*watchedPod // by UID
-	lastSignal           time.Time
-	ready                readiness
-}
+	// selector is the Job's; nil as long as nothing depended on it.
+	selector   labels.Selector
+	pods       map[string]*watchedPod // by UID
+	lastSignal time.Time
+	ready      readiness
 
-// watchedPod is one Pod of a Job.
-type watchedPod struct {
-	fact job.PodFact
-	// restartable: restartPolicy OnFailure, so that restarts count.
-	restartable bool
-	// told is the last fact that the workflow took; a Pending Pod before that.
-	told job.PodFact
-	// toldAt is when it took it; zero before the first.
-	toldAt time.Time
-	// accounted Pods need no word: they had ended and were released when first
-	// seen, or belong to a Job without a workflow.
-	accounted bool
+	// left and running count the Pods that can still run, and those of them that are
+	// ready; told counts those that the workflow was told are ready.
+	left, running, toldReady int32
+	// news, changed, missing and unreleased are the Pods that the methods of watchedPod
+	// of the same names select.
+	news, changed, missing, unreleased podSet
+	// repeatDue is no later than the first time at which an unreleased Pod is to be
+	// looked into again.
+	repeatDue time.Time
 }
 
 // readiness is what is known of a Job's status.ready.
@@ -69,6 +70,8 @@ type readiness struct {
 type decision struct {
 	// facts are to be sent; empty means no signal.
 	facts []job.PodFact
+	// look are Pods to be looked up.
+	look []job.PodFact
 	// verify asks to look at the Job before facts are sent again.
 	verify bool
 	// project asks to write ready.
@@ -79,18 +82,51 @@ type decision struct {
 }
 
 func newWatchedJob(namespace, name, uid string) *watchedJob {
-	return &watchedJob{namespace: namespace, name: name, uid: uid, pods: map[string]*watchedPod{}}
+	return &watchedJob{
+		namespace: namespace, name: name, uid: uid,
+		pods: map[string]*watchedPod{}, news: podSet{}, changed: podSet{}, missing: podSet{}, unreleased: podSet{},
+	}
+}
+
+// update changes what is known of a Pod and what follows from it for the Job.
+func (w *watchedJob) update(pod *watchedPod, change func()) {
+	w.count(pod, -1)
+	change()
+	w.count(pod, 1)
+	w.news.keep(pod, pod.isNews())
+	w.changed.keep(pod, pod.hasChanged())
+	w.missing.keep(pod, pod.isMissing())
+	w.unreleased.keep(pod, pod.isUnreleased())
+	if pod.isUnreleased() {
+		w.repeatDue = earliest(w.repeatDue, pod.told.at.Add(repeatInterval))
+	}
+}
+
+func (w *watchedJob) count(pod *watchedPod, sign int32) {
+	if pod.told.ready {
+		w.toldReady += sign
+	}
+	if pod.accounted || over(pod.fact) {
+		return
+	}
+	w.left += sign
+	if isReady(pod.fact) {
+		w.running += sign
+	}
+}
+
+func (w *watchedJob) forget(pod *watchedPod) {
+	w.update(pod, func() { *pod = watchedPod{fact: job.PodFact{UID: pod.fact.UID}, accounted: true} })
+	delete(w.pods, pod.fact.UID)
 }
 
 // observe takes a Pod as it now is. initial tells the first list of a watch from
-// what comes later.
-func (w *watchedJob) observe(fact job.PodFact, restartable, initial bool, now time.Time) {
+// what comes later; belongs says whether the Pod's labels match the Job's selector,
+// as far as is known.
+func (w *watchedJob) observe(fact job.PodFact, restartable, initial, belongs bool, now time.Time) {
 	pod, known := w.pods[fact.UID]
 	if !known {
-		pod = &watchedPod{
-			told:      job.PodFact{Phase: corev1.PodPending},
-			accounted: fact.Terminal() && !fact.Tracked,
-		}
+		pod = &watchedPod{fact: job.PodFact{UID: fact.UID}, accounted: true}
 		w.pods[fact.UID] = pod
 		switch {
 		case initial:
@@ -100,74 +136,151 @@ func (w *watchedJob) observe(fact job.PodFact, restartable, initial bool, now ti
 			w.doubtReady(now)
 		}
 	}
-	pod.fact, pod.restartable = fact, restartable
+	w.update(pod, func() {
+		if !known {
+			pod.accounted = fact.Terminal() && !fact.Tracked
+		}
+		pod.fact, pod.restartable, pod.absent, pod.unseen = fact, restartable, !belongs, false
+	})
 }
 
-// remove takes that a Pod no longer exists, or is not the Job's any more.
-func (w *watchedJob) remove(uid string) {
+// remove takes that a Pod has left the watch's sight. It may be gone, but not so
+// when its labels were changed, or its controller (exists): then it is looked up. A
+// Pod whose deletion was under way is gone.
+func (w *watchedJob) remove(uid string, exists bool) {
 	pod, known := w.pods[uid]
-	if !known {
-		return
+	switch {
+	case !known:
+	case pod.accounted, pod.told.over:
+		w.forget(pod)
+	case pod.fact.Disowned:
+	case pod.fact.Deleting && !exists:
+		w.vanish(pod)
+	default:
+		w.update(pod, func() { pod.absent = true })
 	}
-	if pod.accounted || pod.told.Terminal() {
-		delete(w.pods, uid)
-		return
-	}
-	pod.fact.Gone, pod.fact.Ready, pod.fact.Tracked = true, false, false
 }
+
+func (w *watchedJob) vanish(pod *watchedPod) {
+	w.update(pod, func() {
+		pod.fact.Gone, pod.fact.Ready, pod.fact.Tracked, pod.absent = true, false, false, false
+	})
+}
+
+// lookedUp returns the Pod that an answer of the API server is about; nil when it is
+// not asked for any more, since the watch has seen it in the meantime.
+func (w *watchedJob) lookedUp(uid string) *watchedPod {
+	if pod := w.pods[uid]; pod != nil && pod.absent {
+		return pod
+	}
+	return nil
+}
+
+// gone takes that a Pod that was looked up no longer exists.
+func (w *watchedJob) gone(uid string) {
+	if pod := w.lookedUp(uid); pod != nil {
+		w.vanish(pod)
+	}
+}
+
+// disown takes that a Pod that was looked up exists and is not the Job's any more.
+func (w *watchedJob) disown(uid string) {
+	if pod := w.lookedUp(uid); pod != nil {
+		w.update(pod, func() {
+			pod.fact.Disowned, pod.fact.Ready, pod.fact.Tracked, pod.absent = true, false, false, false
+		})
+	}
+}
+
+// found takes a Pod that was looked up and is the Job's. unseen says that the watch
+// will not hear of it again.
+func (w *watchedJob) found(fact job.PodFact, unseen bool) {
+	if pod := w.lookedUp(fact.UID); pod != nil {
+		w.update(pod, func() { pod.fact, pod.absent, pod.unseen = fact, false, unseen })
+	}
+}
+
+// lookups is how many Pods are looked up for one decision.
+const lookups = 100
 
 // decide says what to do now.
 func (w *watchedJob) decide(now time.Time) decision {
 	var result decision
-	var news, ended, repeat bool
-	var left, ready int32
-	for _, pod := range w.pods {
-		if pod.accounted {
-			continue
+	for _, pod := range w.missing {
+		if len(result.look) == lookups {
+			break
 		}
-		if !pod.fact.Terminal() {
-			left++
-			if pod.fact.Ready && !pod.fact.Deleting {
-				ready++
-			}
-		}
-		switch {
-		case pod.isNews():
-			news = true
-			ended = ended || pod.fact.Terminal()
-			result.facts = append(result.facts, pod.fact)
-		case pod.unreleased() && !now.Before(pod.toldAt.Add(repeatInterval)):
-			repeat = true
-			result.facts = append(result.facts, pod.fact)
-		case pod.hasChanged():
-			result.facts = append(result.facts, pod.fact)
-		}
-		if pod.unreleased() {
-			result.again = earliest(result.again, pod.toldAt.Add(repeatInterval))
-		}
+		result.look = append(result.look, pod.fact)
 	}
-	result.verify = repeat
+	repeats := w.repeats(now)
+	if len(w.unreleased) > 0 {
+		result.again = w.repeatDue
+	}
 	due := w.lastSignal.Add(signalInterval)
 	switch {
-	case !news && !repeat:
-		result.facts = nil
-		w.decideReady(ready, left, now, &result)
-	case ended && left == 0, !now.Before(due):
-		slices.SortFunc(result.facts, func(a, b job.PodFact) int {
-			return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
-		})
+	case len(w.news) == 0 && len(repeats) == 0:
+		w.decideReady(now, &result)
+	case !now.Before(due), w.left == 0 && w.hasEnd():
+		result.facts, result.verify = w.collect(repeats), len(repeats) > 0
 	default:
-		result.facts, result.verify = nil, false
 		result.again = due
 	}
 	return result
 }
 
+// repeats returns the Pods that are to be looked into again.
+func (w *watchedJob) repeats(now time.Time) []*watchedPod {
+	if len(w.unreleased) == 0 || now.Before(w.repeatDue) {
+		return nil
+	}
+	var repeats []*watchedPod
+	w.repeatDue = time.Time{}
+	for _, pod := range w.unreleased {
+		due := pod.told.at.Add(repeatInterval)
+		w.repeatDue = earliest(w.repeatDue, due)
+		if !now.Before(due) {
+			repeats = append(repeats, pod)
+		}
+	}
+	return repeats
+}
+
+// hasEnd reports whether the end of a Pod is among the news.
+func (w *watchedJob) hasEnd() bool {
+	for _, pod := range w.news {
+		if over(pod.fact) {
+			return true
+		}
+	}
+	return false
+}
+
+// collect returns the facts for a signal: what has to be said, and what is worth
+// adding, each Pod once, in the order of their names.
+func (w *watchedJob) collect(repeats []*watchedPod) []job.PodFact {
+	facts := make([]job.PodFact, 0, len(w.news)+len(w.changed)+len(repeats))
+	for _, pod := range w.news {
+		facts = append(facts, pod.fact)
+	}
+	for uid, pod := range w.changed {
+		if w.news[uid] == nil {
+			facts = append(facts, pod.fact)
+		}
+	}
+	for _, pod := range repeats {
+		facts = append(facts, pod.fact)
+	}
+	slices.SortFunc(facts, func(a, b job.PodFact) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
+	})
+	return facts
+}
+
 // decideReady projects readiness that has differed, or been doubtful, for long
 // enough. A Job without a running Pod gets its readiness from the workflow's
 // last status.
-func (w *watchedJob) decideReady(ready, left int32, now time.Time, result *decision) {
-	if left == 0 || ready == w.ready.shown && !w.ready.doubtful {
+func (w *watchedJob) decideReady(now time.Time, result *decision) {
+	if w.left == 0 || w.running == w.ready.shown && !w.ready.doubtful {
 		w.ready.since, w.ready.doubtful = time.Time{}, false
 		return
 	}
@@ -178,7 +291,7 @@ func (w *watchedJob) decideReady(ready, left int32, now time.Time, result *decis
 		result.again = earliest(result.again, due)
 		return
 	}
-	result.project, result.ready = true, ready
+	result.project, result.ready = true, w.running
 }
 
 // told records that the workflow took facts.
@@ -189,18 +302,17 @@ func (w *watchedJob) told(facts []job.PodFact, now time.Time) {
 		if !known {
 			continue
 		}
-		pod.told, pod.toldAt = fact, now
-		if fact.Gone {
-			delete(w.pods, fact.UID)
+		w.update(pod, func() {
+			pod.told = toldPod{
+				at: now, over: over(fact), deleting: fact.Deleting,
+				ready: isReady(fact) && !over(fact), restarts: fact.Restarts,
+			}
+		})
+		if fact.Gone || fact.Disowned || pod.told.over && (pod.absent || pod.unseen) {
+			w.forget(pod)
 		}
 	}
-	w.ready.shown = 0
-	for _, pod := range w.pods {
-		if !pod.told.Terminal() && pod.told.Ready && !pod.told.Deleting {
-			w.ready.shown++
-		}
-	}
-	w.ready.since = time.Time{}
+	w.ready.shown, w.ready.since = w.toldReady, time.Time{}
 }
 
 // projected records that ready was written, or that the Job did not take it: its
@@ -216,13 +328,15 @@ func (w *watchedJob) projected(ready int32, taken bool, now time.Time) {
 	}
 }
 
-// settle records that the Job has no workflow any more and its Pods were released.
+// settle records that nobody is to be told of the Job's Pods: it has no workflow
+// any more and its Pods were released, or it is another controller's.
 func (w *watchedJob) settle() {
-	for uid, pod := range w.pods {
-		pod.accounted = true
-		if pod.fact.Gone {
-			delete(w.pods, uid)
+	for _, pod := range w.pods {
+		if pod.fact.Gone || pod.fact.Disowned || pod.absent || pod.unseen {
+			w.forget(pod)
+			continue
 		}
+		w.update(pod, func() { pod.accounted = true })
 	}
 }
 
@@ -239,28 +353,6 @@ func (w *watchedJob) tracked() []job.PodFact {
 
 func (w *watchedJob) doubtReady(since time.Time) {
 	w.ready.doubtful, w.ready.since = true, since
-}
-
-// isNews reports whether the workflow has to hear of the Pod.
-func (p *watchedPod) isNews() bool {
-	switch {
-	case p.told.Terminal():
-		return false
-	case p.fact.Terminal(), p.fact.Deleting && !p.told.Deleting:
-		return true
-	}
-	return p.restartable && p.fact.Restarts > p.told.Restarts
-}
-
-// hasChanged reports whether the Pod is worth adding to a signal.
-func (p *watchedPod) hasChanged() bool {
-	return !p.told.Terminal() && (p.fact.Ready != p.told.Ready || p.fact.Restarts != p.told.Restarts)
-}
-
-// unreleased reports whether the workflow knows of the Pod's end and has not
-// released it.
-func (p *watchedPod) unreleased() bool {
-	return p.told.Terminal() && p.fact.Tracked && !p.fact.Gone
 }
 
 func earliest(a, b time.Time) time.Time {

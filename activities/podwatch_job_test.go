@@ -1,11 +1,16 @@
 package activities
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/job"
 )
@@ -41,7 +46,7 @@ func newScene(t *testing.T) *scene { return &scene{newWatchedJob("default", "hel
 
 func (s *scene) see(facts ...job.PodFact) {
 	for _, fact := range facts {
-		s.observe(fact, false, false, s.now)
+		s.observe(fact, false, false, true, s.now)
 	}
 }
 
@@ -99,10 +104,10 @@ func TestNewsOfAPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			if test.told != nil {
-				s.see(*test.told)
+				s.observe(*test.told, test.restartable, false, true, s.now)
 				s.watchedJob.told([]job.PodFact{*test.told}, s.now.Add(-time.Minute))
 			}
-			s.observe(test.now, test.restartable, false, s.now)
+			s.observe(test.now, test.restartable, false, true, s.now)
 			if sent, _ := s.acts(); (len(sent) > 0) != test.want {
 				t.Errorf("sent %v, want news: %v", sent, test.want)
 			}
@@ -112,11 +117,13 @@ func TestNewsOfAPod(t *testing.T) {
 
 func ptr[T any](value T) *T { return &value }
 
-func TestPodThatVanishes(t *testing.T) {
-	t.Run("while it runs: gone", func(t *testing.T) {
+func TestPodThatLeavesTheWatchsSight(t *testing.T) {
+	t.Run("while it is being deleted: gone", func(t *testing.T) {
 		s := newScene(t)
-		s.see(fact("a", ready))
-		s.remove("a")
+		s.see(fact("a", deleting, ready))
+		s.sends("a")
+		s.after(time.Minute)
+		s.remove("a", false)
 		if due := s.sends("a"); !due.facts[0].Gone || due.facts[0].Ready {
 			t.Errorf("fact %+v", due.facts[0])
 		}
@@ -124,22 +131,109 @@ func TestPodThatVanishes(t *testing.T) {
 			t.Error("the Pod is remembered after its end was taken")
 		}
 	})
-	t.Run("ended, but nobody was told yet: how it ended", func(t *testing.T) {
+	t.Run("while it runs: it is looked up, and gone", func(t *testing.T) {
+		s := newScene(t)
+		s.see(fact("a", ready))
+		s.remove("a", false)
+		if due := s.sends(); len(due.look) != 1 || due.look[0].Name != "a" {
+			t.Fatalf("decision %+v", due)
+		}
+		s.gone("a")
+		if due := s.sends("a"); !due.facts[0].Gone || len(due.look) != 0 || len(s.pods) != 0 {
+			t.Errorf("decision %+v", due)
+		}
+	})
+	t.Run("while it runs: it is looked up, and not the Job's any more", func(t *testing.T) {
+		s := newScene(t)
+		s.see(fact("a", ready))
+		s.remove("a", false)
+		s.disown("a")
+		s.remove("a", false) // its label is taken off
+		if due := s.sends("a"); !due.facts[0].Disowned || due.facts[0].Gone || len(s.pods) != 0 {
+			t.Errorf("decision %+v", due)
+		}
+	})
+	t.Run("being deleted, with another controller: it is looked up", func(t *testing.T) {
+		s := newScene(t)
+		s.see(fact("a", deleting))
+		s.sends("a")
+		s.remove("a", true)
+		if due := s.sends(); len(due.look) != 1 {
+			t.Errorf("decision %+v", due)
+		}
+	})
+	t.Run("it comes back before the answer: the answer is stale", func(t *testing.T) {
+		s := newScene(t)
+		s.see(fact("a"))
+		s.remove("a", false)
+		s.see(fact("a"))
+		s.gone("a")
+		s.disown("a")
+		if due := s.sends(); len(due.look) != 0 || s.left != 1 {
+			t.Errorf("decision %+v", due)
+		}
+	})
+	t.Run("it ended and was released by somebody: how it ended, and then nothing", func(t *testing.T) {
+		s := newScene(t)
+		s.see(fact("a"))
+		s.remove("a", false)
+		s.found(fact("a", failed, untracked), true)
+		if s.sends("a"); len(s.pods) != 0 {
+			t.Error("the Pod is remembered though nothing will be heard of it")
+		}
+	})
+	t.Run("ended, but nobody was told yet: it is looked up", func(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", failed))
-		s.remove("a")
+		s.remove("a", false)
+		s.gone("a")
 		if due := s.sends("a"); !due.facts[0].Gone || due.facts[0].Phase != corev1.PodFailed {
 			t.Errorf("fact %+v", due.facts[0])
+		}
+	})
+	t.Run("ended, told and released while the signal was under way: nothing", func(t *testing.T) {
+		s := newScene(t)
+		s.see(fact("a", succeeded))
+		facts := s.decide(s.now).facts
+		s.remove("a", false)
+		s.watchedJob.told(facts, s.now)
+		s.after(time.Hour)
+		if due := s.sends(); len(due.look) != 0 || len(s.pods) != 0 {
+			t.Errorf("decision %+v", due)
 		}
 	})
 	t.Run("after its end was told: nothing", func(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", succeeded))
 		s.sends("a")
-		s.remove("a")
+		s.remove("a", false)
 		s.after(time.Hour)
-		s.sends()
+		if due := s.sends(); len(due.look) != 0 || len(s.pods) != 0 {
+			t.Errorf("decision %+v", due)
+		}
 	})
+}
+
+func TestPodWhoseLabelsMayNotMatchIsLookedUpFirst(t *testing.T) {
+	s := newScene(t)
+	s.observe(fact("a", succeeded), false, false, false, s.now)
+	if due := s.sends(); len(due.look) != 1 {
+		t.Fatalf("decision %+v", due)
+	}
+	s.found(fact("a", succeeded), false)
+	s.sends("a")
+}
+
+func TestLookupsAreBounded(t *testing.T) {
+	s := newScene(t)
+	for i := range 3 * lookups {
+		name := strconv.Itoa(i)
+		s.see(fact(name))
+		s.remove(name, false)
+	}
+	if due := s.decide(s.now); len(due.look) != lookups {
+		t.Errorf("%d Pods are looked up at once", len(due.look))
+	}
 }
 
 func TestSignalsAreCoalesced(t *testing.T) {
@@ -284,7 +378,7 @@ func TestReadinessIsConfirmedWhereTheWorkflowMayWriteAnOlderOne(t *testing.T) {
 
 func TestReadinessFoundAtStartIsProjectedSpreadOut(t *testing.T) {
 	s := newScene(t)
-	s.observe(fact("a", ready), false, true, s.now)
+	s.observe(fact("a", ready), false, true, true, s.now)
 	s.sends()
 	s.after(readySpread + readyDelay)
 	if due := s.sends(); !due.project || due.ready != 1 {
@@ -312,15 +406,158 @@ func TestUnreleasedPodIsLookedIntoAgain(t *testing.T) {
 
 func TestSettledJobIsQuiet(t *testing.T) {
 	s := newScene(t)
-	s.see(fact("a", succeeded), fact("b"), fact("c"))
-	s.remove("c")
-	if orphans := s.tracked(); len(orphans) != 2 {
+	s.see(fact("a", succeeded), fact("b"), fact("c"), fact("d", deleting))
+	s.remove("c", false)
+	s.remove("d", false)
+	if orphans := s.tracked(); len(orphans) != 3 {
 		t.Errorf("orphans %v", orphans)
 	}
 	s.settle()
 	s.see(fact("b", ready))
 	s.after(time.Hour)
-	if due := s.sends(); due.project || len(s.pods) != 2 {
+	if due := s.sends(); due.project || len(due.look) != 0 || len(s.pods) != 2 {
 		t.Errorf("decision %+v with %d Pods", due, len(s.pods))
+	}
+}
+
+// TestWhatIsKeptForDecisionsIsWhatPodsSay: counters and sets are kept with every
+// change; here they are compared with the Pods themselves.
+func TestWhatIsKeptForDecisionsIsWhatPodsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWatchedJob("default", "hello", "uid")
+		now := noon
+		names := []string{"a", "b", "c", "d"}
+		anyFact := func() job.PodFact {
+			return job.PodFact{
+				Name: rapid.SampledFrom(names).Draw(t, "name"),
+				Phase: rapid.SampledFrom([]corev1.PodPhase{
+					corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed,
+				}).Draw(t, "phase"),
+				Ready: rapid.Bool().Draw(t, "ready"), Deleting: rapid.Bool().Draw(t, "deleting"),
+				Tracked: rapid.Bool().Draw(t, "tracked"), Restarts: rapid.Int32Range(0, 2).Draw(t, "restarts"),
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"observe": func(t *rapid.T) {
+				fact := anyFact()
+				fact.UID = fact.Name
+				w.observe(fact, rapid.Bool().Draw(t, "restartable"), rapid.Bool().Draw(t, "initial"), rapid.Bool().Draw(t, "belongs"), now)
+			},
+			"remove": func(t *rapid.T) { w.remove(rapid.SampledFrom(names).Draw(t, "name"), rapid.Bool().Draw(t, "exists")) },
+			"gone":   func(t *rapid.T) { w.gone(rapid.SampledFrom(names).Draw(t, "name")) },
+			"disown": func(t *rapid.T) { w.disown(rapid.SampledFrom(names).Draw(t, "name")) },
+			"found": func(t *rapid.T) {
+				fact := anyFact()
+				fact.UID = fact.Name
+				w.found(fact, rapid.Bool().Draw(t, "unseen"))
+			},
+			"act": func(t *rapid.T) {
+				if due := w.decide(now); len(due.facts) > 0 {
+					w.told(due.facts, now)
+				} else if due.project {
+					w.projected(due.ready, rapid.Bool().Draw(t, "taken"), now)
+				}
+			},
+			"settle": func(*rapid.T) { w.settle() },
+			"wait": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)
+			},
+			"": func(t *rapid.T) { checkKept(t, w) },
+		})
+	})
+}
+
+func checkKept(t *rapid.T, w *watchedJob) {
+	var left, running, told int32
+	for uid, pod := range w.pods {
+		if pod.fact.UID != uid {
+			t.Fatalf("Pod %s is kept as %s", pod.fact.UID, uid)
+		}
+		if pod.told.ready {
+			told++
+		}
+		if !pod.accounted && !over(pod.fact) {
+			left++
+			if isReady(pod.fact) {
+				running++
+			}
+		}
+		for name, set := range map[string]struct {
+			pods podSet
+			in   bool
+		}{
+			"news": {w.news, pod.isNews()}, "changed": {w.changed, pod.hasChanged()},
+			"missing": {w.missing, pod.isMissing()}, "unreleased": {w.unreleased, pod.isUnreleased()},
+		} {
+			if (set.pods[uid] == pod) != set.in {
+				t.Fatalf("Pod %s among %s: %v, want %v", uid, name, !set.in, set.in)
+			}
+		}
+		if pod.isUnreleased() && pod.told.at.Add(repeatInterval).Before(w.repeatDue) {
+			t.Fatalf("Pod %s is to be looked into before %v", uid, w.repeatDue)
+		}
+	}
+	if w.left != left || w.running != running || w.toldReady != told {
+		t.Fatalf("%d left, %d ready, %d told; want %d, %d, %d", w.left, w.running, w.toldReady, left, running, told)
+	}
+	for _, set := range []podSet{w.news, w.changed, w.missing, w.unreleased} {
+		for uid := range set {
+			if w.pods[uid] == nil {
+				t.Fatalf("Pod %s is kept though it is forgotten", uid)
+			}
+		}
+	}
+}
+
+// TestDecisionsOfALargeJobAreCheap: 5,000 Pods end one after the other, and every
+// change asks for a decision, as the informer does.
+func TestDecisionsOfALargeJobAreCheap(t *testing.T) {
+	const pods = 5000
+	s := newScene(t)
+	for i := range pods {
+		s.see(fact(strconv.Itoa(i), ready))
+	}
+	signals := 0
+	began := time.Now()
+	for i := range pods {
+		s.see(fact(strconv.Itoa(i), succeeded))
+		if names, _ := s.acts(); len(names) > 0 {
+			signals++
+		}
+		s.after(time.Millisecond)
+	}
+	// Looking at every Pod for every decision would be 25 million looks, a second or more.
+	if took := time.Since(began); took > 500*time.Millisecond {
+		t.Errorf("%d decisions took %v", pods, took)
+	}
+	if signals > 7 { // one at once, one a second, one for the end
+		t.Errorf("%d signals in 5 s", signals)
+	}
+}
+
+func TestPartsOfASignal(t *testing.T) {
+	var small, large []job.PodFact
+	for i := range 1200 {
+		small = append(small, fact(strconv.Itoa(i)))
+		large = append(large, fact(strconv.Itoa(i), func(f *job.PodFact) { f.Message = strings.Repeat("x", 1000) }))
+	}
+	for name, test := range map[string]struct {
+		facts []job.PodFact
+		parts int
+	}{"nothing": {nil, 0}, "by number": {small, 3}, "by size": {large, 6}} {
+		t.Run(name, func(t *testing.T) {
+			var all []job.PodFact
+			count := 0
+			for part := range parts(test.facts) {
+				count++
+				all = append(all, part...)
+				if encoded, err := json.Marshal(part); err != nil || len(part) > 500 || len(encoded) > 300*1024 {
+					t.Errorf("a part of %d facts and %d bytes, error %v", len(part), len(encoded), err)
+				}
+			}
+			if count != test.parts || !reflect.DeepEqual(all, test.facts) {
+				t.Errorf("%d parts of %d facts, want %d of %d", count, len(all), test.parts, len(test.facts))
+			}
+		})
 	}
 }

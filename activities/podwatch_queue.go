@@ -3,7 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
-	"slices"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/log"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -91,17 +92,14 @@ func (w *podWatcher) handler() cache.ResourceEventHandler {
 			if pod, ok := object.(*corev1.Pod); ok {
 				w.pods.Add(1)
 				w.countTracked(nil, pod)
-				w.observe(pod, initial)
+				w.observe(nil, pod, initial)
 			}
 		},
 		UpdateFunc: func(previous, object any) {
 			before, _ := previous.(*corev1.Pod)
 			if pod, ok := object.(*corev1.Pod); ok {
 				w.countTracked(before, pod)
-				if before != nil && jobUID(before) != jobUID(pod) {
-					w.remove(before)
-				}
-				w.observe(pod, false)
+				w.observe(before, pod, false)
 			}
 		},
 		DeleteFunc: func(object any) {
@@ -111,51 +109,64 @@ func (w *podWatcher) handler() cache.ResourceEventHandler {
 			if pod, ok := object.(*corev1.Pod); ok {
 				w.pods.Add(-1)
 				w.countTracked(pod, nil)
-				w.remove(pod)
+				w.remove(pod, false)
 			}
 		},
 	}
 }
 
-func jobUID(pod *corev1.Pod) types.UID {
-	_, uid, _ := k8s.JobOf(pod)
-	return uid
-}
-
-func (w *podWatcher) observe(pod *corev1.Pod, initial bool) {
+// observe takes a Pod as it now is; before is what it was, nil when it is new.
+func (w *podWatcher) observe(before, pod *corev1.Pod, initial bool) {
 	name, uid, ok := k8s.JobOf(pod)
+	var looked bool
+	if before != nil {
+		if _, was, ok := k8s.JobOf(before); ok && was != uid {
+			looked = w.remove(before, true)
+		}
+	}
 	if !ok {
-		if k8s.Tracked(pod) {
+		// One that a Job has lost just now is looked up for that Job.
+		if !looked && metav1.GetControllerOfNoCopy(pod) == nil {
 			w.queue.Add(watchKey{podUID: pod.UID, namespace: pod.Namespace, name: pod.Name})
 		}
 		return
 	}
+	fact := k8s.PodFact(pod)
 	w.mutex.Lock()
 	watched, known := w.jobs[string(uid)]
 	if !known {
 		watched = newWatchedJob(pod.Namespace, name, string(uid))
 		w.jobs[string(uid)] = watched
 	}
-	watched.observe(k8s.PodFact(pod), pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure, initial, w.Clock.Now())
+	watched.observe(fact, restartable(pod), initial, watched.matches(pod), w.Clock.Now())
 	w.mutex.Unlock()
 	w.queue.Add(watchKey{jobUID: string(uid)})
 }
 
-func (w *podWatcher) remove(pod *corev1.Pod) {
+// remove takes that a Pod is not seen as its Job's any more; it reports whether it
+// is to be looked up.
+func (w *podWatcher) remove(pod *corev1.Pod, exists bool) (look bool) {
 	_, uid, ok := k8s.JobOf(pod)
 	if !ok {
-		return
+		return false
 	}
+	fact := k8s.PodFact(pod)
 	w.mutex.Lock()
 	if watched, known := w.jobs[string(uid)]; known {
 		// The last state may have come with the delete alone.
-		if _, known := watched.pods[string(pod.UID)]; known {
-			watched.observe(k8s.PodFact(pod), pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure, false, w.Clock.Now())
+		if known := watched.pods[fact.UID]; known != nil && !known.fact.Disowned {
+			watched.observe(fact, restartable(pod), false, true, w.Clock.Now())
 		}
-		watched.remove(string(pod.UID))
+		watched.remove(fact.UID, exists)
+		look = watched.missing[fact.UID] != nil
 	}
 	w.mutex.Unlock()
 	w.queue.Add(watchKey{jobUID: string(uid)})
+	return look
+}
+
+func restartable(pod *corev1.Pod) bool {
+	return pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
 }
 
 // countTracked counts Pods that ended with the tracking finalizer, as upstream.
@@ -170,7 +181,7 @@ func (w *podWatcher) countTracked(before, after *corev1.Pod) {
 }
 
 func endedTracked(pod *corev1.Pod) bool {
-	return pod != nil && k8s.Tracked(pod) && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed)
+	return pod != nil && k8s.Tracked(pod) && k8s.Ended(pod)
 }
 
 // next does what is due for one Job; false when the watch ends.
@@ -200,11 +211,17 @@ func (w *podWatcher) serve(ctx context.Context, key watchKey) (again time.Time, 
 	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
 	defer cancel()
 	if key.jobUID == "" {
-		return time.Time{}, w.releaseUncontrolled(ctx, key)
+		return time.Time{}, w.claimOrphan(ctx, key)
 	}
 	watched, due := w.decide(key.jobUID)
 	if watched == nil {
 		return time.Time{}, nil
+	}
+	var lookErr error
+	if len(due.look) > 0 {
+		if lookErr = w.look(ctx, watched, due.look); lookErr == nil {
+			due.again = w.soon()
+		}
 	}
 	if due.verify {
 		settled, err := w.settleOrphans(ctx, watched)
@@ -213,12 +230,14 @@ func (w *podWatcher) serve(ctx context.Context, key watchKey) (again time.Time, 
 		}
 	}
 	if len(due.facts) > 0 {
-		return w.send(ctx, watched, due.facts)
+		again, err := w.send(ctx, watched, due.facts)
+		return again, errors.Join(lookErr, err)
 	}
 	if due.project {
-		return w.project(ctx, watched, due.ready)
+		again, err := w.project(ctx, watched, due.ready)
+		return again, errors.Join(lookErr, err)
 	}
-	return due.again, nil
+	return due.again, lookErr
 }
 
 // decide returns what is due for a Job; nil when it has no Pods left.
@@ -240,7 +259,7 @@ func (w *podWatcher) decide(uid string) (*watchedJob, decision) {
 // taken stays to be sent.
 func (w *podWatcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact) (again time.Time, err error) {
 	workflowID := w.Cluster.JobWorkflowID(watched.namespace, watched.name)
-	for part := range slices.Chunk(facts, protocol.MaxFactsPerSignal) {
+	for part := range parts(facts) {
 		started := w.Clock.Now()
 		err := w.Temporal.SignalWorkflow(ctx, workflowID, "", protocol.PodsSignal, protocol.PodFacts{JobUID: watched.uid, Facts: part})
 		w.Metrics.watchSignalSeconds.Observe(w.Clock.Since(started).Seconds())
@@ -270,6 +289,43 @@ func (w *podWatcher) send(ctx context.Context, watched *watchedJob, facts []job.
 		w.mutex.Unlock()
 	}
 	return w.soon(), nil
+}
+
+// signalBytes is about how much one signal holds at most: Temporal warns of events
+// of 512 KiB.
+const signalBytes = 256 * 1024
+
+// parts cuts facts into parts that a signal can hold.
+func parts(facts []job.PodFact) iter.Seq[[]job.PodFact] {
+	return func(yield func([]job.PodFact) bool) {
+		begin, size := 0, 0
+		for i, fact := range facts {
+			if i-begin == protocol.MaxFactsPerSignal || size > 0 && size+weight(fact) > signalBytes {
+				if !yield(facts[begin:i]) {
+					return
+				}
+				begin, size = i, 0
+			}
+			size += weight(fact)
+		}
+		if begin < len(facts) {
+			yield(facts[begin:])
+		}
+	}
+}
+
+// weight is about how many bytes a fact takes in a signal.
+func weight(fact job.PodFact) int {
+	const names = 150
+	size := names + len(fact.Name) + len(fact.UID) + len(fact.Node) + len(fact.Container) +
+		len(fact.Reason) + len(fact.Message) + len(fact.PendingMessage)
+	for _, exit := range fact.Exits {
+		size += len(exit.Container) + 20
+	}
+	for _, condition := range fact.Conditions {
+		size += len(condition) + 3
+	}
+	return size
 }
 
 func (w *podWatcher) project(ctx context.Context, watched *watchedJob, ready int32) (again time.Time, err error) {

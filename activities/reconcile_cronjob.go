@@ -109,7 +109,7 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		if !start.Manual {
 			a.Metrics.creationSkew.Observe(created.CreationTimestamp.Sub(start.Scheduled).Seconds())
 		}
-		return startedJob(created, start), nil, nil
+		return a.startedJob(created, start), nil, nil
 	case apierrors.IsAlreadyExists(err):
 		return a.findJob(ctx, cronJob, start)
 	}
@@ -149,10 +149,10 @@ func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, s
 		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedCreate, "Error creating job: "+refused.Message))
 		return nil, refused, nil
 	}
-	return startedJob(found, start), nil, nil
+	return a.startedJob(found, start), nil, nil
 }
 
-func startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {
+func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {
 	return &protocol.StartedJob{
 		Run: schedule.Run{
 			Name:            stored.Name,
@@ -162,8 +162,8 @@ func startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob 
 			Started:         stored.CreationTimestamp.UTC(),
 			ResourceVersion: stored.ResourceVersion,
 		},
-		Spec:    job.SpecOf(stored),
-		Managed: k8s.ManagedByOstinato(stored),
+		Spec:    job.SpecOf(stored).WithDefaults(a.JobDefaults),
+		Managed: k8s.Managed(stored, a.TakeOverJobs),
 	}
 }
 

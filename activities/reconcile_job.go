@@ -27,20 +27,22 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	}
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
-	result.Created, result.Refused, err = a.createFor(ctx, owner, request.Creates)
+	result.Created, result.Refused, err = a.createFor(ctx, owner, request)
 	if err != nil || result.Refused != nil {
 		return result, err
 	}
-	err = each(request.Deletes, func(target job.Delete) error { return a.deletePod(ctx, request.Job, target) })
+	events := a.Events.perPod()
+	err = each(request.Deletes, func(target job.Delete) error { return a.deletePod(ctx, request.Job, target, events) })
 	if err != nil {
 		return result, err
 	}
 	if request.Status != nil {
-		done, err := a.applyJobStatus(ctx, owner, request.Status, &result)
+		done, err := a.applyJobStatus(ctx, owner, request, &result)
 		if err != nil || !done {
 			return result, err
 		}
 	}
+	result.Logs = a.readLogs(ctx, request.Job.Namespace, request.Releases)
 	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, request.Job, release) })
 	if err != nil {
 		return result, err
@@ -50,23 +52,24 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 }
 
 // createFor creates the few Pods of a JobRequest.
-func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, creates []job.Create) ([]protocol.CreatedPod, *protocol.Refusal, error) {
-	if len(creates) == 0 {
+func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) ([]protocol.CreatedPod, *protocol.Refusal, error) {
+	if len(request.Creates) == 0 {
 		return nil, nil, nil
 	}
-	if refused := refuseCreates(owner); refused != nil {
+	if refused := a.refuseCreates(owner, request.Creates); refused != nil {
 		return nil, refused, nil
 	}
-	progress := newCreation(creates, nil)
-	err := a.createPods(ctx, owner, creates, progress, func(context.Context) error { return nil })
-	return progress.created(), progress.refused, err
+	progress := newCreation(request.Creates, nil)
+	progress.planned = request.Status
+	err := a.createPods(ctx, owner, request.Creates, progress, func(context.Context) error { return nil })
+	return progress.created(), progress.refused(), err
 }
 
 // applyJobStatus writes the status; done is false when the result says why not.
-func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, status *batchv1.JobStatus, result *protocol.JobResult) (done bool, err error) {
-	before, after, err := k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, status)
+func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) (done bool, err error) {
+	before, after, err := k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status)
 	if err == nil {
-		a.Metrics.countStatus(before, after)
+		a.Metrics.countStatus(before, after, request.Handled)
 		return true, nil
 	}
 	if errors.Is(err, k8s.ErrGone) {
@@ -91,13 +94,13 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 	case err != nil:
 		return outage(err, "get Job %s/%s, which refused its status", owner.Namespace, owner.Name)
 	}
-	spec := job.SpecOf(current)
+	spec := job.SpecOf(current).WithDefaults(a.JobDefaults)
 	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, &spec
 	return nil
 }
 
 func (a *Activities) releasePod(ctx context.Context, owner protocol.ObjectReference, release job.Release) error {
-	if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID)); err != nil {
+	if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID), release.Ended); err != nil {
 		return outage(err, "release Pod %s/%s", owner.Namespace, release.Name)
 	}
 	return nil

@@ -54,8 +54,14 @@ func documents(t *testing.T, folder, kind string) [][]byte {
 // objects decodes the base's documents of kind, without tolerance for unknown fields.
 func objects[T any](t *testing.T, kind string) []T {
 	t.Helper()
+	return objectsOf[T](t, "base", kind)
+}
+
+// objectsOf is objects of another folder.
+func objectsOf[T any](t *testing.T, folder, kind string) []T {
+	t.Helper()
 	var decoded []T
-	for _, document := range documents(t, "base", kind) {
+	for _, document := range documents(t, folder, kind) {
 		var object T
 		require.NoError(t, yaml.UnmarshalStrict(document, &object), "%s", document)
 		decoded = append(decoded, object)
@@ -122,11 +128,9 @@ func TestEverySettingIsOne(t *testing.T) {
 			return err
 		},
 	}
-	deployments := objects[appsv1.Deployment](t, "Deployment")
-	for _, document := range documents(t, filepath.Join("overlays", "example"), "Deployment") {
-		var deployment appsv1.Deployment
-		require.NoError(t, yaml.UnmarshalStrict(document, &deployment))
-		deployments = append(deployments, deployment)
+	var deployments []appsv1.Deployment
+	for _, folder := range []string{"base", "overlays/example", takeOver, withoutLogs} {
+		deployments = append(deployments, objectsOf[appsv1.Deployment](t, filepath.FromSlash(folder), "Deployment")...)
 	}
 	for _, deployment := range deployments {
 		for _, container := range deployment.Spec.Template.Spec.Containers {
@@ -201,8 +205,36 @@ func TestRulesAreLeast(t *testing.T) {
 			if role.Name == "ostinato-bridge" && rule.Resources[0] != "events" {
 				assert.Equal(t, []string{"get", "list", "watch"}, rule.Verbs, "the bridge writes nothing but Events and its lease")
 			}
+			if role.Name == "ostinato-worker" {
+				assert.NotContains(t, rule.Resources, "pods/log", "the right to read logs can be left out")
+			}
 		}
 	}
+}
+
+// What components are in.
+const (
+	takeOver    = "components/takeover-jobs"
+	withoutLogs = "components/without-pod-logs"
+)
+
+func TestTakeOverIsOfBothAndGivesTheBridgeTwoRights(t *testing.T) {
+	for _, deployment := range objectsOf[appsv1.Deployment](t, takeOver, "Deployment") {
+		assert.Equal(t, []corev1.EnvVar{{Name: "OSTINATO_TAKEOVER", Value: "jobs"}}, deployment.Spec.Template.Spec.Containers[0].Env, deployment.Name)
+	}
+	jobs := func(verb string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{verb}}}
+	}
+	bridge := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "ostinato-bridge", Namespace: "ostinato-system"}}
+	everywhere := objectsOf[rbacv1.ClusterRole](t, takeOver, "ClusterRole")
+	require.Len(t, everywhere, 1)
+	assert.Equal(t, jobs("delete"), everywhere[0].Rules, "for the TTL")
+	own := objectsOf[rbacv1.Role](t, takeOver, "Role")
+	require.Len(t, own, 1)
+	assert.Equal(t, jobs("create"), own[0].Rules, "for the probe")
+	assert.Equal(t, "ostinato-system", own[0].Namespace)
+	assert.Equal(t, bridge, objectsOf[rbacv1.ClusterRoleBinding](t, takeOver, "ClusterRoleBinding")[0].Subjects)
+	assert.Equal(t, bridge, objectsOf[rbacv1.RoleBinding](t, takeOver, "RoleBinding")[0].Subjects)
 }
 
 func TestSubjectsAreTheServiceAccounts(t *testing.T) {

@@ -49,6 +49,8 @@ type Options struct {
 type Bridge struct {
 	options Options
 	objects *objects
+	// probed is set when nothing speaks against taking over what is to be.
+	probed atomic.Bool
 }
 
 // New returns a Bridge that does nothing before Run.
@@ -56,34 +58,58 @@ func New(options Options) (*Bridge, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	objects, err := newObjects(options.Clients, options.Config.Namespaces)
+	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, probeNamespace: options.Config.LeaderElection.Namespace}
+	objects, err := newObjects(options.Clients, owner, options.Config.Namespaces)
 	if err != nil {
 		return nil, err
 	}
 	return &Bridge{options: options, objects: objects}, nil
 }
 
-// Ready is a readiness check: the caches are filled, whether this process leads
-// or follows.
+// Ready is a readiness check: the caches are filled and take-over is possible,
+// whether this process leads or follows.
 func (b *Bridge) Ready(context.Context) error {
 	if !b.objects.synced() {
 		return errors.New("waiting for the first list of CronJobs and Jobs")
+	}
+	if !b.probed.Load() {
+		return errors.New("looking whether the built-in job controller runs")
 	}
 	return nil
 }
 
 // Run watches, and sends while it leads, until the context is done; then it
 // gives the lease back and returns nil. Any error means that the process should
-// exit.
+// exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
 	b.objects.run(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), b.objects.synced) {
 		return nil
 	}
+	if err := b.probe(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	b.probed.Store(true)
 	if !b.options.Config.LeaderElection.Enabled {
 		return b.lead(ctx)
 	}
 	return b.elect(ctx)
+}
+
+// probe returns an error when Jobs are to be taken over and the built-in job
+// controller runs.
+func (b *Bridge) probe(ctx context.Context) error {
+	if !b.options.Config.TakeOver.Jobs {
+		return nil
+	}
+	namespace := b.objects.owner.probeNamespace
+	p := prober{
+		jobs:      b.options.Clients.Kubernetes.BatchV1().Jobs(namespace),
+		namespace: namespace,
+		logger:    b.options.Logger,
+		clock:     b.options.Clock,
+	}
+	return p.run(ctx)
 }
 
 // elect leads while this process holds the lease.
@@ -155,7 +181,7 @@ func (b *Bridge) lead(ctx context.Context) error {
 
 func (b *Bridge) newController() *controller {
 	settings := b.options.Config
-	messages := messages{cluster: settings.Cluster, searchAttributes: b.options.SearchAttributes}
+	messages := messages{cluster: settings.Cluster, searchAttributes: b.options.SearchAttributes, jobDefaults: settings.JobDefaults}
 	return &controller{
 		objects:  b.objects,
 		clients:  b.options.Clients,
@@ -177,6 +203,7 @@ func (b *Bridge) newController() *controller {
 		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
 		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
 		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),
+		takenOver:     b.newTakenOver(),
 		memory: memory{
 			cronJobs: map[types.NamespacedName]cronJobMemory{},
 			jobs:     map[types.NamespacedName]jobMemory{},

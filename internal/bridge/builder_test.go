@@ -122,4 +122,33 @@ func failed(j *batchv1.Job) {
 	})
 }
 
+// foreign makes the Job one that only take-over makes ours.
 func foreign(j *batchv1.Job) { j.Spec.ManagedBy = nil }
+
+// managedBy makes the Job one for the controller of that name.
+func managedBy(name string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Spec.ManagedBy = &name }
+}
+
+// setting annotates the Job.
+func setting(annotation, value string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { metav1.SetMetaDataAnnotation(&j.ObjectMeta, annotation, value) }
+}
+
+// statusBy notes that a manager wrote the status.
+func statusBy(manager string, seconds int) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.ManagedFields = append(j.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: manager, Subresource: "status", Time: at(seconds), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)},
+		})
+	}
+}
+
+func ttl(seconds int32) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = &seconds }
+}
+
+// ofNativeCronJob makes the Job a child of a CronJob of batch/v1.
+func ofNativeCronJob(j *batchv1.Job) {
+	j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "native", UID: "n1", Controller: pointer(true)}}
+}

@@ -35,6 +35,8 @@ const (
 	// The two kinds of workflows whose object seems to be gone.
 	orphanCronJobKind kind = "orphaned CronJob workflow"
 	orphanJobKind     kind = "orphaned Job workflow"
+	// strayJobKind is a workflow of a Job that another controller has.
+	strayJobKind kind = "stray Job workflow"
 	// orphanScanKind is the search for them; its name is empty.
 	orphanScanKind kind = "scan for orphaned workflows"
 )
@@ -67,6 +69,8 @@ type controller struct {
 
 	main  queue
 	sweep queue
+	// takenOver is nil where Jobs are not taken over.
+	takenOver *takenOver
 
 	memory memory
 }
@@ -94,6 +98,10 @@ func (c *controller) run(ctx context.Context) error {
 	defer c.metrics.leading.Set(0)
 
 	stopWatching, err := c.watch()
+	if err != nil && ctx.Err() != nil {
+		// The caches have stopped already.
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -109,6 +117,7 @@ func (c *controller) run(ctx context.Context) error {
 	}
 	group.Go(func() { c.watchdog(ctx) })
 	group.Go(func() { c.sweepRegularly(ctx) })
+	group.Go(func() { c.takenOver.run(ctx) })
 	<-ctx.Done()
 	c.main.ShutDown()
 	c.sweep.ShutDown()
@@ -164,6 +173,8 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 		return c.syncJob(ctx, item.NamespacedName, sweep)
 	case orphanScanKind:
 		return 0, c.scanOrphans(ctx)
+	case strayJobKind:
+		return 0, c.syncStray(ctx, item.NamespacedName)
 	default:
 		return 0, c.syncOrphan(ctx, item)
 	}

@@ -126,7 +126,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 }
 
 func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, now time.Time) []closing {
-	return closingsOf(cronJob.Status.Active, known.closings, func(name string) *batchv1.Job {
+	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, func(name string) *batchv1.Job {
 		return c.objects.job(types.NamespacedName{Namespace: cronJob.Namespace, Name: name})
 	}, now)
 }

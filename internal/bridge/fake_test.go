@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,13 +24,17 @@ import (
 type fakeTemporal struct {
 	mu      sync.Mutex
 	running map[string]string
-	calls   []string
-	inputs  []any
+	// began is when workflows started; zero is long ago.
+	began  map[string]time.Time
+	calls  []string
+	inputs []any
 	// failures is how many of the next calls fail.
 	failures int
 }
 
-func newFakeTemporal() *fakeTemporal { return &fakeTemporal{running: map[string]string{}} }
+func newFakeTemporal() *fakeTemporal {
+	return &fakeTemporal{running: map[string]string{}, began: map[string]time.Time{}}
+}
 
 func (f *fakeTemporal) record(format string, arguments ...any) error {
 	if f.failures > 0 {
@@ -84,6 +89,17 @@ func (f *fakeTemporal) Signal(_ context.Context, workflowID string, signal Signa
 		delete(f.running, workflowID)
 	}
 	return running, nil
+}
+
+func (f *fakeTemporal) Terminate(_ context.Context, workflowID, uid string, before time.Time, _ string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known, running := f.running[workflowID]
+	if !running || known != uid || !before.IsZero() && !f.began[workflowID].Before(before) {
+		return false, nil
+	}
+	delete(f.running, workflowID)
+	return true, f.record("terminate %s", workflowID)
 }
 
 // Running lists every workflow for either type: IDs of the other kind must be

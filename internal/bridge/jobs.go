@@ -6,14 +6,16 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/job"
 )
 
 // syncJob sends what a Job's workflow needs to hear.
 func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
 	item := key{jobKind, name}
-	job := c.objects.job(name)
+	found := c.objects.job(name)
 	gone := c.memory.goneOf(item)
-	if job == nil || !managed(job) || finished(job) {
+	if found == nil || !c.objects.owner.ours(found) || finished(found) {
 		if err := c.sayGone(ctx, c.messages.cluster.JobWorkflowID(name.Namespace, name.Name), gone); err != nil {
 			return 0, err
 		}
@@ -25,17 +27,17 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	decision := decideJob(job, known, sweep, c.clock.Now())
-	reached, err := c.actOnJob(ctx, job, decision)
+	decision := decideJob(c.objects.owner, found, known, sweep, c.clock.Now())
+	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err
 	}
 	// A workflow of a deleted Job starts over with the spec of the new one.
 	c.memory.goneSent(item, len(gone))
-	if !reached {
+	if !reached && !decision.taken {
 		return decision.again, nil
 	}
-	c.memory.putJob(name, &jobMemory{uid: string(job.UID), generation: job.Generation})
+	c.memory.putJob(name, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
 	return 0, nil
 }
 
@@ -43,6 +45,15 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 // Job's spec now.
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
 	start, spec := c.messages.jobStart(job), c.messages.jobSpec(job)
+	if !decision.stale.IsZero() {
+		ended, err := c.temporal.Terminate(ctx, start.ID, string(job.UID), decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
+		if err != nil {
+			return false, err
+		}
+		if ended {
+			c.ended(job, "is behind the Job's status, started anew")
+		}
+	}
 	switch {
 	case decision.action == leaveJob:
 		return false, nil
@@ -67,6 +78,12 @@ func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jo
 	}
 	c.metrics.sent("job-spec", "any")
 	return true, nil
+}
+
+// ended reports that a workflow was terminated.
+func (c *controller) ended(job *batchv1.Job, why string) {
+	c.metrics.sent("job-terminate", "running")
+	c.logger.Warn("terminated a Job's workflow", "namespace", job.Namespace, "name", job.Name, "why", why)
 }
 
 // job returns what is remembered of a Job.

@@ -23,6 +23,8 @@ type messages struct {
 	cluster names.Cluster
 	// searchAttributes says that the Temporal namespace has them.
 	searchAttributes bool
+	// jobDefaults are what a Job gets that does not say it itself.
+	jobDefaults job.Defaults
 }
 
 // cronJobSpec is the signal for a CronJob.
@@ -63,7 +65,7 @@ func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 	input := protocol.JobInput{
 		Cluster:   string(m.cluster),
 		Job:       referenceOf(object.Namespace, object.Name, string(object.UID)),
-		Spec:      job.SpecOf(object),
+		Spec:      job.SpecOf(object).WithDefaults(m.jobDefaults),
 		Status:    object.Status,
 		Scheduled: scheduledTime(object),
 	}

@@ -15,6 +15,10 @@ type Metrics struct {
 	pokes    prometheus.Counter
 	messages *prometheus.CounterVec
 	errors   *prometheus.CounterVec
+	// external, ttlDeletion and builtInWrites count only where Jobs are taken over.
+	external      *prometheus.CounterVec
+	ttlDeletion   prometheus.Histogram
+	builtInWrites prometheus.Counter
 }
 
 // NewMetrics registers the bridge's metrics.
@@ -36,8 +40,21 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ostinato_bridge_temporal_errors_total", Help: "Starts and signals that failed and are repeated, by kind of error.",
 		}, []string{"class"}),
+		// These two have upstream's names, labels and buckets (parity 2.15, 2.16).
+		external: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "job_controller_jobs_by_external_controller_total", Help: "Jobs added that another controller than this one manages.",
+		}, []string{"controller_name"}),
+		ttlDeletion: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "ttl_after_finished_controller_job_deletion_duration_seconds",
+			Help:    "Time from the end of a Job's TTL to its deletion.",
+			Buckets: prometheus.ExponentialBuckets(0.1, 2, 14),
+		}),
+		builtInWrites: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ostinato_bridge_builtin_job_status_writes_total",
+			Help: "Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too.",
+		}),
 	}
-	registry.MustRegister(m.leading, m.overdue, m.pokes, m.messages, m.errors)
+	registry.MustRegister(m.leading, m.overdue, m.pokes, m.messages, m.errors, m.external, m.ttlDeletion, m.builtInWrites)
 	return m
 }
 

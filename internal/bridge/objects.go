@@ -22,17 +22,19 @@ const ownerIndex = "cronjob-uid"
 
 // objects are the trimmed CronJobs and Jobs of the namespaces served, by informers.
 type objects struct {
+	owner      ownership
 	namespaces []string
 	cronJobs   map[string]cache.SharedIndexInformer
 	jobs       map[string]cache.SharedIndexInformer
 }
 
 // newObjects makes the informers; no namespaces means all.
-func newObjects(clients *k8s.Clients, namespaces []string) (*objects, error) {
+func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*objects, error) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	o := &objects{
+		owner:      owner,
 		namespaces: namespaces,
 		cronJobs:   map[string]cache.SharedIndexInformer{},
 		jobs:       map[string]cache.SharedIndexInformer{},
@@ -43,7 +45,7 @@ func newObjects(clients *k8s.Clients, namespaces []string) (*objects, error) {
 			return nil, fmt.Errorf("set the CronJob informer's transform: %w", err)
 		}
 		jobs := batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: indexByOwner})
-		if err := jobs.SetTransform(trimJob); err != nil {
+		if err := jobs.SetTransform(owner.trimJob); err != nil {
 			return nil, fmt.Errorf("set the Job informer's transform: %w", err)
 		}
 		o.cronJobs[namespace], o.jobs[namespace] = cronJobs, jobs

@@ -42,7 +42,7 @@ func (c closing) due(now time.Time) (bool, time.Duration) {
 // closingsOf returns the runs that status lists as active and that have ended:
 // the Job has finished, or there is none of that UID. What is known of them from
 // before is kept. Find returns the Job of a name, or nil.
-func closingsOf(active []corev1.ObjectReference, before []closing, find func(name string) *batchv1.Job, now time.Time) []closing {
+func closingsOf(owner ownership, active []corev1.ObjectReference, before []closing, find func(name string) *batchv1.Job, now time.Time) []closing {
 	var closings []closing
 	for _, run := range active {
 		found := find(run.Name)
@@ -51,7 +51,7 @@ func closingsOf(active []corev1.ObjectReference, before []closing, find func(nam
 		}
 		next := closing{name: run.Name, uid: string(run.UID), grace: closedGrace, since: now}
 		if found != nil {
-			next.grace = closedGraceOf(found)
+			next.grace = closedGraceOf(owner, found)
 		}
 		for _, known := range before {
 			if known.uid == next.uid {
@@ -65,8 +65,8 @@ func closingsOf(active []corev1.ObjectReference, before []closing, find func(nam
 }
 
 // closedGraceOf is the grace of a Job's end.
-func closedGraceOf(found *batchv1.Job) time.Duration {
-	if managed(found) {
+func closedGraceOf(owner ownership, found *batchv1.Job) time.Duration {
+	if owner.ours(found) {
 		return closedGrace
 	}
 	return 0

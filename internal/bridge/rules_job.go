@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -25,9 +28,9 @@ const childRetry = time.Second
 // jobMemory is what the bridge remembers of a Job while it leads. Losing it
 // costs repeated messages only.
 type jobMemory struct {
-	// uid and generation are those last sent; empty before the first.
-	uid        string
-	generation int64
+	// uid and spec are those last sent; empty before the first.
+	uid  string
+	spec job.Spec
 }
 
 // jobAction says what to send for a Job.
@@ -53,48 +56,77 @@ type jobDecision struct {
 	// insist asks to send the spec when a start meets a running workflow: it may
 	// be that of a Job of the same name that is gone.
 	insist bool
+	// taken says that the Job's workflow has this spec already.
+	taken bool
+	// stale asks to end a workflow that began before this time: the built-in
+	// controller has gone on with the Job since, so that what the workflow knows of
+	// it is out of date. The Job's status says where it is now. Zero asks for nothing.
+	stale time.Time
 }
 
 // decideJob decides what to send for a Job that exists. A Job that is not
-// Ostinato's, or that has finished, needs nothing. Nothing tells which
-// generation a Job's workflow has taken, so the first message after leader start
-// for a Job that was ever edited is its spec. With sweep, a Job that needs
-// nothing is started, since its workflow may have been lost.
-func decideJob(job *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
-	if !managed(job) || finished(job) {
+// Ostinato's, or that has finished, needs nothing. Nothing tells which spec a
+// Job's workflow has taken, so the first message after leader start for a Job
+// that may have been edited is its spec. With sweep, a Job that needs nothing is
+// started, since its workflow may have been lost.
+func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
+	decision := decideMessage(owner, object, memory, sweep, now)
+	if at, last := builtInWroteLast(object); last && decision.action != leaveJob && memory.uid != string(object.UID) {
+		decision.stale = at
+	}
+	return decision
+}
+
+func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
+	if !owner.ours(object) || finished(object) {
 		return jobDecision{action: leaveJob}
 	}
-	known := memory.uid == string(job.UID)
+	known := memory.uid == string(object.UID)
+	acknowledged := acknowledgedJob(object)
+	edited := object.Generation > 1 || acknowledged && settings(object)
 	// The CronJob's workflow starts it as its child.
-	grace := childGrace - now.Sub(job.CreationTimestamp.Time)
-	expected := ownerCronJob(job) != nil && !known && !acknowledgedJob(job) && grace > 0
+	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
+	expected := ownerCronJob(object) != nil && !known && !acknowledged && grace > 0
 	switch {
 	case memory.uid != "" && !known:
 		// Re-created under its name: a workflow of the old Job may still run.
 		return jobDecision{action: sendJob}
-	case known && job.Generation > memory.generation:
+	case known && job.SpecOf(object).Generation > memory.spec.Generation, known && settingsChanged(memory.spec, job.SpecOf(object)):
 		return jobDecision{action: sendJob}
 	case known && !sweep:
 		return jobDecision{action: leaveJob}
-	case expected && job.Generation > 1:
+	case expected && edited:
 		return jobDecision{action: sendJob, runningOnly: true, again: childRetry}
 	case expected:
 		return jobDecision{action: leaveJob, again: grace}
-	case !known && job.Generation > 1:
+	case !known && edited:
 		return jobDecision{action: sendJob}
 	}
-	if owned := ownerCronJob(job) != nil; owned && !known {
-		if acknowledgedJob(job) && !sweep {
-			return jobDecision{action: leaveJob}
+	if owned := ownerCronJob(object) != nil; owned && !known {
+		if acknowledged && !sweep {
+			return jobDecision{action: leaveJob, taken: true}
 		}
 		return jobDecision{action: startJob}
 	}
-	return jobDecision{action: startJob, insist: !known && !acknowledgedJob(job)}
+	return jobDecision{action: startJob, insist: !known && !acknowledged}
 }
 
-// managed reports whether the Job is Ostinato's.
-func managed(job *batchv1.Job) bool {
-	return job.Spec.ManagedBy != nil && *job.Spec.ManagedBy == names.JobController
+// settingAnnotations change what a Job's workflow does. Their edits leave the
+// generation as it is.
+var settingAnnotations = []string{names.PendingDeadlineAnnotation, names.BackoffBaseAnnotation, names.BackoffCapAnnotation}
+
+// settings reports whether the Job has such annotations of its own.
+func settings(job *batchv1.Job) bool {
+	return slices.ContainsFunc(settingAnnotations, func(annotation string) bool {
+		_, ok := job.Annotations[annotation]
+		return ok
+	})
+}
+
+// settingsChanged reports whether what decides differs, whatever the generation says.
+func settingsChanged(before, after job.Spec) bool {
+	before.Generation = after.Generation
+	return !reflect.DeepEqual(before, after)
 }
 
 // finished reports whether the Job has condition Complete or Failed.
@@ -113,11 +145,16 @@ func terminalCondition(job *batchv1.Job) *batchv1.JobCondition {
 }
 
 // acknowledgedJob reports whether a workflow of this very Job has written its
-// status: it has a start time, or was found suspended.
+// status: it has a start time, or was found suspended. That of a Job taken over
+// may be the built-in controller's, so there the API server's notes count.
 func acknowledgedJob(job *batchv1.Job) bool {
-	return job.Status.StartTime != nil || slices.ContainsFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
+	written := job.Status.StartTime != nil || slices.ContainsFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
 		return condition.Type == batchv1.JobSuspended
 	})
+	if _, last := builtInWroteLast(job); last {
+		return false
+	}
+	return written && (k8s.Managed(job, false) || statusWrite(job, k8s.JobFieldManager) != nil)
 }
 
 // ownerCronJob returns the owner reference to the CronJob of batch.ostinato.dev
@@ -128,4 +165,14 @@ func ownerCronJob(job *batchv1.Job) *metav1.OwnerReference {
 		return nil
 	}
 	return owner
+}
+
+// strayJob reports whether a workflow has no business with the Job any more: it
+// is not Ostinato's, or the built-in controller has finished it.
+func strayJob(owner ownership, job *batchv1.Job) bool {
+	if !owner.ours(job) {
+		return true
+	}
+	_, last := builtInWroteLast(job)
+	return last && finished(job)
 }

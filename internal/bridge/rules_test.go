@@ -12,6 +12,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 func TestDecideCronJob(t *testing.T) {
@@ -63,9 +64,10 @@ func TestRepeatsBecomeRare(t *testing.T) {
 }
 
 func TestDecideJob(t *testing.T) {
-	known := jobMemory{uid: "j1", generation: 1}
-	knownRun := jobMemory{uid: "r1", generation: 1}
-	old := jobMemory{uid: "old", generation: 7}
+	known := jobMemory{uid: "j1", spec: job.SpecOf(standalone())}
+	knownRun := jobMemory{uid: "r1", spec: job.SpecOf(run("r1"))}
+	old := jobMemory{uid: "old", spec: job.SpecOf(standalone(func(j *batchv1.Job) { j.Generation = 7 }))}
+	patient := setting(names.PendingDeadlineAnnotation, "600")
 	for _, test := range []struct {
 		name   string
 		object *batchv1.Job
@@ -90,14 +92,22 @@ func TestDecideJob(t *testing.T) {
 		{name: "a run, new: leave it to the CronJob's workflow", object: run("r1"), now: 1, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
 		{name: "a run, new, in the sweep: the same", object: run("r1"), now: 1, sweep: true, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
 		{name: "a run still without workflow: start", object: run("r1"), now: 60, want: jobDecision{action: startJob}},
-		{name: "a run with a workflow: nothing", object: run("r1", running), now: 100, want: jobDecision{action: leaveJob}},
+		{name: "a run with a workflow: nothing", object: run("r1", running), now: 100, want: jobDecision{action: leaveJob, taken: true}},
 		{name: "a run with a workflow, in the sweep: start", object: run("r1", running), now: 3, sweep: true, want: jobDecision{action: startJob}},
 		{name: "a run edited at once: only to a workflow that runs", object: run("r1", edited), now: 1, want: jobDecision{action: sendJob, runningOnly: true, again: time.Second}},
 		{name: "a run edited later: send", object: run("r1", running, edited), now: 100, want: jobDecision{action: sendJob}},
 		{name: "a known run edited again: send", object: run("r1", running, edited, edited), memory: knownRun, now: 100, want: jobDecision{action: sendJob}},
+
+		{name: "a new setting is an edit, though the generation stays: send", object: standalone(running, patient), memory: known, want: jobDecision{action: sendJob}},
+		{name: "a setting of another value too", object: standalone(running, setting(names.BackoffBaseAnnotation, "3")),
+			memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(setting(names.BackoffBaseAnnotation, "2")))}, want: jobDecision{action: sendJob}},
+		{name: "a setting taken back too", object: standalone(running), memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(patient))}, want: jobDecision{action: sendJob}},
+		{name: "another annotation is none", object: standalone(running, setting("team", "a")), memory: known, want: jobDecision{action: leaveJob}},
+		{name: "new with a setting: start", object: standalone(patient), want: jobDecision{action: startJob, insist: true}},
+		{name: "first seen running with a setting, which may be an edit: send", object: standalone(running, patient), want: jobDecision{action: sendJob}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, decideJob(test.object, test.memory, test.sweep, after(test.now)))
+			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, after(test.now)))
 		})
 	}
 }
@@ -114,7 +124,7 @@ func TestClosingsAreRunsThatStatusStillLists(t *testing.T) {
 	find := func(name string) *batchv1.Job { return jobs[name] }
 	listed := cronJob(active("going", "done", "broken", "again", "vanished", "theirs")).Status.Active
 
-	closings := closingsOf(listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
+	closings := closingsOf(ownership{}, listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
 
 	require.Len(t, closings, 5)
 	assert.Equal(t, closing{name: "report-done", uid: "done", grace: closedGrace, since: after(3), result: job.Result{
@@ -160,7 +170,7 @@ func TestTrimmedObjectsHoldNoTemplate(t *testing.T) {
 	assert.Equal(t, "* * * * *", c.Spec.Schedule)
 	assert.Len(t, c.Status.Active, 1)
 
-	trimmed, err = trimJob(run("r1", running))
+	trimmed, err = ownership{}.trimJob(run("r1", running))
 	require.NoError(t, err)
 	j := trimmed.(*batchv1.Job)
 	assert.Equal(t, corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure}}, j.Spec.Template)
@@ -168,7 +178,7 @@ func TestTrimmedObjectsHoldNoTemplate(t *testing.T) {
 	assert.Equal(t, job.SpecOf(run("r1", running)), job.SpecOf(j), "trimming must not change what decides")
 	assert.NotNil(t, j.Status.StartTime)
 
-	trimmed, err = trimJob(standalone(foreign, complete))
+	trimmed, err = ownership{}.trimJob(standalone(foreign, complete))
 	require.NoError(t, err)
 	j = trimmed.(*batchv1.Job)
 	assert.Equal(t, types.UID("j1"), j.UID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,7 +31,7 @@ func (c *controller) sweepRegularly(ctx context.Context) {
 			c.forgetJobs()
 			c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { c.sweep.Add(cronJobKey(cronJob)) })
 			c.objects.eachJob(func(job *batchv1.Job) {
-				if managed(job) && !finished(job) {
+				if c.objects.owner.ours(job) && !finished(job) {
 					c.sweep.Add(jobKey(job))
 				}
 			})
@@ -48,8 +49,9 @@ func (c *controller) forgetJobs() {
 	})
 }
 
-// scanOrphans finds running workflows whose object went away while nobody led.
-// It is the only use of visibility, once for every leader.
+// scanOrphans finds running workflows whose object went away, or to another
+// controller, while nobody led. It is the only use of visibility, once for every
+// leader.
 func (c *controller) scanOrphans(ctx context.Context) error {
 	err := c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseCronJobWorkflowID(workflowID)
@@ -62,10 +64,47 @@ func (c *controller) scanOrphans(ctx context.Context) error {
 	}
 	return c.temporal.Running(ctx, protocol.JobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseJobWorkflowID(workflowID)
-		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.job(full) == nil {
+		if !ok || !c.objects.serves(namespace) {
+			return
+		}
+		full := types.NamespacedName{Namespace: namespace, Name: name}
+		switch found := c.objects.job(full); {
+		case found == nil:
 			c.sweep.Add(key{orphanJobKind, full})
+		case strayJob(c.objects.owner, found):
+			c.sweep.Add(key{strayJobKind, full})
 		}
 	})
+}
+
+// syncStray ends the workflow of a Job that another controller has, when the API
+// server confirms it: that take-over was given up, or that the built-in
+// controller ended the Job meanwhile. The Job's Pods are left as they are, since
+// their finalizers are the other controller's.
+func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) error {
+	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return c.syncOrphan(ctx, key{orphanJobKind, name})
+	}
+	if err != nil {
+		return fmt.Errorf("get Job %s: %w", name, err)
+	}
+	if !strayJob(c.objects.owner, found) {
+		return nil
+	}
+	workflowID := c.messages.cluster.JobWorkflowID(name.Namespace, name.Name)
+	uid, running, err := c.temporal.ObjectUID(ctx, workflowID)
+	if err != nil || !running {
+		return err
+	}
+	if uid != string(found.UID) {
+		return c.sayGone(ctx, workflowID, []string{uid})
+	}
+	ended, err := c.temporal.Terminate(ctx, workflowID, uid, time.Time{}, "another controller has the Job; its Pods are left as they are")
+	if ended {
+		c.ended(found, "another controller has the Job")
+	}
+	return err
 }
 
 // syncOrphan tells a workflow that its object is gone, when the API server

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -41,6 +42,11 @@ type Temporal interface {
 	SignalWithStart(ctx context.Context, start Start, signal Signal) error
 	// Signal signals a running workflow; found is false when none runs.
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
+	// Terminate ends the running workflow of the object with this UID, where it began
+	// before a time, at once and without anything done by it; a zero time means
+	// whenever it began. ended is false when there is none. It needs a worker, but
+	// where none runs.
+	Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (ended bool, err error)
 	// Running calls visit with the ID of every running workflow of a type, as far
 	// as visibility knows. It is for leader start only: visibility is slow.
 	Running(ctx context.Context, workflowType string, visit func(workflowID string)) error
@@ -106,6 +112,31 @@ func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal S
 	}
 	if err != nil {
 		return false, fmt.Errorf("signal %s to workflow %s: %w", signal.Name, workflowID, err)
+	}
+	return true, nil
+}
+
+func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (bool, error) {
+	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
+	if notFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	}
+	info := description.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || !before.IsZero() && !info.GetStartTime().AsTime().Before(before) {
+		return false, nil
+	}
+	if known, found, err := t.ObjectUID(ctx, workflowID); err != nil || !found || known != uid {
+		return false, err
+	}
+	err = t.sdk.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), reason)
+	if notFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("terminate workflow %s: %w", workflowID, err)
 	}
 	return true, nil
 }

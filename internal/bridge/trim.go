@@ -29,27 +29,46 @@ func trimCronJob(object any) (any, error) {
 
 // trimJob is the informer transform of Jobs: it keeps what decides when Pods
 // start and when the Job ends, and nothing of what runs in them. Of a Job that
-// is neither Ostinato's nor a CronJob's of ours, it keeps the identity alone.
-func trimJob(object any) (any, error) {
+// is neither Ostinato's nor a CronJob's of ours, it keeps the identity and, where
+// Jobs are taken over, when it is to be deleted.
+func (o ownership) trimJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
 		return nil, fmt.Errorf("trim Job: got a %T", object)
 	}
 	trimmed := &batchv1.Job{ObjectMeta: trimMeta(job.ObjectMeta)}
-	if !managed(job) && ownerCronJob(job) == nil {
+	if value, ok := job.Labels[probeLabel]; ok {
+		metav1.SetMetaDataLabel(&trimmed.ObjectMeta, probeLabel, value)
+	}
+	if !o.ours(job) && ownerCronJob(job) == nil {
 		trimmed.OwnerReferences = nil
+		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
+		if o.takeOverJobs {
+			trimmed.Spec.TTLSecondsAfterFinished = job.Spec.TTLSecondsAfterFinished
+			trimmed.Status.Conditions = job.Status.Conditions
+		}
 		return trimmed, nil
 	}
-	for _, annotation := range []string{names.ScheduledTimestampAnnotation, names.InstantiateAnnotation} {
-		if value, ok := job.Annotations[annotation]; ok {
-			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, annotation, value)
-		}
+	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation)
+	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, settingAnnotations...)
+	if o.takeOverJobs {
+		trimmed.ManagedFields = statusWrites(job.ManagedFields)
 	}
 	trimmed.Spec = job.Spec
 	trimmed.Spec.Selector = nil
 	trimmed.Spec.Template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: job.Spec.Template.Spec.RestartPolicy}}
+	keepAnnotations(&trimmed.Spec.Template.ObjectMeta, job.Spec.Template.Annotations, settingAnnotations...)
 	trimmed.Status = job.Status
 	return trimmed, nil
+}
+
+// keepAnnotations copies the annotations of these names.
+func keepAnnotations(trimmed *metav1.ObjectMeta, annotations map[string]string, keep ...string) {
+	for _, annotation := range keep {
+		if value, ok := annotations[annotation]; ok {
+			metav1.SetMetaDataAnnotation(trimmed, annotation, value)
+		}
+	}
 }
 
 func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {

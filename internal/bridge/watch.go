@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
 )
 
 // watch puts what changes into the queues, from now on, and everything there is
@@ -113,8 +114,9 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 }
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
+	c.takenOver.added(job)
 	switch {
-	case !managed(job) || finished(job):
+	case !c.objects.owner.ours(job) || finished(job):
 	case initial:
 		c.sweep.Add(jobKey(job))
 	default:
@@ -122,20 +124,23 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	}
 }
 
+// jobUpdated looks at all that decides, since an edit of an annotation does not
+// raise the generation. Status writes change nothing here.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
+	c.takenOver.updated(before, after)
 	if finished(after) {
 		if !finished(before) {
 			c.runEnded(after)
 		}
 		return
 	}
-	if managed(after) && (before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()) {
+	if c.objects.owner.ours(after) && (before.Generation != after.Generation || settingsChanged(job.SpecOf(before), job.SpecOf(after))) {
 		c.main.Add(jobKey(after))
 	}
 }
 
 func (c *controller) jobDeleted(job *batchv1.Job) {
-	if managed(job) && !finished(job) {
+	if c.objects.owner.ours(job) && !finished(job) {
 		item := jobKey(job)
 		c.memory.markGone(item, string(job.UID))
 		c.main.Add(item)
@@ -151,6 +156,6 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	delete(c.memory.jobs, item.NamespacedName)
 	c.memory.mu.Unlock()
 	if owner := ownerCronJob(job); owner != nil {
-		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}, closedGraceOf(job))
+		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}, closedGraceOf(c.objects.owner, job))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +35,8 @@ type world struct {
 	clock    *clocktesting.FakeClock
 	settings config.Bridge
 	objects  *objects
+	metrics  *prometheus.Registry
+	log      *lockedBuffer
 	cancel   context.CancelFunc
 	ended    chan error
 }
@@ -56,6 +60,8 @@ func newWorld(t *testing.T, contents ...runtime.Object) *world {
 		temporal: newFakeTemporal(),
 		events:   record.NewFakeRecorder(10),
 		clock:    clocktesting.NewFakeClock(after(20)),
+		metrics:  prometheus.NewRegistry(),
+		log:      &lockedBuffer{},
 		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
 	}
 }
@@ -68,8 +74,8 @@ func (w *world) bridge() *Bridge {
 		Temporal:          w.temporal,
 		TemporalNamespace: "default",
 		Recorder:          w.events,
-		Metrics:           NewMetrics(prometheus.NewRegistry()),
-		Logger:            slog.New(slog.DiscardHandler),
+		Metrics:           NewMetrics(w.metrics),
+		Logger:            slog.New(slog.NewTextHandler(w.log, nil)),
 		Clock:             w.clock,
 	})
 	require.NoError(w.t, err)
@@ -87,7 +93,19 @@ func (w *world) lead() *world {
 		cancel()
 		w.stopped()
 	})
-	w.eventually(func() bool { return b.Ready(ctx) == nil }, "caches filled")
+	w.eventually(func() bool {
+		if w.settings.TakeOver.Jobs {
+			w.clock.Step(probePeriod)
+		}
+		return b.Ready(ctx) == nil
+	}, "caches filled")
+	return w
+}
+
+// takingOver makes the world one in which Jobs are taken over.
+func (w *world) takingOver() *world {
+	w.settings.TakeOver.Jobs = true
+	w.settings.LeaderElection.Namespace = "system"
 	return w
 }
 
@@ -148,7 +166,52 @@ func (w *world) putJob(job *batchv1.Job) {
 	require.NoError(w.t, err)
 }
 
+// jobs lists the Jobs of a namespace.
+func (w *world) jobs(namespace string) []batchv1.Job {
+	w.t.Helper()
+	list, err := w.native.BatchV1().Jobs(namespace).List(context.Background(), metav1.ListOptions{})
+	require.NoError(w.t, err)
+	return list.Items
+}
+
+// measured returns the value of a counter, or how often a histogram observed.
+func (w *world) measured(name string, labels ...string) float64 {
+	w.t.Helper()
+	families, err := w.metrics.Gather()
+	require.NoError(w.t, err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			values := make([]string, 0, len(labels))
+			for _, pair := range metric.GetLabel() {
+				values = append(values, pair.GetValue())
+			}
+			if family.GetName() == name && slices.Equal(values, labels) {
+				return metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return 0
+}
+
 func (w *world) deleteJob(job *batchv1.Job) {
 	w.t.Helper()
 	require.NoError(w.t, w.native.BatchV1().Jobs(job.Namespace).Delete(context.Background(), job.Name, metav1.DeleteOptions{}))
+}
+
+// lockedBuffer is a log that a test may read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

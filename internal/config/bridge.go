@@ -41,7 +41,7 @@ type Bridge struct {
 // LeaderElection holds the settings of the lease by which one bridge leads.
 type LeaderElection struct {
 	Enabled bool
-	// Namespace and Name are those of the Lease.
+	// Namespace and Name are those of the Lease. The namespace is the bridge's own.
 	Namespace string
 	Name      string
 	// LeaseDuration, RenewDeadline and RetryPeriod are client-go's.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/job"
 )
 
 func environment(pairs map[string]string) config.LookupEnv {
@@ -30,6 +31,10 @@ func TestDefaultsAreValid(t *testing.T) {
 	assert.Equal(t, slog.LevelInfo, worker.LogLevel)
 	assert.False(t, worker.Versioned())
 	assert.Equal(t, 1, worker.WatchShards)
+	assert.Equal(t, 20, worker.EvidenceLogLines)
+	assert.Equal(t, 4096, worker.EvidenceLogBytes)
+	assert.Equal(t, job.Defaults{BackoffBase: 10 * time.Second, BackoffCap: 10 * time.Minute}, worker.JobDefaults)
+	assert.Equal(t, config.TakeOver{}, worker.TakeOver)
 
 	bridge, err := config.ParseBridge(nil, environment(nil), &bytes.Buffer{})
 	require.NoError(t, err)
@@ -69,6 +74,37 @@ func TestListsLevelsAndDurations(t *testing.T) {
 	assert.False(t, bridge.LeaderElection.Enabled)
 }
 
+func TestTakeOver(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		env       map[string]string
+		want      config.TakeOver
+	}{
+		{name: "nothing by default"},
+		{name: "jobs", arguments: []string{"--takeover=jobs"}, want: config.TakeOver{Jobs: true}},
+		{name: "a list with spaces", arguments: []string{"--takeover= jobs ,"}, want: config.TakeOver{Jobs: true}},
+		{name: "by the environment", env: map[string]string{"OSTINATO_TAKEOVER": "jobs"}, want: config.TakeOver{Jobs: true}},
+		{name: "a flag takes back what the environment says", arguments: []string{"--takeover="}, env: map[string]string{"OSTINATO_TAKEOVER": "jobs"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := config.ParseWorker(test.arguments, environment(test.env), &bytes.Buffer{})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, worker.TakeOver)
+			bridge, err := config.ParseBridge(test.arguments, environment(test.env), &bytes.Buffer{})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, bridge.TakeOver)
+		})
+	}
+}
+
+func TestLogEvidenceCanBeSwitchedOff(t *testing.T) {
+	worker, err := config.ParseWorker([]string{"--evidence-log-lines=0", "--evidence-log-bytes=0"}, environment(nil), &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Zero(t, worker.EvidenceLogLines)
+	assert.Zero(t, worker.EvidenceLogBytes)
+}
+
 func TestMistakesSayWhatToChange(t *testing.T) {
 	worker := func(arguments []string, lookup config.LookupEnv) error {
 		_, err := config.ParseWorker(arguments, lookup, &bytes.Buffer{})
@@ -105,6 +141,15 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"search attributes", bridge, []string{"--search-attributes=yes"}, nil, "auto, on or off"},
 		{"lease durations", bridge, []string{"--lease-renew-deadline=20s"}, nil, "--lease-renew-deadline"},
 		{"lease retry", bridge, []string{"--lease-retry-period=9s"}, nil, "1.2 times"},
+		{"take-over of CronJobs", worker, []string{"--takeover=cronjobs,jobs"}, nil, "not there yet"},
+		{"take-over of CronJobs by the environment", bridge, nil, map[string]string{"OSTINATO_TAKEOVER": "cronjobs"}, "not there yet"},
+		{"take-over of something else", bridge, []string{"--takeover=jobs,pods"}, nil, `"pods" can't be taken over; use jobs`},
+		{"take-over without a namespace", bridge, []string{"--takeover=jobs", "--leader-elect=false", "--lease-namespace="}, nil, "the bridge's own namespace"},
+		{"back-off below a second", worker, []string{"--pod-backoff-base=500ms"}, nil, "1s or more"},
+		{"back-off of half seconds", bridge, []string{"--pod-backoff-cap=90500ms"}, nil, "whole seconds"},
+		{"back-off above its cap", bridge, []string{"--pod-backoff-base=11m"}, nil, "--pod-backoff-cap, 10m0s, or less"},
+		{"evidence lines", worker, []string{"--evidence-log-lines=-1"}, nil, "1000 at most"},
+		{"evidence bytes", worker, []string{"--evidence-log-bytes=65537"}, nil, "65536 at most"},
 		{"sweep interval", bridge, []string{"--sweep-interval=1s"}, nil, "1m or more"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

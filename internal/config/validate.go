@@ -53,6 +53,7 @@ func (c Common) validate(p *problems) {
 	for _, reserved := range []string{"cronjob", "job", "podwatch", "ostinato"} {
 		p.check(string(c.Cluster) != reserved, "cluster", "%q is used in workflow IDs; choose another name", c.Cluster)
 	}
+	validateJobDefaults(p, c.JobDefaults)
 	p.check(c.KubeQPS >= 0, "kube-qps", "is %v; set it to 0 or more", c.KubeQPS)
 	p.atLeast(c.KubeBurst, 1, "kube-burst")
 	p.address(c.MetricsAddress, "metrics-address")
@@ -72,6 +73,12 @@ func loopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// What a workflow keeps of a log is bounded: it is part of its history and result.
+const (
+	mostEvidenceLines = 1000
+	mostEvidenceBytes = 64 * 1024
+)
+
 func (w Worker) validate() error {
 	var p problems
 	w.Common.validate(&p)
@@ -83,6 +90,10 @@ func (w Worker) validate() error {
 	p.atLeast(w.MaxPollers, 2, "max-pollers")
 	p.positive(w.BulkPodsPerSecond, "bulk-pods-per-second")
 	p.positive(w.BulkActivitiesPerSecond, "bulk-activities-per-second")
+	p.check(w.EvidenceLogLines >= 0 && w.EvidenceLogLines <= mostEvidenceLines, "evidence-log-lines",
+		"is %d; set it to 0 (no logs) or to %d at most", w.EvidenceLogLines, mostEvidenceLines)
+	p.check(w.EvidenceLogBytes >= 0 && w.EvidenceLogBytes <= mostEvidenceBytes, "evidence-log-bytes",
+		"is %d; set it to 0 (no logs) or to %d at most", w.EvidenceLogBytes, mostEvidenceBytes)
 	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
 	p.positiveDuration(w.StickyTimeout, "sticky-timeout")
 	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
@@ -111,6 +122,8 @@ func (b Bridge) validate() error {
 	if b.LeaderElection.Enabled {
 		b.LeaderElection.validate(&p)
 	}
+	p.check(!b.TakeOver.Jobs || b.LeaderElection.Namespace != "", "lease-namespace",
+		"is empty; name the bridge's own namespace: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs")
 	return errors.Join(p...)
 }
 

@@ -25,6 +25,10 @@ type Worker struct {
 	// BulkActivitiesPerSecond bounds the starts of bulk activities over all
 	// workers; Temporal enforces it.
 	BulkActivitiesPerSecond float64
+	// EvidenceLogLines and EvidenceLogBytes bound what is kept of a failed Pod's
+	// log; 0 keeps nothing, and then the right to read logs is not needed.
+	EvidenceLogLines int
+	EvidenceLogBytes int
 	// StickyCacheSize is how many workflows this process keeps in memory.
 	StickyCacheSize int
 	// StickyTimeout is how long a workflow task waits for the process that has the
@@ -57,6 +61,8 @@ func ParseWorker(arguments []string, lookup LookupEnv, output io.Writer) (Worker
 	set.IntVar(&w.MaxPollers, "max-pollers", 16, "pollers of one task queue; their number follows the load up to this")
 	set.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
 	set.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
+	set.IntVar(&w.EvidenceLogLines, "evidence-log-lines", 20, "last lines of a failed Pod's log to keep in its workflow; 0 keeps none")
+	set.IntVar(&w.EvidenceLogBytes, "evidence-log-bytes", 4096, "bytes of a failed Pod's log to keep in its workflow at most; 0 keeps none")
 	set.IntVar(&w.StickyCacheSize, "sticky-cache-size", 10000, "workflows kept in memory")
 	set.DurationVar(&w.StickyTimeout, "sticky-timeout", 5*time.Second, "wait for the worker that has a workflow in memory before another takes over")
 	set.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker of a cluster")

@@ -125,6 +125,9 @@ func (c *cluster) execute(outcome job.PlanOutcome) {
 		pod, refused := c.create(create)
 		if refused {
 			report.CreateRefused = "exceeded quota"
+			if report.NameTaken = pod != nil && pod.disowned; report.NameTaken && c.ledger != nil {
+				c.ledger.giveUp(pod)
+			}
 			break
 		}
 		report.Created = append(report.Created, job.CreatedPod{Name: pod.name, UID: pod.uid})
@@ -158,6 +161,9 @@ func (c *cluster) execute(outcome job.PlanOutcome) {
 		retry := c.state.StatusRetry
 		c.state = c.state.Rebase(c.status)
 		c.state.StatusRetry = retry
+		if c.ledger != nil {
+			c.ledger.rebase()
+		}
 		c.listed()
 	}
 }
@@ -218,7 +224,7 @@ func (c *cluster) create(create job.Create) (pod *modelPod, refused bool) {
 	}
 	for _, pod := range c.pods {
 		if pod.name == create.Name && !pod.gone {
-			return pod, refused
+			return pod, refused || pod.disowned
 		}
 	}
 	if refused && !c.loseCreates {

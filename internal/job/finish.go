@@ -75,7 +75,7 @@ func (s State) result() *Result {
 		Message:        condition.Message,
 		StartTime:      s.StartTime,
 		CompletionTime: s.CompletionTime,
-		Succeeded:      s.Succeeded,
+		Succeeded:      s.Written.Succeeded,
 		Failed:         s.Failed,
 		Attempts:       s.Evidence,
 

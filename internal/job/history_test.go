@@ -261,7 +261,7 @@ func (c *cluster) runToTheEnd() {
 	c.spec.Suspend = false
 	c.spec.Parallelism = max(c.spec.Parallelism, 1)
 	c.edited()
-	for range 200 {
+	for range 100 {
 		c.settle()
 		if c.finished != nil {
 			return

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -58,7 +57,7 @@ func (p *pass) misplaced(candidates []int) (misplaced, rest []int) {
 // Upstream lets delayed indexes take the place of those after them; here these
 // start meanwhile, since the indexes of such a Job do not depend on each other.
 func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
-	over := p.state.Completed.Union(p.state.FailedIndexes).With(p.taken()...)
+	over := p.state.Completed.Union(p.state.FailedIndexes).With(p.indexesOf(p.taken)...)
 	for index := range over.Missing(p.completions()) {
 		if len(indexes) == count {
 			break
@@ -77,27 +76,23 @@ func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
 	return indexes, due
 }
 
-// taken returns the indexes that have a Pod, or a Pod on its way.
-func (p *pass) taken() []int32 {
+// taken reports whether the Pod keeps others of its index from being created: it
+// runs, is on its way, or has to end first.
+func (p *pass) taken(pod Pod) bool {
+	return !pod.exists() || pod.active() || p.spec.PodReplacementPolicy == batchv1.Failed && pod.terminating()
+}
+
+func (p *pass) indexesOf(match func(Pod) bool) []int32 {
 	var indexes []int32
 	for _, pod := range p.state.Pods {
-		switch {
-		case pod.Index == nil:
-		case !pod.exists(), pod.active(), p.spec.PodReplacementPolicy == batchv1.Failed && pod.terminating():
+		if pod.Index != nil && match(pod) {
 			indexes = append(indexes, *pod.Index)
 		}
 	}
 	return indexes
 }
 
-// wanted reports whether a Pod that was asked for and is not known to exist is
-// still wanted.
-func (p *pass) wanted(pod Pod) bool {
-	if !p.indexed() {
-		return true
-	}
-	return p.validIndex(pod) && !p.state.Completed.Contains(*pod.Index) && !p.state.FailedIndexes.Contains(*pod.Index) &&
-		!slices.ContainsFunc(p.state.Pods, func(other Pod) bool {
-			return other.active() && other.Index != nil && *other.Index == *pod.Index
-		})
+// over reports whether nothing is left to be done for an index.
+func (p *pass) over(index int32) bool {
+	return p.state.Completed.Contains(index) || p.state.FailedIndexes.Contains(index)
 }

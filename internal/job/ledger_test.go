@@ -65,7 +65,6 @@ func (l *ledger) hear(facts []job.PodFact) {
 	for _, fact := range facts {
 		known, ok := l.pods[fact.UID]
 		switch {
-		case !ok && fact.Disowned:
 		case !ok:
 			l.pods[fact.UID] = &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign}
 		case !known.closed:
@@ -73,6 +72,9 @@ func (l *ledger) hear(facts []job.PodFact) {
 		}
 	}
 }
+
+// giveUp records that a Pod's name was found to be another's.
+func (l *ledger) giveUp(pod *modelPod) { l.pods[pod.uid] = &entry{own: true, closed: true} }
 
 // learn takes a fact if it is the newer one; what was known to be over stays so.
 func (e *entry) learn(fact job.PodFact) {
@@ -133,6 +135,13 @@ func (l *ledger) restart(list job.List) {
 			}
 		}
 	}
+}
+
+// rebase takes in what the API server has after it refused a status: indexes that
+// were to be forgotten are there still.
+func (l *ledger) rebase() {
+	maps.Copy(l.completed, setOf(l.c.status.CompletedIndexes))
+	maps.Copy(l.failedIndexes, setOf(dereference(l.c.status.FailedIndexes)))
 }
 
 // plan counts what a plan had to count and compares.

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // manage makes the number of active Pods what the spec wants: it creates Pods or
@@ -122,63 +121,6 @@ func rank(ready bool) int {
 		return 1
 	}
 	return 0
-}
-
-// create asks for Pods, unless failures or a refusal delay them. Pods that were
-// asked for before and are not known to exist are asked for again by their names.
-func (p *pass) create(missing int) {
-	if due := p.state.Backoff.due(p.config); !p.perIndex() && p.now.Before(due) {
-		p.wake(due, WakeBackoff)
-		return
-	}
-	if p.now.Before(p.state.CreateRetry.Until) {
-		p.wake(p.state.CreateRetry.Until, WakeCreateRetry)
-		return
-	}
-	missing = min(missing, p.config.MaxPods)
-	for _, pod := range p.state.Pods {
-		if len(p.outcome.Creates) < missing && !pod.exists() && p.wanted(pod) {
-			p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
-		}
-	}
-	missing -= len(p.outcome.Creates)
-	if p.indexed() {
-		indexes, due := p.pendingIndexes(missing)
-		for _, index := range indexes {
-			p.ask(&index)
-		}
-		if len(indexes) < missing && !due.IsZero() {
-			p.wake(due, WakeBackoff)
-		}
-	} else {
-		for range missing {
-			p.ask(nil)
-		}
-	}
-	sortPods(p.state.Pods)
-}
-
-func createOf(pod Pod) Create {
-	return Create{Name: pod.Name, Attempt: pod.Attempt, Index: pod.Index, Failures: pod.Failures, Ignored: pod.Ignored}
-}
-
-// ask asks for the next attempt's Pod.
-func (p *pass) ask(index *int32) {
-	p.state.Attempts++
-	for slices.ContainsFunc(p.before.Pods, func(pod Pod) bool { return pod.Attempt == p.state.Attempts }) {
-		p.state.Attempts++
-	}
-	fact := PodFact{Index: index, Tracked: true}
-	if index == nil {
-		fact.Name = names.Pod(p.state.Name, p.state.UID, p.state.Attempts)
-	} else {
-		fact.Name = names.IndexedPod(p.state.Name, p.state.UID, *index, p.state.Attempts)
-		record := p.state.IndexFailures.of(*index)
-		fact.Failures, fact.Ignored = record.Failures, record.Ignored
-	}
-	pod := Pod{PodFact: fact, Attempt: p.state.Attempts}
-	p.state.Pods = append(p.state.Pods, pod)
-	p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
 }
 
 // recordSuspension keeps the Suspended condition and startTime in step with

@@ -22,13 +22,14 @@ func (s State) Observe(facts []PodFact) State {
 		if fact.UID == "" {
 			continue
 		}
+		fact = fact.plausible()
 		if i, ok := known.find(fact); ok {
 			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
 			known.byUID[fact.UID] = i
 			continue
 		}
 		attempt, accounted := s.attemptOf(fact, known)
-		if accounted || fact.Disowned {
+		if accounted {
 			continue
 		}
 		known.byUID[fact.UID] = len(s.Pods)
@@ -111,9 +112,6 @@ func join(a, b PodFact) PodFact {
 	if a.Version == b.Version && (b.Pending > a.Pending || b.Pending == a.Pending && b.PendingMessage > a.PendingMessage) {
 		joined.Pending, joined.PendingMessage = b.Pending, b.PendingMessage
 	}
-	if joined.Phase != "" && joined.Phase != corev1.PodPending {
-		joined.Pending, joined.PendingMessage = "", ""
-	}
 	joined.Version = newest.Version
 	joined.Failures, joined.Ignored = max(a.Failures, b.Failures), max(a.Ignored, b.Ignored)
 	joined.Node = max(a.Node, b.Node)
@@ -124,7 +122,15 @@ func join(a, b PodFact) PodFact {
 	joined.Tracked = a.Tracked && b.Tracked
 	joined.Restarts = max(a.Restarts, b.Restarts)
 	joined.Finished = later(a.Finished, b.Finished)
-	return joined
+	return joined.plausible()
+}
+
+// plausible returns the fact without what is said of Pending Pods only.
+func (f PodFact) plausible() PodFact {
+	if f.Phase != "" && f.Phase != corev1.PodPending {
+		f.Pending, f.PendingMessage = "", ""
+	}
+	return f
 }
 
 // compareFacts orders facts of one Pod by how far the Pod has come; equal only

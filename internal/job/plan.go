@@ -52,6 +52,8 @@ type pass struct {
 	outcome PlanOutcome
 	// managed says that Pods could be created and removed in this pass.
 	managed bool
+	// doubtful says that a list is needed to know what exists.
+	doubtful bool
 	// capped says that more Pods are to be released than one pass does.
 	capped bool
 }
@@ -72,7 +74,7 @@ func (p *pass) sync() {
 		p.state.Verdict = *decided
 	}
 	switch {
-	case decided != nil && p.state.uncertain():
+	case p.doubtful, decided != nil && p.state.uncertain():
 		p.state, p.outcome = p.before, PlanOutcome{List: true}
 		return
 	case decided != nil:

@@ -1,21 +1,26 @@
 package k8s
 
 import (
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// maxMessage bounds PodFact.Message, in bytes, and what the informer keeps.
-const maxMessage = 256
+const (
+	// maxMessage bounds messages in facts, in bytes, and what the informer keeps of them.
+	maxMessage = 256
+	// maxReason bounds reasons, which are one word where Kubernetes gives them.
+	maxReason = 128
+)
 
 // PodFact reads a Pod, whole or as TrimPod leaves it, into what the Job
 // workflow needs to know of it.
@@ -24,10 +29,15 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		Name:     pod.Name,
 		UID:      string(pod.UID),
 		Index:    completionIndex(pod),
+		Version:  version(pod),
 		Phase:    pod.Status.Phase,
 		Deleting: pod.DeletionTimestamp != nil,
 		Tracked:  Tracked(pod),
 		Restarts: restarts(pod),
+		Failures: count(pod, batchv1.JobIndexFailureCountAnnotation),
+		Ignored:  count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
+		Node:     pod.Spec.NodeName,
+		Started:  startTime(pod),
 	}
 	// A deleted Pod counts as failed before it has ended (parity 2.6), so its
 	// back-off needs a finish time too.
@@ -37,18 +47,39 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	if !fact.Terminal() {
 		fact.Ready = podCondition(pod, corev1.PodReady, corev1.ConditionTrue) != nil
 	}
-	if failure := firstFailure(pod); failure != nil {
-		fact.ExitCode, fact.Reason, fact.Message = failure.ExitCode, failure.Reason, failure.Message
+	if container, failure := firstFailure(pod); failure != nil {
+		fact.Container, fact.ExitCode, fact.Signal = container, failure.ExitCode, failure.Signal
+		fact.Reason, fact.Message = failure.Reason, failure.Message
 	} else if fact.Phase == corev1.PodFailed {
 		fact.Reason, fact.Message = pod.Status.Reason, pod.Status.Message
 	}
-	fact.Message = Bounded(fact.Message)
+	fact.Reason, fact.Message = bounded(fact.Reason, maxReason), Bounded(fact.Message)
+	switch fact.Phase {
+	case corev1.PodFailed:
+		fact.Exits, fact.Conditions = exits(pod), conditions(pod)
+	case corev1.PodPending:
+		fact.Pending, fact.PendingMessage = pending(pod)
+	}
 	return fact
 }
 
 // Tracked reports whether the Pod carries the tracking finalizer.
 func Tracked(pod *corev1.Pod) bool {
 	return slices.Contains(pod.Finalizers, names.TrackingFinalizer)
+}
+
+// Ended reports whether the Pod can't run any more.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// version reads the resourceVersion, which can be compared (KEP-5504).
+func version(pod *corev1.Pod) int64 {
+	version, err := strconv.ParseInt(pod.ResourceVersion, 10, 64)
+	if err != nil || version < 0 {
+		return 0
+	}
+	return version
 }
 
 // completionIndex reads the annotation, as upstream does; nil for a Pod of a
@@ -62,6 +93,15 @@ func completionIndex(pod *corev1.Pod) *int32 {
 	return &index
 }
 
+// count reads an annotation that counts; 0 where it is missing or no count (parity 2.14).
+func count(pod *corev1.Pod, annotation string) int32 {
+	value, err := strconv.Atoi(pod.Annotations[annotation])
+	if err != nil || value < 0 || value > math.MaxInt32 {
+		return 0
+	}
+	return int32(value)
+}
+
 func restarts(pod *corev1.Pod) int32 {
 	var sum int32
 	for _, status := range pod.Status.InitContainerStatuses {
@@ -73,79 +113,33 @@ func restarts(pod *corev1.Pod) int32 {
 	return sum
 }
 
-// firstFailure returns how the first container that failed ended, app containers
-// before init containers (parity 2.14). While the Pod runs, a container that
-// failed and was restarted counts too.
-func firstFailure(pod *corev1.Pod) *corev1.ContainerStateTerminated {
-	statuses := slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
-	for _, status := range statuses {
-		if ended := status.State.Terminated; ended != nil && ended.ExitCode != 0 {
-			return ended
-		}
-	}
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return nil
-	}
-	for _, status := range statuses {
-		if ended := status.LastTerminationState.Terminated; ended != nil && ended.ExitCode != 0 {
-			return ended
-		}
-	}
-	return nil
-}
-
-// finishTime is when the Pod ended, by the first of upstream's rules that
-// applies (parity 2.9): the latest end of its containers, when it stopped being
-// ready, when its deletion was asked for, its creation.
-func finishTime(pod *corev1.Pod) time.Time {
-	if finished, ok := containersFinished(pod); ok {
-		return finished
-	}
-	if condition := podCondition(pod, corev1.PodReady, corev1.ConditionFalse); condition != nil && !condition.LastTransitionTime.IsZero() {
-		return condition.LastTransitionTime.UTC()
-	}
-	if pod.DeletionTimestamp != nil {
-		var grace time.Duration
-		if pod.DeletionGracePeriodSeconds != nil {
-			grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
-		}
-		return pod.DeletionTimestamp.Add(-grace).UTC()
-	}
-	return pod.CreationTimestamp.UTC()
-}
-
-// containersFinished returns when the last app or restartable init container
-// ended; ok is false while one of them has not, and without any status.
-func containersFinished(pod *corev1.Pod) (finished time.Time, ok bool) {
-	restartable := make(map[string]bool, len(pod.Spec.InitContainers))
-	for _, container := range pod.Spec.InitContainers {
-		restartable[container.Name] = container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
-	}
-	var last metav1.Time
+// startTime is when the first app container started, as far as the statuses tell;
+// zero before.
+func startTime(pod *corev1.Pod) time.Time {
+	var first time.Time
 	for _, status := range pod.Status.ContainerStatuses {
-		if !ended(status, &last) {
-			return time.Time{}, false
+		for _, started := range starts(status) {
+			if first.IsZero() || started.Before(first) {
+				first = started
+			}
 		}
 	}
-	for _, status := range pod.Status.InitContainerStatuses {
-		if restartable[status.Name] && !ended(status, &last) {
-			return time.Time{}, false
-		}
-	}
-	return last.UTC(), !last.IsZero()
+	return first
 }
 
-// ended reports whether the container has a finish time, and moves last to it
-// when it is later.
-func ended(status corev1.ContainerStatus, last *metav1.Time) bool {
-	terminated := status.State.Terminated
-	if terminated == nil || terminated.FinishedAt.IsZero() {
-		return false
+// starts returns when the container is known to have started.
+func starts(status corev1.ContainerStatus) []time.Time {
+	var times []time.Time
+	for _, state := range []corev1.ContainerState{status.State, status.LastTerminationState} {
+		switch {
+		case state.Running != nil && !state.Running.StartedAt.IsZero():
+			times = append(times, state.Running.StartedAt.UTC())
+		// A container that could not be started has ended, with the epoch as its start.
+		case state.Terminated != nil && state.Terminated.StartedAt.Unix() > 0:
+			times = append(times, state.Terminated.StartedAt.UTC())
+		}
 	}
-	if last.Before(&terminated.FinishedAt) {
-		*last = terminated.FinishedAt
-	}
-	return true
+	return times
 }
 
 func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) *corev1.PodCondition {
@@ -158,13 +152,16 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.C
 }
 
 // Bounded cuts a message to 256 bytes at a rune's border.
-func Bounded(message string) string {
-	if len(message) <= maxMessage {
-		return message
+func Bounded(message string) string { return bounded(message, maxMessage) }
+
+func bounded(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	cut := maxMessage
-	for cut > 0 && !utf8.RuneStart(message[cut]) {
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
 		cut--
 	}
-	return message[:cut]
+	// A part of a string keeps the whole in memory.
+	return strings.Clone(text[:cut])
 }

@@ -2,6 +2,7 @@ package k8s_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -139,14 +141,104 @@ func TestPodFactOfARunningPod(t *testing.T) {
 	running := pod(corev1.PodRunning).running("a", 1).running("b", 2).ready(corev1.ConditionTrue, 3).
 		sidecar("proxy", corev1.ContainerStatus{Name: "proxy", RestartCount: 4})
 	running.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: "7"}
+	running.ResourceVersion, running.Spec.NodeName = "1234", "node-1"
 	fact := k8s.PodFact(running.Pod)
 	if !fact.Ready || !fact.Tracked || fact.Deleting || fact.Restarts != 7 || fact.Index == nil || *fact.Index != 7 {
 		t.Errorf("fact %+v", fact)
 	}
+	if fact.Version != 1234 || fact.Node != "node-1" || fact.Conditions != nil || fact.Exits != nil || fact.Pending != "" {
+		t.Errorf("fact %+v", fact)
+	}
 	ended := pod(corev1.PodSucceeded).ready(corev1.ConditionTrue, 3)
-	ended.Finalizers = []string{"example.com/other"}
-	if fact := k8s.PodFact(ended.Pod); fact.Ready || fact.Tracked {
+	ended.Finalizers, ended.ResourceVersion = []string{"example.com/other"}, "not a number"
+	if fact := k8s.PodFact(ended.Pod); fact.Ready || fact.Tracked || fact.Version != 0 {
 		t.Errorf("a finished Pod is ready or tracked: %+v", fact)
+	}
+}
+
+func TestEvidenceOfAFailedPod(t *testing.T) {
+	failed := pod(corev1.PodFailed).ended("a", 0, 10).ended("b", 3, 20).ended("c", -1, 20).
+		sidecar("proxy", terminated("proxy", 137, 21)).ready(corev1.ConditionFalse, 22)
+	failed.Status.ContainerStatuses[1].State.Terminated.Signal = 9
+	failed.Status.ContainerStatuses[2].State.Terminated.StartedAt = at(4)
+	failed.Status.ContainerStatuses[1].State.Terminated.StartedAt = at(2)
+	failed.Status.Conditions = append(failed.Status.Conditions,
+		corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+		corev1.PodCondition{Type: "example.com/Checked", Status: corev1.ConditionUnknown},
+		corev1.PodCondition{Type: corev1.PodConditionType(strings.Repeat("x", 318)), Status: corev1.ConditionTrue},
+	)
+	failed.Spec.NodeName = "node-1"
+	fact := k8s.PodFact(failed.Pod)
+	if fact.Container != "b" || fact.ExitCode != 3 || fact.Signal != 9 || fact.Node != "node-1" || !fact.Started.Equal(at(2).Time) {
+		t.Errorf("fact %+v", fact)
+	}
+	// App containers before init containers, and only those that failed.
+	if want := []job.Exit{{Container: "b", Code: 3}, {Container: "c", Code: -1}, {Container: "proxy", Code: 137}}; !slices.Equal(fact.Exits, want) {
+		t.Errorf("exits %v, want %v", fact.Exits, want)
+	}
+	if want := []string{"Ready=False", "DisruptionTarget=True", "example.com/Checked=Unknown"}; !slices.Equal(fact.Conditions, want) {
+		t.Errorf("conditions %v, want %v", fact.Conditions, want)
+	}
+	succeeded := failed.DeepCopy()
+	succeeded.Status.Phase = corev1.PodSucceeded
+	if fact := k8s.PodFact(succeeded); fact.Exits != nil || fact.Conditions != nil {
+		t.Errorf("a Pod that did not fail: %+v", fact)
+	}
+}
+
+func TestFailureCountsOfAPod(t *testing.T) {
+	tests := map[string]struct {
+		failures, ignored         string
+		wantFailures, wantIgnored int32
+	}{
+		"none":      {"", "", 0, 0},
+		"both":      {"3", "2", 3, 2},
+		"no number": {"x", "2", 0, 2},
+		"negative":  {"-1", "-1", 0, 0},
+		"too large": {"2147483648", "1", 0, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			counted := pod(corev1.PodRunning)
+			counted.Annotations = map[string]string{
+				batchv1.JobIndexFailureCountAnnotation: test.failures, batchv1.JobIndexIgnoredFailureCountAnnotation: test.ignored,
+			}
+			if fact := k8s.PodFact(counted.Pod); fact.Failures != test.wantFailures || fact.Ignored != test.wantIgnored {
+				t.Errorf("%d failures, %d ignored", fact.Failures, fact.Ignored)
+			}
+		})
+	}
+}
+
+func TestStartOfAPod(t *testing.T) {
+	runs := func(since int) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "a", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(since)}}}
+	}
+	restarted := runs(50)
+	restarted.LastTerminationState = terminated("a", 1, 40).State
+	restarted.LastTerminationState.Terminated.StartedAt = at(5)
+	notStarted := terminated("a", 128, 9)
+	notStarted.State.Terminated.StartedAt = metav1.Unix(0, 0)
+	tests := map[string]struct {
+		statuses []corev1.ContainerStatus
+		want     time.Time
+	}{
+		"no status":                 {nil, time.Time{}},
+		"the first container's":     {[]corev1.ContainerStatus{runs(7), runs(3)}, at(3).Time},
+		"before it was restarted":   {[]corev1.ContainerStatus{restarted}, at(5).Time},
+		"it could not be started":   {[]corev1.ContainerStatus{notStarted}, time.Time{}},
+		"ended, start is not known": {[]corev1.ContainerStatus{terminated("a", 1, 9)}, time.Time{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			started := pod(corev1.PodRunning)
+			started.Status.ContainerStatuses = test.statuses
+			// Init containers don't count.
+			started.Status.InitContainerStatuses = []corev1.ContainerStatus{runs(1)}
+			if got := k8s.PodFact(started.Pod).Started; !got.Equal(test.want) {
+				t.Errorf("started %v, want %v", got, test.want)
+			}
+		})
 	}
 }
 
@@ -167,7 +259,7 @@ func TestTrimPodKeepsTheFacts(t *testing.T) {
 		if gotName != wantName || gotUID != wantUID || gotOK != wantOK {
 			t.Fatalf("owner %v/%v/%v, want %v/%v/%v", gotName, gotUID, gotOK, wantName, wantUID, wantOK)
 		}
-		if len(small.Spec.Containers) != 0 || small.ManagedFields != nil || small.Spec.NodeName != "" {
+		if len(small.Spec.Containers) != 0 || small.ManagedFields != nil || small.Labels["app"] != "" && wantOK {
 			t.Fatal("the trimmed Pod still has what nobody reads")
 		}
 	})
@@ -181,8 +273,24 @@ func anyPod(t *rapid.T) *corev1.Pod {
 	p.Spec.Containers = []corev1.Container{{Name: "a", Image: "busybox"}}
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	p.Annotations = map[string]string{"other": "x"}
+	p.Labels = map[string]string{"app": "hello", batchv1.ControllerUidLabel: "job-uid", names.WatchBucketLabel: "15"}
+	p.ResourceVersion = rapid.SampledFrom([]string{"", "12", "abc"}).Draw(t, "version")
+	if rapid.Bool().Draw(t, "unbound") {
+		p.Spec.NodeName = ""
+	}
+	p.Status.Reason = strings.Repeat("r", rapid.IntRange(0, 200).Draw(t, "reason length"))
+	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReadyToStartContainers, "example.com/Checked"} {
+		if rapid.Bool().Draw(t, "condition "+string(kind)) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+				Type: kind, Status: rapid.SampledFrom([]corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}).Draw(t, "status"),
+				Reason: "Reason", Message: strings.Repeat("é", rapid.IntRange(0, 200).Draw(t, "words")),
+			})
+		}
+	}
 	if rapid.Bool().Draw(t, "indexed") {
 		p.Annotations[batchv1.JobCompletionIndexAnnotation] = rapid.SampledFrom([]string{"0", "12", "-1", "x"}).Draw(t, "index")
+		p.Annotations[batchv1.JobIndexFailureCountAnnotation] = rapid.SampledFrom([]string{"0", "2", "x"}).Draw(t, "failures")
+		p.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = "1"
 	}
 	if rapid.Bool().Draw(t, "untracked") {
 		p.Finalizers = []string{"example.com/other"}
@@ -215,6 +323,15 @@ func anyStatus(t *rapid.T, name string) corev1.ContainerStatus {
 	if rapid.Bool().Draw(t, "ended") {
 		status = terminated(name, int32(rapid.IntRange(0, 2).Draw(t, "code")), rapid.IntRange(0, 60).Draw(t, "finished"))
 		status.State.Terminated.Message = strings.Repeat("x", rapid.IntRange(0, 300).Draw(t, "length"))
+		status.State.Terminated.Signal = 9
+		status.State.Terminated.StartedAt = at(rapid.IntRange(0, 9).Draw(t, "started"))
+	} else if rapid.Bool().Draw(t, "waiting") {
+		status.State.Waiting = &corev1.ContainerStateWaiting{
+			Reason:  rapid.SampledFrom([]string{"", "ContainerCreating", "ErrImagePull", "RunContainerError", strings.Repeat("r", 200)}).Draw(t, "why"),
+			Message: strings.Repeat("é", rapid.IntRange(0, 200).Draw(t, "words")),
+		}
+	} else if rapid.Bool().Draw(t, "running") {
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: at(4)}
 	}
 	if rapid.Bool().Draw(t, "restarted") {
 		status.RestartCount = 1

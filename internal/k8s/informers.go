@@ -1,16 +1,20 @@
 package k8s
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
-	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -21,12 +25,40 @@ import (
 // Pod; Pods without such a controller are under the empty key.
 const JobUIDIndex = "job-uid"
 
-// NewPodInformer returns an informer on the Pods of a selector in all
-// namespaces, trimmed by TrimPod and indexed by JobUIDIndex. It does no
-// periodic resync: whoever reads it decides what to repeat and when.
-func NewPodInformer(client kubernetes.Interface, selector labels.Selector) (cache.SharedIndexInformer, error) {
-	informer := coreinformers.NewFilteredPodInformer(
-		client, metav1.NamespaceAll, 0,
+// PodInformerOptions say what an informer on Pods holds and how it behaves while
+// the API server is away.
+type PodInformerOptions struct {
+	// Selector is on the Pods' labels.
+	Selector labels.Selector
+	// OnError hears of every list and watch that failed; it may be nil.
+	OnError func(error)
+	// Retry is how long to wait before an API server that could not serve is asked
+	// again; 0 means a second.
+	Retry time.Duration
+}
+
+// NewPodInformer returns an informer on Pods in all namespaces, trimmed by TrimPod
+// and indexed by JobUIDIndex. It does no periodic resync: whoever reads it decides
+// what to repeat and when. After an outage of the API server it goes on within about
+// two seconds, where client-go's back-off takes up to a minute.
+func NewPodInformer(client kubernetes.Interface, options PodInformerOptions) (cache.SharedIndexInformer, error) {
+	again := &persistence{report: options.OnError, interval: cmp.Or(options.Retry, time.Second)}
+	if again.report == nil {
+		again.report = func(error) {}
+	}
+	pods := client.CoreV1().Pods(metav1.NamespaceAll)
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
+			list.LabelSelector = options.Selector.String()
+			return persist(ctx, again, func() (runtime.Object, error) { return pods.List(ctx, list) })
+		},
+		WatchFuncWithContext: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
+			list.LabelSelector = options.Selector.String()
+			return persist(ctx, again, func() (watch.Interface, error) { return pods.Watch(ctx, list) })
+		},
+	}
+	informer := cache.NewSharedIndexInformer(
+		cache.ToListWatcherWithWatchListSemantics(source, client), &corev1.Pod{}, 0,
 		cache.Indexers{JobUIDIndex: func(object any) ([]string, error) {
 			pod, ok := object.(*corev1.Pod)
 			if !ok {
@@ -35,10 +67,15 @@ func NewPodInformer(client kubernetes.Interface, selector labels.Selector) (cach
 			_, uid, _ := JobOf(pod)
 			return []string{string(uid)}, nil
 		}},
-		func(options *metav1.ListOptions) { options.LabelSelector = selector.String() },
 	)
 	if err := informer.SetTransform(TrimPod); err != nil {
 		return nil, fmt.Errorf("set the Pod informer's transform: %w", err)
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
+		again.report(err)
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	}); err != nil {
+		return nil, fmt.Errorf("set the Pod informer's error handler: %w", err)
 	}
 	return informer, nil
 }

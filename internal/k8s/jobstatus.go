@@ -91,7 +91,7 @@ func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus) *batcha
 		WithUncountedTerminatedPods(uncounted)
 	desired.StartTime = status.StartTime
 	desired.CompletionTime = status.CompletionTime
-	desired.FailedIndexes = status.FailedIndexes
+	desired.FailedIndexes = failedIndexes(job, status)
 	if status.CompletedIndexes != "" || job.Status.CompletedIndexes != "" {
 		desired.WithCompletedIndexes(status.CompletedIndexes)
 	}
@@ -101,6 +101,18 @@ func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus) *batcha
 	configuration := batchac.Job(job.Name, job.Namespace).WithStatus(desired)
 	configuration.ObjectMetaApplyConfiguration = withIdentity(configuration.ObjectMetaApplyConfiguration, job)
 	return configuration
+}
+
+// failedIndexes is set exactly where the Job has a back-off limit per index: an
+// empty value is written then, and none is accepted otherwise (parity 2.14, 2.17).
+func failedIndexes(job *batchv1.Job, status *batchv1.JobStatus) *string {
+	switch {
+	case job.Spec.BackoffLimitPerIndex == nil:
+		return nil
+	case status.FailedIndexes == nil:
+		return new(string)
+	}
+	return status.FailedIndexes
 }
 
 func withIdentity(meta *metaac.ObjectMetaApplyConfiguration, job *batchv1.Job) *metaac.ObjectMetaApplyConfiguration {

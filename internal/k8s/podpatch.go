@@ -2,8 +2,10 @@ package k8s
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,16 +15,21 @@ import (
 )
 
 // ReleasePod removes the tracking finalizer of the Pod with this UID and leaves
-// other finalizers, whoever adds or removes them at the same time. A Pod that is
-// gone, replaced by another of its name, or without the finalizer is a success;
-// released is true when this call removed it or found it removed.
+// other finalizers, whoever adds or removes them at the same time. A Pod that has
+// ended loses the watch bucket label in the same write, so that PodWatch loses sight
+// of it. A Pod that is gone, replaced by another of its name, or without the
+// finalizer is a success; released is true when this call removed it or found it
+// removed.
 //
-// An empty UID releases whatever has the name. The API server answers a UID that does not match with 409 or 422 depending on
-// where it notices; both are looked into by a read.
-func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (released bool, err error) {
-	pods := client.CoreV1().Pods(namespace)
-	patch := releasePatch(uid)
-	_, err = pods.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: JobFieldManager})
+// An empty UID releases whatever has the name. The API server answers a UID that
+// does not match with 409 or 422 depending on where it notices; both are looked into
+// by a read.
+func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, ended bool) (released bool, err error) {
+	metadata := map[string]any{untrack: []string{names.TrackingFinalizer}}
+	if ended {
+		metadata["labels"] = map[string]any{names.WatchBucketLabel: nil}
+	}
+	_, err = patchPod(ctx, client, namespace, name, uid, metadata)
 	switch {
 	case err == nil:
 		return true, nil
@@ -32,7 +39,7 @@ func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, nam
 		return false, err
 	}
 	refused := err
-	pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
@@ -44,13 +51,20 @@ func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, nam
 	return false, refused
 }
 
-// releasePatch removes the finalizer from the list that is there, whatever else
-// is in it, and fails where the UID is another.
-func releasePatch(uid types.UID) []byte {
-	if uid == "" {
-		return fmt.Appendf(nil, `{"metadata":{"$deleteFromPrimitiveList/finalizers":[%q]}}`, names.TrackingFinalizer)
+// untrack is the directive that takes values out of metadata.finalizers, whatever
+// else is in it.
+const untrack = "$deleteFromPrimitiveList/finalizers"
+
+// patchPod changes the metadata of the Pod with this UID by a strategic merge patch.
+func patchPod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, metadata map[string]any) (*corev1.Pod, error) {
+	if uid != "" {
+		metadata["uid"] = uid
 	}
-	return fmt.Appendf(nil, `{"metadata":{"uid":%q,"$deleteFromPrimitiveList/finalizers":[%q]}}`, uid, names.TrackingFinalizer)
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("encode patch of Pod %s/%s: %w", namespace, name, err)
+	}
+	return client.CoreV1().Pods(namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: JobFieldManager})
 }
 
 // DeletePod deletes the Pod with this UID, with its own grace period; an empty

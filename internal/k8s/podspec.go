@@ -37,6 +37,9 @@ func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 	}
 	if create.Index != nil {
 		renderIndex(pod, owner.Name, int(*create.Index))
+		if owner.Spec.BackoffLimitPerIndex != nil {
+			renderFailures(pod, create)
+		}
 	}
 	return pod
 }
@@ -53,6 +56,15 @@ func renderIndex(pod *corev1.Pod, jobName string, index int) {
 	}
 	for i := range pod.Spec.Containers {
 		addIndexVariable(&pod.Spec.Containers[i])
+	}
+}
+
+// renderFailures adds how often Pods of the index have failed before; how many of
+// them were ignored only where there are any, as upstream.
+func renderFailures(pod *corev1.Pod, create job.Create) {
+	pod.Annotations = with(pod.Annotations, batchv1.JobIndexFailureCountAnnotation, strconv.Itoa(int(create.Failures)))
+	if create.Ignored > 0 {
+		pod.Annotations = with(pod.Annotations, batchv1.JobIndexIgnoredFailureCountAnnotation, strconv.Itoa(int(create.Ignored)))
 	}
 }
 

@@ -63,6 +63,29 @@ func TestRenderPodOfIndexedJob(t *testing.T) {
 	golden(t, "pod-indexed", k8s.RenderPod(helloJob("hello-1"), job.Create{Name: "hello-1-3-abcde", Attempt: 4, Index: pointer(int32(3))}))
 }
 
+func TestRenderPodWithABackoffLimitPerIndex(t *testing.T) {
+	owner := helloJob("hello-1")
+	owner.Spec.BackoffLimitPerIndex = pointer(int32(3))
+	create := job.Create{Name: "hello-1-3-abcde", Attempt: 4, Index: pointer(int32(3)), Failures: 2, Ignored: 1}
+	golden(t, "pod-indexed-again", k8s.RenderPod(owner, create))
+
+	create.Failures, create.Ignored = 0, 0
+	first := k8s.RenderPod(owner, create)
+	if _, ok := first.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation]; ok || first.Annotations[batchv1.JobIndexFailureCountAnnotation] != "0" {
+		t.Errorf("annotations of the index's first Pod: %v", first.Annotations)
+	}
+	if _, ok := owner.Spec.Template.Annotations[batchv1.JobIndexFailureCountAnnotation]; ok {
+		t.Error("the Pod shares memory with the Job's template")
+	}
+}
+
+func TestRenderPodLeavesFailuresOutWithoutALimitPerIndex(t *testing.T) {
+	pod := k8s.RenderPod(helloJob("hello-1"), job.Create{Name: "x", Index: pointer(int32(0)), Failures: 2})
+	if count, ok := pod.Annotations[batchv1.JobIndexFailureCountAnnotation]; ok {
+		t.Errorf("failure count %q", count)
+	}
+}
+
 func TestRenderPodKeepsAFinalizerThatIsThere(t *testing.T) {
 	owner := helloJob("hello-1")
 	owner.Spec.Template.Finalizers = []string{names.TrackingFinalizer}
@@ -122,7 +145,7 @@ func TestRenderJobLeavesAnotherManager(t *testing.T) {
 	cronJob := helloCronJob()
 	cronJob.Spec.JobTemplate.Spec.ManagedBy = pointer("kueue.x-k8s.io/multikueue")
 	rendered := k8s.RenderJob(cronJob, schedule.Start{Name: "hello-1", Scheduled: due}, helloWorkflow)
-	if *rendered.Spec.ManagedBy != "kueue.x-k8s.io/multikueue" || k8s.ManagedByOstinato(rendered) {
+	if *rendered.Spec.ManagedBy != "kueue.x-k8s.io/multikueue" || k8s.Managed(rendered, true) {
 		t.Errorf("managedBy %q, want the template's", *rendered.Spec.ManagedBy)
 	}
 	if link, ok := rendered.Annotations[names.WorkflowAnnotation]; ok {

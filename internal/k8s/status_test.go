@@ -60,6 +60,55 @@ func TestJobStatusIsAppliedWhole(t *testing.T) {
 	golden(t, "job-status-apply", applied(t, client.Actions()))
 }
 
+func TestJobStatusOfAnIndexedJob(t *testing.T) {
+	job := helloJob("hello-1")
+	job.Spec.BackoffLimitPerIndex = pointer(int32(1))
+	client := fake.NewClientset(job)
+	_, stored, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{
+		Succeeded: 4, Failed: 3, CompletedIndexes: "0-2,4", FailedIndexes: pointer("3"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "job-status-apply-indexed", applied(t, client.Actions()))
+
+	// Scaled down: indexes are forgotten.
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Succeeded: 0, Failed: 3})
+	if err != nil || stored.Status.CompletedIndexes != "" || stored.Status.FailedIndexes == nil || *stored.Status.FailedIndexes != "" {
+		t.Errorf("status %+v, error %v", stored.Status, err)
+	}
+}
+
+func TestFailedIndexesAreWrittenWithALimitPerIndexOnly(t *testing.T) {
+	job := helloJob("hello-1")
+	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{FailedIndexes: pointer("")})
+	if err != nil || stored.Status.FailedIndexes != nil {
+		t.Errorf("without a limit: %v, error %v", stored.Status.FailedIndexes, err)
+	}
+	job.Spec.BackoffLimitPerIndex = pointer(int32(0))
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: 1})
+	if err != nil || stored.Status.FailedIndexes == nil {
+		t.Errorf("with a limit: none, error %v", err)
+	}
+}
+
+// TestIndexesOfAnEarlierControllerAreReplaced: kube-controller-manager wrote them
+// before the Job was taken over.
+func TestIndexesOfAnEarlierControllerAreReplaced(t *testing.T) {
+	job := helloJob("hello-1")
+	job.Spec.BackoffLimitPerIndex = pointer(int32(1))
+	job.Status = batchv1.JobStatus{CompletedIndexes: "0-5", FailedIndexes: pointer("7")}
+	job.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "batch/v1",
+		Subresource: "status", FieldsType: "FieldsV1", Time: pointer(at(0)),
+		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:completedIndexes":{},"f:failedIndexes":{}}}`),
+	}}
+	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{})
+	if err != nil || stored.Status.CompletedIndexes != "" || *stored.Status.FailedIndexes != "" {
+		t.Errorf("status %+v, error %v", stored.Status, err)
+	}
+}
+
 func TestForeignConditionsOfAJobAreKept(t *testing.T) {
 	job := helloJob("hello-1")
 	job.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked"), condition(batchv1.JobSuspended)}

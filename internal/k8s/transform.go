@@ -21,16 +21,17 @@ func TrimPod(object any) (any, error) {
 	return &corev1.Pod{
 		ObjectMeta: trimMeta(pod.ObjectMeta),
 		Spec: corev1.PodSpec{
+			NodeName:       pod.Spec.NodeName,
 			RestartPolicy:  pod.Spec.RestartPolicy,
 			InitContainers: trimInitContainers(pod.Spec.InitContainers),
 		},
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
-			Reason:                pod.Status.Reason,
+			Reason:                bounded(pod.Status.Reason, maxReason),
 			Message:               Bounded(pod.Status.Message),
-			Conditions:            trimConditions(pod.Status.Conditions),
-			ContainerStatuses:     trimStatuses(pod.Status.ContainerStatuses),
-			InitContainerStatuses: trimStatuses(pod.Status.InitContainerStatuses),
+			Conditions:            trimConditions(pod.Status),
+			ContainerStatuses:     trimStatuses(pod.Status.ContainerStatuses, pod.Status.Phase),
+			InitContainerStatuses: trimStatuses(pod.Status.InitContainerStatuses, pod.Status.Phase),
 		},
 	}, nil
 }
@@ -45,11 +46,10 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 		DeletionTimestamp:          meta.DeletionTimestamp,
 		DeletionGracePeriodSeconds: meta.DeletionGracePeriodSeconds,
 	}
-	if bucket, ok := meta.Labels[names.WatchBucketLabel]; ok {
-		trimmed.Labels = map[string]string{names.WatchBucketLabel: bucket}
-	}
-	if index, ok := meta.Annotations[batchv1.JobCompletionIndexAnnotation]; ok {
-		trimmed.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+	for _, key := range factAnnotations {
+		if value, ok := meta.Annotations[key]; ok {
+			trimmed.Annotations = with(trimmed.Annotations, key, value)
+		}
 	}
 	if slices.Contains(meta.Finalizers, names.TrackingFinalizer) {
 		trimmed.Finalizers = []string{names.TrackingFinalizer}
@@ -58,6 +58,27 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 		if owner.Controller != nil && *owner.Controller {
 			trimmed.OwnerReferences = []metav1.OwnerReference{owner}
 		}
+	}
+	trimmed.Labels = trimLabels(meta.Labels, trimmed.OwnerReferences)
+	return trimmed
+}
+
+// factAnnotations are the annotations that PodFact reads.
+var factAnnotations = []string{
+	batchv1.JobCompletionIndexAnnotation,
+	batchv1.JobIndexFailureCountAnnotation,
+	batchv1.JobIndexIgnoredFailureCountAnnotation,
+}
+
+// trimLabels keeps what tells whether the Pod belongs to its Job (HasUIDLabel): of
+// nearly every Pod two labels, otherwise all.
+func trimLabels(labels map[string]string, owners []metav1.OwnerReference) map[string]string {
+	if len(owners) == 0 || labels[batchv1.ControllerUidLabel] != string(owners[0].UID) {
+		return labels
+	}
+	trimmed := map[string]string{batchv1.ControllerUidLabel: labels[batchv1.ControllerUidLabel]}
+	if bucket, ok := labels[names.WatchBucketLabel]; ok {
+		trimmed[names.WatchBucketLabel] = bucket
 	}
 	return trimmed
 }
@@ -73,42 +94,60 @@ func trimInitContainers(containers []corev1.Container) []corev1.Container {
 	return trimmed
 }
 
-func trimConditions(conditions []corev1.PodCondition) []corev1.PodCondition {
+func trimConditions(status corev1.PodStatus) []corev1.PodCondition {
 	var trimmed []corev1.PodCondition
-	for _, condition := range conditions {
-		if condition.Type == corev1.PodReady || condition.Type == corev1.DisruptionTarget {
-			trimmed = append(trimmed, corev1.PodCondition{
-				Type:               condition.Type,
-				Status:             condition.Status,
-				Reason:             condition.Reason,
-				LastTransitionTime: condition.LastTransitionTime,
-			})
+	for _, condition := range status.Conditions {
+		if !keepsCondition(condition, status.Phase) || len(trimmed) == maxConditions {
+			continue
 		}
+		small := corev1.PodCondition{
+			Type:               condition.Type,
+			Status:             condition.Status,
+			Reason:             condition.Reason,
+			LastTransitionTime: condition.LastTransitionTime,
+		}
+		if condition.Type == corev1.PodScheduled && status.Phase == corev1.PodPending {
+			small.Message = Bounded(condition.Message)
+		}
+		trimmed = append(trimmed, small)
 	}
 	return trimmed
 }
 
-func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+func trimStatuses(statuses []corev1.ContainerStatus, phase corev1.PodPhase) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	for _, status := range statuses {
 		trimmed = append(trimmed, corev1.ContainerStatus{
 			Name:                 status.Name,
 			RestartCount:         status.RestartCount,
-			State:                trimState(status.State),
-			LastTerminationState: trimState(status.LastTerminationState),
+			State:                trimState(status.State, phase),
+			LastTerminationState: trimState(status.LastTerminationState, phase),
 		})
 	}
 	return trimmed
 }
 
-func trimState(state corev1.ContainerState) corev1.ContainerState {
-	if state.Terminated == nil {
-		return corev1.ContainerState{}
+// trimState keeps when a container started and how it ended, and what it waits for
+// while the Pod has not started.
+func trimState(state corev1.ContainerState, phase corev1.PodPhase) corev1.ContainerState {
+	var trimmed corev1.ContainerState
+	switch {
+	case state.Terminated != nil:
+		trimmed.Terminated = &corev1.ContainerStateTerminated{
+			ExitCode:   state.Terminated.ExitCode,
+			Signal:     state.Terminated.Signal,
+			Reason:     bounded(state.Terminated.Reason, maxReason),
+			Message:    Bounded(state.Terminated.Message),
+			StartedAt:  state.Terminated.StartedAt,
+			FinishedAt: state.Terminated.FinishedAt,
+		}
+	case state.Running != nil:
+		trimmed.Running = &corev1.ContainerStateRunning{StartedAt: state.Running.StartedAt}
+	case state.Waiting != nil && phase == corev1.PodPending:
+		trimmed.Waiting = &corev1.ContainerStateWaiting{
+			Reason:  bounded(state.Waiting.Reason, maxReason),
+			Message: Bounded(state.Waiting.Message),
+		}
 	}
-	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		ExitCode:   state.Terminated.ExitCode,
-		Reason:     state.Terminated.Reason,
-		Message:    Bounded(state.Terminated.Message),
-		FinishedAt: state.Terminated.FinishedAt,
-	}}
+	return trimmed
 }

@@ -3,26 +3,17 @@ package deploy
 import (
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"ostinato.dev/ostinato/test/deploy/deployment"
 )
 
 // accountClient returns a client that is the service account.
 func accountClient(t *testing.T, account string) kubernetes.Interface {
 	t.Helper()
-	path, err := stack.Stack.ControlPlane.KubeconfigForServiceAccount(t.Context(), systemNamespace, account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
+	client, err := deployment.Client(t.Context(), stack.Stack, account)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,53 +22,58 @@ func accountClient(t *testing.T, account string) kubernetes.Interface {
 
 // Neither process may do what it does not need.
 func TestAccountsMayNotDoMore(t *testing.T) {
-	type request struct{ verb, group, resource, subresource string }
-	both := []request{
-		{"get", "", "secrets", ""}, {"list", "", "secrets", ""}, {"watch", "", "secrets", ""},
-		{"get", "", "configmaps", ""}, {"update", "", "configmaps", ""},
-		{"create", "", "pods", "exec"}, {"create", "", "pods", "attach"}, {"create", "", "pods", "portforward"}, {"update", "", "pods", "ephemeralcontainers"},
-		{"create", "", "serviceaccounts", "token"}, {"impersonate", "", "users", ""}, {"impersonate", "", "serviceaccounts", ""},
-		{"create", "rbac.authorization.k8s.io", "clusterrolebindings", ""}, {"escalate", "rbac.authorization.k8s.io", "clusterroles", ""},
-		{"bind", "rbac.authorization.k8s.io", "clusterroles", ""}, {"create", "rbac.authorization.k8s.io", "rolebindings", ""},
-		{"create", "apps", "deployments", ""}, {"create", "apps", "daemonsets", ""},
-		{"delete", "", "namespaces", ""}, {"update", "", "nodes", ""}, {"get", "", "nodes", "proxy"},
-		{"create", "batch.ostinato.dev", "cronjobs", ""}, {"delete", "batch.ostinato.dev", "cronjobs", ""},
-		{"deletecollection", "", "pods", ""}, {"deletecollection", "batch", "jobs", ""},
-		{"update", "apiextensions.k8s.io", "customresourcedefinitions", ""},
-		{"create", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", ""},
+	both := []string{
+		"get secrets", "list secrets", "watch secrets",
+		"get configmaps", "update configmaps",
+		"create pods/exec", "create pods/attach", "create pods/portforward", "update pods/ephemeralcontainers",
+		"create serviceaccounts/token", "impersonate users", "impersonate serviceaccounts",
+		"create clusterrolebindings.rbac.authorization.k8s.io", "escalate clusterroles.rbac.authorization.k8s.io",
+		"bind clusterroles.rbac.authorization.k8s.io", "create rolebindings.rbac.authorization.k8s.io",
+		"create deployments.apps", "create daemonsets.apps",
+		"delete namespaces", "update nodes", "get nodes/proxy",
+		"create cronjobs.batch.ostinato.dev", "delete cronjobs.batch.ostinato.dev",
+		"deletecollection pods", "deletecollection jobs.batch",
+		"update customresourcedefinitions.apiextensions.k8s.io",
+		"create mutatingwebhookconfigurations.admissionregistration.k8s.io",
 	}
-	bridge := []request{
-		{"create", "", "pods", ""}, {"delete", "", "pods", ""}, {"patch", "", "pods", ""},
-		{"create", "batch", "jobs", ""}, {"delete", "batch", "jobs", ""}, {"update", "batch", "jobs", "status"}, {"patch", "batch", "jobs", "status"},
-		{"patch", "batch.ostinato.dev", "cronjobs", ""},
+	bridge := []string{
+		"create pods", "delete pods", "patch pods", "get pods/log",
+		"create jobs.batch", "delete jobs.batch", "update jobs.batch/status", "patch jobs.batch/status",
+		"patch cronjobs.batch.ostinato.dev",
 	}
-	worker := []request{{"create", "coordination.k8s.io", "leases", ""}, {"update", "coordination.k8s.io", "leases", ""}}
-	for account, requests := range map[string][]request{
-		bridgeAccount: append(bridge, both...),
-		workerAccount: append(worker, both...),
+	worker := []string{"create leases.coordination.k8s.io", "update leases.coordination.k8s.io"}
+	for account, requests := range map[string][]string{
+		deployment.BridgeAccount: append(bridge, both...),
+		deployment.WorkerAccount: append(worker, both...),
 	} {
 		client := accountClient(t, account)
-		for _, request := range requests {
-			review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: "default", Verb: request.verb, Group: request.group, Resource: request.resource, Subresource: request.subresource,
-				}},
-			}, metav1.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if review.Status.Allowed {
-				t.Errorf("%s may %s %s/%s of group %q: %s", account, request.verb, request.resource, request.subresource, request.group, review.Status.Reason)
+		for _, namespace := range []string{"default", deployment.SystemNamespace} {
+			for _, request := range requests {
+				allowed, reason, err := deployment.May(t.Context(), client, namespace, request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if allowed {
+					t.Errorf("%s may %s in %s: %s", account, request, namespace, reason)
+				}
 			}
 		}
 	}
 }
 
+// Logs of failed Pods are evidence; the right to read them can be left out.
+func TestTheWorkerMayReadLogs(t *testing.T) {
+	allowed, _, err := deployment.May(t.Context(), accountClient(t, deployment.WorkerAccount), "default", "get pods/log")
+	if err != nil || !allowed {
+		t.Errorf("the worker may not read logs: %v", err)
+	}
+}
+
 // The API server refuses them a Secret in any namespace, their own included.
 func TestAccountsCanNotReadSecrets(t *testing.T) {
-	for _, account := range []string{workerAccount, bridgeAccount} {
+	for _, account := range []string{deployment.WorkerAccount, deployment.BridgeAccount} {
 		client := accountClient(t, account)
-		for _, namespace := range []string{"default", "kube-system", systemNamespace, metav1.NamespaceAll} {
+		for _, namespace := range []string{"default", "kube-system", deployment.SystemNamespace, metav1.NamespaceAll} {
 			if _, err := client.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 				t.Errorf("%s lists Secrets of namespace %q: %v", account, namespace, err)
 			}

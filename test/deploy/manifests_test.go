@@ -1,46 +1,11 @@
 package deploy
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"ostinato.dev/ostinato/internal/devstack/toolchain"
+	"ostinato.dev/ostinato/test/deploy/deployment"
 )
-
-// What kustomize builds, relative to deploy.
-const (
-	base    = "base"
-	overlay = "overlays/example"
-)
-
-// render runs kustomize build.
-func render(ctx context.Context, folder string) ([]byte, error) {
-	root, err := toolchain.RepositoryRoot()
-	if err != nil {
-		return nil, err
-	}
-	tools, err := toolchain.Ensure(ctx, os.Stderr, "kustomize")
-	if err != nil {
-		return nil, err
-	}
-	command := exec.CommandContext(ctx, tools["kustomize"], "build", filepath.Join(root, "deploy", folder))
-	var complaints bytes.Buffer
-	command.Stderr = &complaints
-	rendered, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("kustomize build %s: %w: %s", folder, err, complaints.String())
-	}
-	if complaints.Len() > 0 {
-		return nil, fmt.Errorf("kustomize build %s warns: %s", folder, complaints.String())
-	}
-	return rendered, nil
-}
 
 // The manifests apply without an error or a warning, also with fields that are
 // not known refused.
@@ -48,13 +13,22 @@ func TestManifestsApply(t *testing.T) {
 	if strings.Contains(installOutput, "Warning:") {
 		t.Errorf("applying the overlay warns:\n%s", installOutput)
 	}
-	for _, folder := range []string{base, overlay} {
-		t.Run(folder, func(t *testing.T) {
-			rendered, err := render(t.Context(), folder)
+	for name, test := range map[string]struct {
+		folder     string
+		components []string
+	}{
+		"base":                  {folder: deployment.Base},
+		"example":               {folder: deployment.Example},
+		"take-over":             {deployment.Base, []string{deployment.TakeOverJobs}},
+		"without logs":          {deployment.Example, []string{deployment.WithoutPodLogs}},
+		"take-over without log": {deployment.Example, []string{deployment.TakeOverJobs, deployment.WithoutPodLogs}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := deployment.Render(t.Context(), test.folder, test.components...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			output, err := apply(t.Context(), stack.Stack, rendered, "--dry-run=server")
+			output, err := deployment.Apply(t.Context(), stack.Stack, rendered, "--dry-run=server")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,5 +36,17 @@ func TestManifestsApply(t *testing.T) {
 				t.Errorf("kubectl warns:\n%s", output)
 			}
 		})
+	}
+}
+
+// Without the right to read logs nothing asks for them either.
+func TestLogsCanBeLeftOut(t *testing.T) {
+	rendered, err := deployment.Render(t.Context(), deployment.Base, deployment.WithoutPodLogs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(rendered); strings.Contains(text, "pods/log") || strings.Contains(text, "ostinato-worker-logs") ||
+		!strings.Contains(text, "name: OSTINATO_EVIDENCE_LOG_LINES\n          value: \"0\"") {
+		t.Errorf("the right is not left out, or logs are not switched off:\n%s", text)
 	}
 }

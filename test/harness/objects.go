@@ -30,7 +30,22 @@ func ExitCode(code int) JobOption {
 	return podAnnotation(node.AnnotationExitCode, strconv.Itoa(code))
 }
 
-// PodAnnotation sets an annotation of the Pods.
+// FailEvery makes the Pods of every n-th completion index fail so many times on a simulated node before one succeeds; the
+// Job has to have a backoffLimitPerIndex.
+func FailEvery(n, times int) JobOption {
+	return func(spec *batchv1.JobSpec) {
+		ExitCode(1)(spec)
+		podAnnotation(node.AnnotationFailEvery, strconv.Itoa(n))(spec)
+		podAnnotation(node.AnnotationFailTimes, strconv.Itoa(times))(spec)
+	}
+}
+
+// HoldIndex makes the Pod of a completion index run on a simulated node until LetGo.
+func HoldIndex(index int) JobOption {
+	return podAnnotation(node.AnnotationHoldIndex, strconv.Itoa(index))
+}
+
+// podAnnotation sets an annotation of the Pods.
 func podAnnotation(key, value string) JobOption {
 	return func(spec *batchv1.JobSpec) {
 		if spec.Template.Annotations == nil {

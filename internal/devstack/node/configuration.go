@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Paths inside a real node. Its /run, /var/lib and /var/log are its own, so that everything lies where Kubernetes puts
-// it by default.
+// Paths inside a real node. Its /run, /tmp, /var/lib and /var/log are its own, so that everything lies where Kubernetes
+// puts it by default.
 const (
 	insideConfiguration = "/run/ostinato"
 	insideBinaries      = insideConfiguration + "/bin"

@@ -12,11 +12,20 @@ package node
 const (
 	// AnnotationRunSeconds is how long the containers run, counted from their start. Default 0.
 	AnnotationRunSeconds = "ostinato.dev/test-run-seconds"
+	// AnnotationRunUntil is a time (RFC 3339) up to which the containers run, whenever they started; it wins.
+	AnnotationRunUntil = "ostinato.dev/test-run-until"
+	// AnnotationHoldIndex is a completion index: a Pod of it runs until the annotation of the Pod itself is changed.
+	AnnotationHoldIndex = "ostinato.dev/test-hold-index"
 	// AnnotationExitCode is the exit code of every container. With restartPolicy Never a code other than 0 fails the
 	// Pod; with OnFailure the containers are restarted, a second after each end.
 	AnnotationExitCode = "ostinato.dev/test-exit-code"
-	// AnnotationFailTimes, with restartPolicy OnFailure, is after how many restarts the containers end with exit code 0.
+	// AnnotationFailTimes, with restartPolicy OnFailure, is after how many restarts the containers end with exit code 0;
+	// with AnnotationFailEvery after how many failed Pods of their index.
 	AnnotationFailTimes = "ostinato.dev/test-fail-times"
+	// AnnotationFailEvery, with restartPolicy Never, is a number of which the completion index has to be a multiple for
+	// the exit code to be AnnotationExitCode; that of all other Pods is 0. The failed Pods of an index are known where
+	// the Job has a backoffLimitPerIndex.
+	AnnotationFailEvery = "ostinato.dev/test-fail-every"
 	// AnnotationExitReason and AnnotationExitMessage are what the terminated state of failed containers says. Default
 	// Error, as the kubelet has it, and nothing.
 	AnnotationExitReason  = "ostinato.dev/test-exit-reason"

@@ -23,8 +23,8 @@ const (
 // Kubernetes documentation.
 var busyboxTags = []string{"docker.io/library/busybox:1.28", "docker.io/library/busybox:latest"}
 
-// applets are the names by which programs of the busybox image are called.
-var applets = []string{"cat", "date", "echo", "env", "false", "hostname", "sh", "sleep", "true"}
+// ownApplets are the names by which programs of the node's own busybox image are called.
+var ownApplets = []string{"cat", "date", "echo", "env", "false", "hostname", "sh", "sleep", "true"}
 
 // image is a container image of one layer.
 type image struct {
@@ -44,16 +44,16 @@ type imageFile struct {
 }
 
 // pause is the image of the first container of every Pod.
-func pause(binary []byte) image {
+func pause(binary []byte, tags []string) image {
 	return image{
-		tags:       []string{pauseImage},
+		tags:       append([]string{pauseImage}, tags...),
 		entrypoint: []string{"/pause"},
 		files:      []imageFile{{name: "pause", mode: 0o755, data: binary}},
 	}
 }
 
-// busybox is the image of the samples: what of BusyBox the program has, at BusyBox's places.
-func busybox(binary []byte, tags []string) image {
+// busybox is the image of a program that is called by the names of its applets, at BusyBox's places.
+func busybox(binary []byte, applets, tags []string) image {
 	i := image{
 		tags:    tags,
 		command: []string{"sh"},

@@ -116,7 +116,8 @@ func TestStages(t *testing.T) {
 		all += string(data)
 	}
 	for _, annotation := range []string{
-		AnnotationRunSeconds, AnnotationExitCode, AnnotationFailTimes, AnnotationExitReason, AnnotationExitMessage,
+		AnnotationRunSeconds, AnnotationRunUntil, AnnotationHoldIndex, AnnotationExitCode, AnnotationFailTimes, AnnotationFailEvery,
+		AnnotationExitReason, AnnotationExitMessage,
 		AnnotationPendingSeconds, AnnotationTerminationSeconds,
 	} {
 		if !strings.Contains(all, `"`+annotation+`"`) {
@@ -149,11 +150,12 @@ func TestKwokGetsEveryStageInOneConfiguration(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
-	data, err := archive(pause([]byte("program")), busybox([]byte("program"), busyboxTags))
+	images := []image{pause([]byte("program"), []string{"example.org/pause:9"}), busybox([]byte("program"), ownApplets, busyboxTags)}
+	data, err := archive(images...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := archive(pause([]byte("program")), busybox([]byte("program"), busyboxTags)); err != nil || !bytes.Equal(data, again) {
+	if again, err := archive(images...); err != nil || !bytes.Equal(data, again) {
 		t.Errorf("the same program makes another archive (%v)", err)
 	}
 	files := untar(t, data)
@@ -167,6 +169,9 @@ func TestImages(t *testing.T) {
 	}
 	if len(manifest) != 2 || manifest[0].RepoTags[0] != pauseImage || manifest[1].RepoTags[0] != "docker.io/library/busybox:1.28" {
 		t.Fatalf("the manifest is %+v", manifest)
+	}
+	if want := []string{pauseImage, "example.org/pause:9"}; !slices.Equal(manifest[0].RepoTags, want) {
+		t.Errorf("the pause image is called %q, want %q", manifest[0].RepoTags, want)
 	}
 	for _, image := range manifest {
 		var configuration struct {

@@ -28,8 +28,19 @@ type RealOptions struct {
 	ControlPlane ControlPlane
 	// Name is the Node's; empty means RealName.
 	Name string
-	// BusyboxTags are further names for the busybox image, with registry and tag.
-	BusyboxTags []string
+	// PauseTags are further names, with registry and tag, for the image whose program waits until it is stopped.
+	PauseTags []string
+	// BusyBox, where its tags are set, is one more image on the node: BusyBox itself.
+	BusyBox BusyBox
 	// Log receives a line for each step; nil discards them.
 	Log io.Writer
+}
+
+// BusyBox is an image of BusyBox itself with all its applets, for containers whose scripts the shell of the node's own
+// busybox does not take.
+type BusyBox struct {
+	// Path is the static executable (toolchain.BusyBox).
+	Path string
+	// Tags are the image's names, with registry and tag.
+	Tags []string
 }

@@ -93,7 +93,7 @@ func (r *Real) start(ctx context.Context, options RealOptions) error {
 	if err != nil {
 		return err
 	}
-	spec, err := prepareReal(options, settings{
+	spec, err := prepareReal(ctx, options, settings{
 		name: r.name, port: port, cgroup: r.cgroup, subnet: subnetOf(options.Dir), snapshotter: snapshotterFor(options.Dir),
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Real) start(ctx context.Context, options RealOptions) error {
 		return fmt.Errorf("%w%s", err, lastWords(options.Dir))
 	}
 	fmt.Fprintf(options.Log, "node: %s is ready after %s (containerd and kubelet; images %s)\n",
-		r.name, time.Since(started).Round(100*time.Millisecond), strings.Join(slices.Concat(busyboxTags, options.BusyboxTags), ", "))
+		r.name, time.Since(started).Round(100*time.Millisecond), strings.Join(slices.Concat(busyboxTags, options.BusyBox.Tags, options.PauseTags), ", "))
 	return nil
 }
 
@@ -162,18 +162,24 @@ func realNode(name string) *corev1.Node {
 	}
 }
 
-// prepareReal lays out the node's folder and returns what node-init is to do. What was under /run in an earlier start is
-// gone, as after a machine's restart; /var/lib and /var/log stay.
-func prepareReal(options RealOptions, s settings) (initspec.Spec, error) {
+// prepareReal lays out the node's folder and returns what node-init is to do. What was under /run and /tmp in an earlier
+// start is gone, as after a machine's restart; /var/lib and /var/log stay.
+func prepareReal(ctx context.Context, options RealOptions, s settings) (initspec.Spec, error) {
 	run, lib, log := filepath.Join(options.Dir, "run"), filepath.Join(options.Dir, "var-lib"), filepath.Join(options.Dir, "var-log")
-	if err := os.RemoveAll(run); err != nil {
-		return initspec.Spec{}, fmt.Errorf("clear the node's folder: %w", err)
+	temporary := filepath.Join(options.Dir, "tmp")
+	for _, folder := range []string{run, temporary} {
+		if err := os.RemoveAll(folder); err != nil {
+			return initspec.Spec{}, fmt.Errorf("clear the node's folder: %w", err)
+		}
 	}
 	configuration := filepath.Join(run, "ostinato")
-	for _, folder := range []string{filepath.Join(configuration, "cni"), filepath.Join(run, "lock"), lib, log} {
+	for _, folder := range []string{filepath.Join(configuration, "cni"), filepath.Join(run, "lock"), lib, log, temporary} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return initspec.Spec{}, fmt.Errorf("make the node's folder: %w", err)
 		}
+	}
+	if err := os.Chmod(temporary, os.ModeSticky|0o777); err != nil {
+		return initspec.Spec{}, fmt.Errorf("make the node's folder: %w", err)
 	}
 	kubeconfig, clientCA, err := options.ControlPlane.KubeletCredentials(s.name)
 	if err != nil {
@@ -183,7 +189,7 @@ func prepareReal(options RealOptions, s settings) (initspec.Spec, error) {
 	if s.binaries, binds, err = bindBinaries(options.Binaries); err != nil {
 		return initspec.Spec{}, err
 	}
-	images, err := imagesOf(options)
+	images, err := imagesOf(ctx, options)
 	if err != nil {
 		return initspec.Spec{}, err
 	}
@@ -198,7 +204,11 @@ func prepareReal(options RealOptions, s settings) (initspec.Spec, error) {
 		}
 	}
 	spec := initspec.Spec{
-		Private: []initspec.Bind{{Source: run, Target: "/run"}, {Source: lib, Target: "/var/lib"}, {Source: log, Target: "/var/log"}},
+		Private: []initspec.Bind{
+			{Source: run, Target: "/run"}, {Source: lib, Target: "/var/lib"}, {Source: log, Target: "/var/log"},
+			// Pods' host paths are often under it.
+			{Source: temporary, Target: "/tmp"},
+		},
 		Binds: append(binds,
 			initspec.Bind{Source: kubeconfig, Target: insideConfiguration + "/kubeconfig"},
 			initspec.Bind{Source: clientCA, Target: insideConfiguration + "/ca.crt"}),
@@ -237,7 +247,7 @@ func bindBinaries(binaries map[string]string) (map[string]string, []initspec.Bin
 func steps(s settings) []initspec.Step {
 	// containerd looks for its shim on the PATH.
 	search := append(folders(s.binaries, "containerd-shim-runc-v2", "runc"), "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-	environment := []string{"PATH=" + strings.Join(search, ":")}
+	environment := []string{"PATH=" + strings.Join(search, ":"), "TMPDIR=/tmp"}
 	return []initspec.Step{
 		{
 			Name: "containerd", Path: s.binaries["containerd"], Env: environment, Log: "/var/log/containerd.log",
@@ -264,12 +274,35 @@ func steps(s settings) []initspec.Step {
 	}
 }
 
-func imagesOf(options RealOptions) ([]byte, error) {
+// imagesOf makes the archive of all images of the node.
+func imagesOf(ctx context.Context, options RealOptions) ([]byte, error) {
 	binary, err := os.ReadFile(options.Binaries["busybox"])
 	if err != nil {
 		return nil, fmt.Errorf("make the node's images: %w", err)
 	}
-	return archive(pause(binary), busybox(binary, slices.Concat(busyboxTags, options.BusyboxTags)))
+	images := []image{pause(binary, options.PauseTags), busybox(binary, ownApplets, busyboxTags)}
+	if len(options.BusyBox.Tags) > 0 {
+		full, err := options.BusyBox.image(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("make the node's images: %w", err)
+		}
+		images = append(images, full)
+	}
+	return archive(images...)
+}
+
+// image asks the program for its applets, since every build of BusyBox has others.
+func (b BusyBox) image(ctx context.Context) (image, error) {
+	binary, err := os.ReadFile(b.Path)
+	if err != nil {
+		return image{}, err
+	}
+	listed, err := exec.CommandContext(ctx, b.Path, "--list").Output()
+	if err != nil {
+		return image{}, fmt.Errorf("list the applets of %s: %w", b.Path, err)
+	}
+	applets := slices.DeleteFunc(strings.Fields(string(listed)), func(name string) bool { return name == "busybox" })
+	return busybox(binary, applets, b.Tags), nil
 }
 
 // snapshotterFor returns how containers' file systems are made: by layers where the kernel can do that on the folder's

@@ -1,0 +1,188 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// LogLimits bounds what is kept of the log of a Pod that failed: its last Lines
+// lines, and of these the last Bytes bytes. Where either is 0 no log is asked for.
+type LogLimits struct {
+	Lines int
+	Bytes int
+}
+
+const (
+	// logsTimeout bounds the reading of all logs of one activity, and logTimeout that
+	// of one log: a node that is away must not hold up the release of its Pods.
+	logsTimeout = 3 * time.Second
+	logTimeout  = 2 * time.Second
+	// logsReserve is left of an activity's own time for the releases themselves.
+	logsReserve = 1500 * time.Millisecond
+	// maxLogTransfer bounds what is read of one log. The kubelet cuts the end off.
+	maxLogTransfer = 256 * 1024
+	// maxLogs and maxLogsBytes bound what one activity returns.
+	maxLogs      = 100
+	maxLogsBytes = 256 * 1024
+	// forbiddenPause is how long no log is asked for after that was forbidden.
+	forbiddenPause = 10 * time.Minute
+)
+
+// Words for a log that is missing.
+const (
+	logsOff       = "reading logs is switched off"
+	logsForbidden = "not allowed to read logs (pods/log)"
+	logsTooMany   = "too many logs at once"
+	logTimedOut   = "timeout"
+	logGone       = "the Pod is gone"
+)
+
+// logAccess remembers that logs may not be read. The right to read them is
+// optional, and without it no request is wasted on them.
+type logAccess struct{ forbiddenUntil atomic.Int64 }
+
+func (l *logAccess) forbidden(clock clock.PassiveClock) bool {
+	return clock.Now().UnixNano() < l.forbiddenUntil.Load()
+}
+
+func (l *logAccess) forbid(clock clock.PassiveClock) {
+	l.forbiddenUntil.Store(clock.Now().Add(forbiddenPause).UnixNano())
+}
+
+// readLogs reads the ends of the logs that the releases ask for. It never fails: a
+// log that can't be read in time is missing, with the reason.
+func (a *Activities) readLogs(ctx context.Context, namespace string, releases []job.Release) []job.PodLog {
+	var wanted []job.Release
+	for _, release := range releases {
+		if release.Logs {
+			wanted = append(wanted, release)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	timeout := logsTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline)-logsReserve)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	logs := make([]job.PodLog, len(wanted))
+	indexes := make([]int, len(wanted))
+	for i := range indexes {
+		indexes[i] = i
+	}
+	// readLog has no error to return.
+	_ = each(indexes, func(i int) error {
+		logs[i] = job.PodLog{UID: wanted[i].UID, Missing: logsTooMany}
+		if i < maxLogs {
+			logs[i] = a.readLog(ctx, namespace, wanted[i])
+		}
+		return nil
+	})
+	return boundLogs(logs)
+}
+
+// boundLogs drops what is too much for one result.
+func boundLogs(logs []job.PodLog) []job.PodLog {
+	size := 0
+	for i := range logs {
+		if size += len(logs[i].Lines); size > maxLogsBytes {
+			size -= len(logs[i].Lines)
+			logs[i].Lines, logs[i].Missing = "", logsTooMany
+		}
+	}
+	return logs
+}
+
+func (a *Activities) readLog(ctx context.Context, namespace string, release job.Release) job.PodLog {
+	log := job.PodLog{UID: release.UID}
+	switch {
+	case a.Logs.Lines <= 0 || a.Logs.Bytes <= 0:
+		log.Missing = logsOff
+		return log
+	case a.logs.forbidden(a.Clock):
+		log.Missing = logsForbidden
+		return log
+	}
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	text, cut, err := a.tail(ctx, namespace, release, a.Logs.Lines)
+	if err == nil && cut && a.Logs.Lines > 1 {
+		text, _, err = a.tail(ctx, namespace, release, 1)
+	}
+	if apierrors.IsForbidden(err) {
+		a.logs.forbid(a.Clock)
+	}
+	if err != nil {
+		log.Missing = missing(err)
+		return log
+	}
+	log.Lines = lastLines(text, a.Logs.Bytes)
+	return log
+}
+
+// tail reads the last lines of a container's log; cut is set when they are so long
+// that their end is not there.
+func (a *Activities) tail(ctx context.Context, namespace string, release job.Release, lines int) (text string, cut bool, err error) {
+	count, limit := int64(lines), int64(maxLogTransfer)
+	stream, err := a.Kubernetes.CoreV1().Pods(namespace).GetLogs(release.Name, &corev1.PodLogOptions{
+		Container: release.Container, TailLines: &count, LimitBytes: &limit,
+	}).Stream(ctx)
+	if err != nil {
+		return "", false, fmt.Errorf("get log of Pod %s/%s: %w", namespace, release.Name, err)
+	}
+	defer stream.Close()
+	read, err := io.ReadAll(io.LimitReader(stream, limit))
+	if err != nil {
+		return "", false, fmt.Errorf("read log of Pod %s/%s: %w", namespace, release.Name, err)
+	}
+	return string(read), int64(len(read)) == limit, nil
+}
+
+// missing says in a few words why a log could not be read.
+func missing(err error) string {
+	var network net.Error
+	switch {
+	case apierrors.IsForbidden(err):
+		return logsForbidden
+	case apierrors.IsNotFound(err):
+		return logGone
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return logTimedOut
+	}
+	return k8s.Bounded(strings.ToValidUTF8(err.Error(), "\uFFFD"))
+}
+
+// lastLines returns the end of a text as valid UTF-8 of at most limit bytes. It
+// begins at the start of a line, unless the last line alone is longer.
+func lastLines(text string, limit int) string {
+	text = strings.TrimRight(strings.ToValidUTF8(text, "\uFFFD"), "\r\n")
+	if len(text) <= limit {
+		return text
+	}
+	start := len(text) - limit
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	if text[start-1] != '\n' {
+		if end := strings.IndexByte(text[start:], '\n'); end >= 0 {
+			start += end + 1
+		}
+	}
+	return strings.Clone(text[start:])
+}

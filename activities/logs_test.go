@@ -1,0 +1,293 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+func withLogs(lines, bytes int) option {
+	return func(options *activities.Options) { options.Logs = activities.LogLimits{Lines: lines, Bytes: bytes} }
+}
+
+// logs answers requests for logs and keeps what they asked for.
+type logs struct {
+	mutex    sync.Mutex
+	requests []corev1.PodLogOptions
+}
+
+// logs makes the fake API server answer requests for logs with a text or an error.
+func (s *stage) logs(answer func(options corev1.PodLogOptions) (string, error)) *logs {
+	kept := &logs{}
+	s.kubernetes.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "log" {
+			return false, nil, nil
+		}
+		options := *action.(clienttesting.GenericAction).GetValue().(*corev1.PodLogOptions)
+		kept.mutex.Lock()
+		kept.requests = append(kept.requests, options)
+		kept.mutex.Unlock()
+		text, err := answer(options)
+		return true, &runtime.Unknown{Raw: []byte(text)}, err
+	})
+	return kept
+}
+
+func (s *stage) saying(text string) *logs {
+	return s.logs(func(corev1.PodLogOptions) (string, error) { return text, nil })
+}
+
+func release(name string) job.Release {
+	return job.Release{Name: name, UID: name + "-uid", Ended: true, Logs: true}
+}
+
+// ends releases Pods by ReconcileJob and by AccountPods in turn, and returns what
+// came back of the logs.
+func (s *stage) ends(releases ...job.Release) map[string][]job.PodLog {
+	s.t.Helper()
+	return map[string][]job.PodLog{
+		"ReconcileJob": must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs,
+		"AccountPods":  must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases}).Logs,
+	}
+}
+
+func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed), helloPod("b", corev1.PodFailed)), nil, withLogs(20, 4096))
+	var tracked bool
+	kept := s.logs(func(corev1.PodLogOptions) (string, error) {
+		pod, err := s.kubernetes.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), namespace, "a")
+		tracked = err == nil && k8s.Tracked(pod.(*corev1.Pod))
+		return "one\ntwo\n", nil
+	})
+	wanted, silent := release("a"), release("b")
+	wanted.Container, silent.Logs = "main", false
+	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{wanted, silent}})
+	if len(result.Logs) != 1 || result.Logs[0] != (job.PodLog{UID: "a-uid", Lines: "one\ntwo"}) || !tracked {
+		t.Errorf("logs %+v, Pod tracked while they are read: %v", result.Logs, tracked)
+	}
+	if len(kept.requests) != 1 || kept.requests[0].Container != "main" || *kept.requests[0].TailLines != 20 || kept.requests[0].Previous {
+		t.Errorf("requests %+v", kept.requests)
+	}
+	if s.tracked("a") || s.tracked("b") || s.seen("a") || s.seen("b") {
+		t.Error("a Pod is not released, or PodWatch still sees it")
+	}
+}
+
+func TestReleaseOfAPodThatCanStillRunLeavesItSeen(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+	running := release("a")
+	running.Ended, running.Logs = false, false
+	for name, logs := range s.ends(running) {
+		if s.tracked("a") || !s.seen("a") || logs != nil {
+			t.Errorf("%s: tracked %v, seen %v, logs %v", name, s.tracked("a"), s.seen("a"), logs)
+		}
+	}
+}
+
+func TestNoLogIsAskedForWhenThatIsSwitchedOff(t *testing.T) {
+	for name, limits := range map[string]option{"no lines": withLogs(0, 4096), "no bytes": withLogs(20, 0)} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, limits)
+			kept := s.saying("text")
+			for name, logs := range s.ends(release("a")) {
+				if len(logs) != 1 || logs[0].Lines != "" || logs[0].Missing == "" {
+					t.Errorf("%s: logs %+v", name, logs)
+				}
+			}
+			if len(kept.requests) != 0 {
+				t.Errorf("requests %+v", kept.requests)
+			}
+		})
+	}
+}
+
+func TestTheEndOfALogIsBounded(t *testing.T) {
+	tests := map[string]struct {
+		text  string
+		bytes int
+		want  string
+	}{
+		"short":                         {"one\ntwo\n\n", 100, "one\ntwo"},
+		"nothing":                       {"", 100, ""},
+		"from a line's start":           {"first line\nsecond\nthird\n", 15, "second\nthird"},
+		"exactly from a line's start":   {"first\nsecond\n", 6, "second"},
+		"one long line":                 {"0123456789", 4, "6789"},
+		"one long line of wide letters": {"ééééé", 5, "éé"},
+		"not UTF-8":                     {"a\xff\xfeb\n", 100, "a\uFFFDb"},
+		"not UTF-8, and long":           {strings.Repeat("\xff", 50), 10, "\uFFFD"},
+		"carriage returns":              {"one\r\n", 100, "one"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, withLogs(20, test.bytes))
+			s.saying(test.text)
+			for name, logs := range s.ends(release("a")) {
+				if len(logs) != 1 || logs[0].Lines != test.want || logs[0].Missing != "" || !utf8.ValidString(logs[0].Lines) {
+					t.Errorf("%s: logs %+v, want %q", name, logs, test.want)
+				}
+			}
+		})
+	}
+}
+
+// TestTheEndOfVeryLongLinesIsReadAnyway: the kubelet cuts the end off.
+func TestTheEndOfVeryLongLinesIsReadAnyway(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, withLogs(20, 10))
+	s.logs(func(options corev1.PodLogOptions) (string, error) {
+		if *options.TailLines == 1 {
+			return "the end", nil
+		}
+		return strings.Repeat("x", int(*options.LimitBytes)), nil
+	})
+	for name, logs := range s.ends(release("a")) {
+		if len(logs) != 1 || logs[0].Lines != "the end" {
+			t.Errorf("%s: logs %.100v", name, logs)
+		}
+	}
+}
+
+func TestALogThatIsMissingHasAReason(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"gone":        {apierrors.NewNotFound(pods, "a"), "the Pod is gone"},
+		"timeout":     {context.DeadlineExceeded, "timeout"},
+		"net timeout": {&net.OpError{Op: "dial", Err: timeoutError{}}, "timeout"},
+		"not started": {apierrors.NewBadRequest(`container "hello" in pod "a" is waiting to start: ContainerCreating`), `container "hello" in pod "a" is waiting to start`},
+		"node away":   {apierrors.NewInternalError(errors.New("dial tcp: connection refused")), "connection refused"},
+		"forbidden":   {apierrors.NewForbidden(pods, "a", errors.New("no")), "not allowed to read logs (pods/log)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, withLogs(20, 4096))
+			s.logs(func(corev1.PodLogOptions) (string, error) { return "", test.err })
+			for name, logs := range s.ends(release("a")) {
+				if len(logs) != 1 || !strings.Contains(logs[0].Missing, test.want) || logs[0].Lines != "" {
+					t.Errorf("%s: logs %+v, want %q", name, logs, test.want)
+				}
+			}
+			if s.tracked("a") {
+				t.Error("the Pod is not released")
+			}
+		})
+	}
+}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string { return "i/o timeout" }
+func (timeoutError) Timeout() bool { return true }
+
+func TestForbiddenLogsAreNotAskedForAgainSoon(t *testing.T) {
+	clock := clocktesting.NewFakeClock(scheduled)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, withLogs(20, 4096), withClock(clock))
+	kept := s.logs(func(corev1.PodLogOptions) (string, error) {
+		return "", apierrors.NewForbidden(pods, "a", errors.New("no"))
+	})
+	for range 2 {
+		for name, logs := range s.ends(release("a")) {
+			if logs[0].Missing != "not allowed to read logs (pods/log)" {
+				t.Errorf("%s: logs %+v", name, logs)
+			}
+		}
+	}
+	if len(kept.requests) != 1 {
+		t.Errorf("%d requests", len(kept.requests))
+	}
+	clock.Step(10 * time.Minute)
+	s.ends(release("a"))
+	if len(kept.requests) != 2 {
+		t.Errorf("%d requests, 10 minutes later", len(kept.requests))
+	}
+}
+
+func TestTooManyLogsAreCut(t *testing.T) {
+	const size = 64 * 1024
+	var releases []job.Release
+	for i := range 120 {
+		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
+	}
+	s := newStage(t, objects(helloJob()), nil, withLogs(20, size))
+	kept := s.saying(strings.Repeat("x", size))
+	for name, logs := range s.ends(releases...) {
+		total := 0
+		for _, log := range logs {
+			if total += len(log.Lines); log.Lines == "" && log.Missing == "" {
+				t.Errorf("%s: log of %s is missing without a reason", name, log.UID)
+			}
+		}
+		if len(logs) != 120 || total != 256*1024 {
+			t.Errorf("%s: %d logs of %d bytes", name, len(logs), total)
+		}
+	}
+	if len(kept.requests) != 200 {
+		t.Errorf("%d requests, want 100 for each activity", len(kept.requests))
+	}
+}
+
+// TestANodeThatIsAwayDelaysNoReleaseForLong: requests for logs hang, by a real
+// connection, and the release comes nevertheless.
+func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
+	var mutex sync.Mutex
+	released := 0
+	stop := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if strings.HasSuffix(request.URL.Path, "/log") {
+			select {
+			case <-request.Context().Done():
+			case <-stop:
+			}
+			return
+		}
+		mutex.Lock()
+		released++
+		mutex.Unlock()
+		writer.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(writer, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(stop) })
+	clients, err := k8s.NewClients(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, nil, nil, withLogs(20, 4096), func(options *activities.Options) { options.Kubernetes = clients.Kubernetes })
+	var releases []job.Release
+	for i := range 100 { // more than are read side by side
+		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
+	}
+	began := time.Now()
+	result := must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases})
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("released after %v", took)
+	}
+	for _, log := range result.Logs {
+		if log.Missing != "timeout" {
+			t.Fatalf("log %+v", log)
+		}
+	}
+	if len(result.Logs) != 100 || released != 100 {
+		t.Errorf("%d logs, %d released", len(result.Logs), released)
+	}
+}

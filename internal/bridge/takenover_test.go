@@ -1,0 +1,363 @@
+package bridge
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+func TestUnmarkedJobIsOurs(t *testing.T) {
+	for name, edits := range map[string][]func(*batchv1.Job){
+		"by itself":                       {foreign},
+		"of a native CronJob":             {foreign, ofNativeCronJob},
+		"that names the built-in manager": {managedBy(batchv1.JobControllerName)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			unmarked := func(more ...func(*batchv1.Job)) *batchv1.Job { return standalone(append(edits, more...)...) }
+			w := newWorld(t).takingOver().lead()
+			w.putJob(unmarked())
+			w.hears("start " + jobID)
+			w.putJob(unmarked(running, edited))
+			w.hears("signal-with-start " + jobID + " job-spec j1 generation 2 deleting false")
+			w.putJob(unmarked(running, edited, edited, func(j *batchv1.Job) { j.DeletionTimestamp = at(9) }))
+			w.hears("signal-with-start " + jobID + " job-spec j1 generation 3 deleting true")
+			w.deleteJob(unmarked())
+			w.hears("signal " + jobID + " deleted j1")
+		})
+	}
+}
+
+func TestAtTakeOverEveryUnfinishedJobGetsItsWorkflow(t *testing.T) {
+	called := func(name string) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Name, j.UID = name, "uid-of-it" }
+	}
+	w := newWorld(t,
+		standalone(foreign, called("new")),
+		standalone(foreign, called("begun"), running, statusBy(builtInManager, 1)),
+		standalone(foreign, called("edited"), running, edited, statusBy(builtInManager, 1)),
+		standalone(foreign, called("done"), complete, statusBy(builtInManager, 1)),
+		standalone(called("theirs"), managedBy("other.example/controller"), running),
+		standalone(foreign, probeIn("system"), called("probe-of-another-bridge"), suspended),
+	).takingOver().lead()
+	w.hears(
+		"start job/shop/new",
+		"start job/shop/begun",
+		"signal-with-start job/shop/edited job-spec uid-of-it generation 2 deleting false",
+	)
+}
+
+func TestAWorkflowBehindTheJobStartsAnew(t *testing.T) {
+	object := standalone(foreign, running, statusBy(k8s.JobFieldManager, 5), statusBy(builtInManager, 10))
+	decide := func(w *world) {
+		// The fake API server drops what it notes of writes.
+		c := w.bridge().newController()
+		reached, err := c.actOnJob(t.Context(), object, decideJob(all, object, jobMemory{}, true, after(20)))
+		require.NoError(t, err)
+		assert.True(t, reached)
+	}
+	t.Run("that slept while the built-in controller went on", func(t *testing.T) {
+		w := newWorld(t).takingOver()
+		w.temporal.running[jobID], w.temporal.began[jobID] = "j1", after(2)
+		decide(w)
+		w.hears("terminate "+jobID, "start "+jobID)
+		assert.Equal(t, "j1", w.temporal.running[jobID])
+	})
+	t.Run("but not one that began afterwards", func(t *testing.T) {
+		w := newWorld(t).takingOver()
+		w.temporal.running[jobID], w.temporal.began[jobID] = "j1", after(15)
+		decide(w)
+		w.hears("start "+jobID, "signal-with-start "+jobID+" job-spec j1 generation 1 deleting false")
+	})
+}
+
+func TestWorkflowsOfJobsThatAnotherControllerHasAreEnded(t *testing.T) {
+	called := func(name string) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Name, j.UID = name, types.UID("uid-of-"+name) }
+	}
+	w := newWorld(t,
+		standalone(foreign, running, called("given-up")),
+		standalone(foreign, running, called("re-created")),
+		standalone(running, called("ours")),
+		standalone(foreign, running, called("never-taken")),
+	)
+	for id, uid := range map[string]string{"given-up": "uid-of-given-up", "re-created": "uid-of-old", "ours": "uid-of-ours"} {
+		w.temporal.running["job/shop/"+id] = uid
+	}
+	w.lead().hears(
+		"terminate job/shop/given-up",
+		"signal job/shop/re-created deleted uid-of-old",
+		"start job/shop/ours",
+	)
+}
+
+func TestStrayJobs(t *testing.T) {
+	byUs, byBuiltIn := statusBy(k8s.JobFieldManager, 2), statusBy(builtInManager, 3)
+	for name, test := range map[string]struct {
+		owner ownership
+		job   *batchv1.Job
+		want  bool
+	}{
+		"ours":                                {all, standalone(running), false},
+		"taken over":                          {all, standalone(foreign, running, byUs), false},
+		"taken over, to start anew":           {all, standalone(foreign, running, byUs, byBuiltIn), false},
+		"finished here, the workflow ends":    {all, standalone(foreign, complete, statusBy(builtInManager, 1), byUs), false},
+		"finished by the built-in controller": {all, standalone(foreign, complete, byUs, byBuiltIn), true},
+		"not taken over any more":             {ownership{}, standalone(foreign, running, byUs), true},
+		"another's":                           {all, standalone(managedBy("other.example/controller")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trimmed, err := test.owner.trimJob(test.job)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, strayJob(test.owner, trimmed.(*batchv1.Job)))
+		})
+	}
+}
+
+func TestProbeOfAnotherBridgeIsLeftAlone(t *testing.T) {
+	w := newWorld(t).takingOver().lead()
+	probe := standalone(foreign, probeIn("system"))
+	w.putJob(probe)
+	probe = probe.DeepCopy()
+	probe.Generation++
+	w.putJob(probe)
+	require.NoError(t, w.native.Tracker().Delete(batchv1.SchemeGroupVersion.WithResource("jobs"), "system", probe.Name))
+	w.putJob(standalone(foreign))
+	w.hears("start " + jobID)
+}
+
+func TestUnmarkedJobRecreatedAtOnce(t *testing.T) {
+	second := func(j *batchv1.Job) { j.UID = "j2" }
+	for name, first := range map[string]*batchv1.Job{
+		"while it ran":        standalone(foreign, running),
+		"after it was edited": standalone(foreign, running, edited, edited),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).takingOver().lead()
+			w.putJob(standalone(foreign))
+			w.hears("start " + jobID)
+			w.putJob(first)
+			w.deleteJob(first)
+			w.putJob(standalone(foreign, second))
+			w.becomes("j2")
+		})
+	}
+	t.Run("after it had finished, its workflow not yet ended", func(t *testing.T) {
+		w := newWorld(t).takingOver().lead()
+		w.putJob(standalone(foreign))
+		w.hears("start " + jobID)
+		w.putJob(standalone(foreign, complete))
+		w.deleteJob(standalone(foreign))
+		w.putJob(standalone(foreign, second))
+		w.becomes("j2")
+	})
+	t.Run("before anybody led", func(t *testing.T) {
+		w := newWorld(t, standalone(foreign, second, running, statusBy(builtInManager, 5))).takingOver()
+		w.temporal.running[jobID] = "j1"
+		w.lead().hears("start "+jobID, "signal-with-start "+jobID+" job-spec j2 generation 1 deleting false")
+	})
+}
+
+// becomes waits until the workflow is that of the Job of this UID, and checks
+// that nothing sent later changes that.
+func (w *world) becomes(uid string) {
+	w.t.Helper()
+	runs := func() string {
+		w.temporal.mu.Lock()
+		defer w.temporal.mu.Unlock()
+		return w.temporal.running[jobID]
+	}
+	w.eventually(func() bool { return runs() == uid }, "the workflow is the new Job's")
+	for _, name := range []string{"next", "last"} {
+		w.putJob(standalone(foreign, func(j *batchv1.Job) { j.Name = name }))
+		w.eventually(func() bool { return slices.Contains(w.temporal.said(), "start job/shop/"+name) }, "the next Job is heard of")
+	}
+	assert.Equal(w.t, uid, runs())
+}
+
+func TestEditedSettingsAreForwarded(t *testing.T) {
+	for name, edits := range map[string][]func(*batchv1.Job){
+		"marked":   nil,
+		"unmarked": {foreign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := func(more ...func(*batchv1.Job)) *batchv1.Job { return standalone(append(edits, more...)...) }
+			w := newWorld(t).takingOver().lead()
+			w.putJob(job())
+			w.hears("start " + jobID)
+			for _, value := range []string{"600", "900"} {
+				w.putJob(job(running, setting(names.PendingDeadlineAnnotation, value)))
+				w.hears("signal-with-start " + jobID + " job-spec j1 generation 1 deleting false")
+			}
+			w.putJob(job(running))
+			w.hears("signal-with-start " + jobID + " job-spec j1 generation 1 deleting false")
+			w.putJob(job(running, setting("team", "a")))
+			w.putJob(job(complete, setting(names.BackoffBaseAnnotation, "5")))
+			w.putJob(standalone(append(edits, func(j *batchv1.Job) { j.Name = "next" })...))
+			w.hears("start job/shop/next")
+		})
+	}
+}
+
+// The workflow of a run is started by its CronJob's; the bridge hears of the
+// edit all the same.
+func TestEditedSettingsOfARunAreForwarded(t *testing.T) {
+	patient := setting(names.PendingDeadlineAnnotation, "600")
+	w := newWorld(t, cronJob(taken), run("r1", running)).lead()
+	w.hears("start "+cronJobID, "start job/shop/report-r1")
+	w.putJob(run("r2", func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
+	w.putJob(run("r2", running, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
+	w.putJob(run("r2", running, patient, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
+	w.hears("signal-with-start job/shop/report-r2 job-spec r2 generation 1 deleting false")
+	w.putJob(run("r2", running, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
+	w.hears("signal-with-start job/shop/report-r2 job-spec r2 generation 1 deleting false")
+}
+
+func TestDefaultsAreInTheMessage(t *testing.T) {
+	w := newWorld(t)
+	w.settings.JobDefaults = job.Defaults{BackoffBase: 3 * time.Second, BackoffCap: 90 * time.Second}
+	w.lead()
+	w.putJob(standalone(setting(names.BackoffBaseAnnotation, "7")))
+	w.hears("start " + jobID)
+	w.temporal.mu.Lock()
+	defer w.temporal.mu.Unlock()
+	spec := w.temporal.inputs[0].(protocol.JobInput).Spec
+	assert.EqualValues(t, 7, spec.BackoffBaseSeconds, "the Job's own")
+	assert.EqualValues(t, 90, spec.BackoffCapSeconds)
+}
+
+// waitGone waits, while the clock runs, until the Job is deleted.
+func (w *world) waitGone(name string) {
+	w.t.Helper()
+	w.eventually(func() bool {
+		w.clock.Step(time.Second)
+		for _, job := range w.jobs("shop") {
+			if job.Name == name {
+				return false
+			}
+		}
+		return true
+	}, "Job "+name+" is deleted")
+}
+
+func TestFinishedJobsAreDeletedWhenTheirTTLIsOver(t *testing.T) {
+	const metric = "ttl_after_finished_controller_job_deletion_duration_seconds"
+	called := func(name string) func(*batchv1.Job) { return func(j *batchv1.Job) { j.Name = name } }
+	t.Run("there before the start, ours and others'", func(t *testing.T) {
+		w := newWorld(t,
+			standalone(complete, ttl(100), called("ours")), standalone(foreign, failed, ttl(100), called("unmarked")),
+			standalone(managedBy("other.example/controller"), complete, ttl(100), called("theirs")),
+			standalone(complete, called("kept")), standalone(running, ttl(0), called("going")),
+		).takingOver().lead()
+		for _, name := range []string{"ours", "unmarked", "theirs"} {
+			w.waitGone(name)
+		}
+		assert.Len(t, w.jobs("shop"), 2)
+		assert.GreaterOrEqual(t, w.clock.Since(after(0)), 120*time.Second)
+		w.eventually(func() bool { return w.measured(metric) == 3 }, "each is measured")
+		for _, action := range w.native.Actions() {
+			if deletion, ok := action.(clienttesting.DeleteAction); ok && action.GetNamespace() == "shop" {
+				options := deletion.GetDeleteOptions()
+				assert.Equal(t, metav1.DeletePropagationForeground, *options.PropagationPolicy)
+				assert.EqualValues(t, "j1", *options.Preconditions.UID)
+			}
+		}
+	})
+	t.Run("at once", func(t *testing.T) {
+		w := newWorld(t).takingOver().lead()
+		w.putJob(standalone(foreign, ttl(0)))
+		w.hears("start " + jobID)
+		w.putJob(standalone(foreign, complete, ttl(0)))
+		w.waitGone("import")
+	})
+	t.Run("shortened after the end", func(t *testing.T) {
+		w := newWorld(t, standalone(complete, ttl(1<<30))).takingOver().lead()
+		w.putJob(standalone(complete, ttl(1<<30), edited))
+		w.putJob(standalone(complete, ttl(1), edited, edited))
+		w.waitGone("import")
+	})
+	t.Run("lengthened after the end: the API server has the last word", func(t *testing.T) {
+		longer := standalone(complete, ttl(1<<30))
+		w := newWorld(t, standalone(complete, ttl(1))).takingOver()
+		asked := make(chan struct{}, 1000)
+		w.native.PrependReactor("get", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if action.GetNamespace() != "shop" {
+				return false, nil, nil
+			}
+			asked <- struct{}{}
+			return true, longer, nil
+		})
+		w.lead()
+		w.eventually(func() bool { w.clock.Step(time.Second); return len(asked) > 0 }, "the API server is asked")
+		assert.Len(t, w.jobs("shop"), 1)
+	})
+	t.Run("a refusal is waited for", func(t *testing.T) {
+		var refused atomic.Bool
+		refused.Store(true)
+		tries := make(chan struct{}, 1000)
+		w := newWorld(t, standalone(complete, ttl(1))).takingOver()
+		w.native.PrependReactor("delete", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if action.GetNamespace() != "shop" {
+				return false, nil, nil
+			}
+			tries <- struct{}{}
+			return refused.Load(), nil, errors.New("refused")
+		})
+		w.lead()
+		w.eventually(func() bool { w.clock.Step(time.Second); return len(tries) > 1 }, "tried again")
+		refused.Store(false)
+		w.waitGone("import")
+	})
+	t.Run("not where Jobs are not taken over", func(t *testing.T) {
+		w := newWorld(t, standalone(complete, ttl(0)), standalone(func(j *batchv1.Job) { j.Name = "last" })).lead()
+		w.hears("start job/shop/last")
+		assert.Len(t, w.jobs("shop"), 2)
+	})
+}
+
+func TestJobsOfOtherControllersAreCounted(t *testing.T) {
+	const metric = "job_controller_jobs_by_external_controller_total"
+	called := func(name string) func(*batchv1.Job) { return func(j *batchv1.Job) { j.Name = name } }
+	w := newWorld(t, standalone(managedBy("a.example/x"), called("before"))).takingOver().lead()
+	w.putJob(standalone(managedBy("a.example/x"), called("one")))
+	w.putJob(standalone(managedBy("b.example/y"), called("two")))
+	w.putJob(standalone(managedBy("b.example/y"), called("two"), running))
+	w.putJob(standalone(managedBy(batchv1.JobControllerName), called("built-in")))
+	w.putJob(standalone(foreign, called("unmarked")))
+	w.putJob(standalone(called("ours")))
+	w.hears("start job/shop/built-in", "start job/shop/unmarked", "start job/shop/ours")
+	assert.EqualValues(t, 2, w.measured(metric, "a.example/x"))
+	assert.EqualValues(t, 1, w.measured(metric, "b.example/y"))
+	assert.Zero(t, w.measured(metric, batchv1.JobControllerName))
+	assert.Zero(t, w.measured(metric, names.JobController))
+}
+
+func TestABuiltInControllerThatStartsLaterIsReported(t *testing.T) {
+	w := newWorld(t).takingOver()
+	taken := w.bridge().newTakenOver()
+	before := standalone(foreign)
+	for seconds := range 3 {
+		after := standalone(foreign, running, statusBy(builtInManager, 30+seconds))
+		taken.updated(before, after)
+		taken.updated(after, after)
+		before = after
+	}
+	taken.updated(before, standalone(managedBy("other.example/controller"), statusBy(builtInManager, 99)))
+	assert.EqualValues(t, 3, w.measured("ostinato_bridge_builtin_job_status_writes_total"))
+	assert.Equal(t, 1, strings.Count(w.log.String(), "kube-controller-manager wrote the status of a Job taken over"), "one line a minute")
+}

@@ -1,0 +1,177 @@
+package k8s_test
+
+import (
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// ownedPod is a Pod of the hello Job with another owner and another finalizer.
+func ownedPod() *corev1.Pod {
+	owned := pod(corev1.PodRunning)
+	owned.Labels = map[string]string{
+		"app": "hello", batchv1.ControllerUidLabel: "job-uid", names.WatchBucketLabel: names.WatchBucket("job-uid"),
+	}
+	owned.Finalizers = append(owned.Finalizers, "example.com/archive")
+	owned.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "other-uid"},
+		*metav1.NewControllerRef(helloJob("hello-1"), batchv1.SchemeGroupVersion.WithKind("Job")),
+	}
+	return owned.Pod
+}
+
+func storedPod(t *testing.T, client *fake.Clientset) *corev1.Pod {
+	t.Helper()
+	stored, err := client.CoreV1().Pods("default").Get(t.Context(), "hello-1-abcde", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+func TestAdoptPod(t *testing.T) {
+	orphan := ownedPod()
+	orphan.Finalizers = []string{"example.com/archive"}
+	orphan.OwnerReferences = orphan.OwnerReferences[:1]
+	orphan.Labels = map[string]string{"app": "hello"}
+	client := fake.NewClientset(orphan)
+	adopted, err := k8s.AdoptPod(t.Context(), client, helloJob("hello-1"), orphan)
+	if err != nil || adopted == nil {
+		t.Fatalf("adopted %v, error %v", adopted, err)
+	}
+	name, uid, ok := k8s.JobOf(adopted)
+	if !ok || name != "hello-1" || uid != "job-uid" || len(adopted.OwnerReferences) != 2 {
+		t.Errorf("owners %v", adopted.OwnerReferences)
+	}
+	if reference := metav1.GetControllerOf(adopted); reference == nil || !*reference.BlockOwnerDeletion {
+		t.Errorf("controller %v", reference)
+	}
+	if !k8s.Tracked(adopted) || !slices.Contains(adopted.Finalizers, "example.com/archive") {
+		t.Errorf("finalizers %v", adopted.Finalizers)
+	}
+	if adopted.Labels["app"] != "hello" || adopted.Labels[names.WatchBucketLabel] != names.WatchBucket("job-uid") {
+		t.Errorf("labels %v", adopted.Labels)
+	}
+}
+
+func TestDisownPod(t *testing.T) {
+	owned := ownedPod()
+	client := fake.NewClientset(owned)
+	if err := k8s.DisownPod(t.Context(), client, "job-uid", owned); err != nil {
+		t.Fatal(err)
+	}
+	stored := storedPod(t, client)
+	if len(stored.OwnerReferences) != 1 || stored.OwnerReferences[0].UID != "other-uid" {
+		t.Errorf("owners %v", stored.OwnerReferences)
+	}
+	if !slices.Equal(stored.Finalizers, []string{"example.com/archive"}) {
+		t.Errorf("finalizers %v", stored.Finalizers)
+	}
+	if _, ok := stored.Labels[names.WatchBucketLabel]; ok || stored.Labels["app"] != "hello" {
+		t.Errorf("labels %v", stored.Labels)
+	}
+}
+
+func TestReleaseTakesTheLabelOffAPodThatEnded(t *testing.T) {
+	for name, ended := range map[string]bool{"it can still run": false, "it ended": true} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(ownedPod())
+			for range 2 {
+				if released, err := k8s.ReleasePod(t.Context(), client, "default", "hello-1-abcde", "pod-uid", ended); err != nil || !released {
+					t.Fatalf("released %v, error %v", released, err)
+				}
+			}
+			stored := storedPod(t, client)
+			if _, labelled := stored.Labels[names.WatchBucketLabel]; labelled == ended {
+				t.Errorf("labels %v", stored.Labels)
+			}
+			if !slices.Equal(stored.Finalizers, []string{"example.com/archive"}) || len(stored.OwnerReferences) != 2 {
+				t.Errorf("finalizers %v, owners %v", stored.Finalizers, stored.OwnerReferences)
+			}
+		})
+	}
+}
+
+func TestClaimsOnAPodThatIsGoneOrTaken(t *testing.T) {
+	tests := map[string]error{
+		"gone":     apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "x"),
+		"replaced": apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "x", nil),
+		"taken":    apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil),
+	}
+	for name, refused := range tests {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(ownedPod())
+			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+			if adopted, err := k8s.AdoptPod(t.Context(), client, helloJob("hello-1"), ownedPod()); err != nil || adopted != nil {
+				t.Errorf("adopted %v, error %v", adopted, err)
+			}
+			if labelled, err := k8s.LabelPod(t.Context(), client, "job-uid", ownedPod()); err != nil || labelled {
+				t.Errorf("labelled %v, error %v", labelled, err)
+			}
+			if err := k8s.DisownPod(t.Context(), client, "job-uid", ownedPod()); err != nil {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestPodSelector(t *testing.T) {
+	job := helloJob("hello-1")
+	byUID := labels.Set{batchv1.ControllerUidLabel: "job-uid"}
+	if selector, err := k8s.PodSelector(job); err != nil || !selector.Matches(byUID) || selector.Matches(labels.Set{"app": "hello"}) {
+		t.Errorf("selector %v, error %v", selector, err)
+	}
+	job.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"hello"}}}}
+	if selector, err := k8s.PodSelector(job); err != nil || selector.Matches(byUID) || !selector.Matches(labels.Set{"app": "hello"}) {
+		t.Errorf("selector %v, error %v", selector, err)
+	}
+	job.Spec.Selector.MatchExpressions[0].Operator = "Like"
+	if selector, err := k8s.PodSelector(job); err == nil {
+		t.Errorf("selector %v", selector)
+	}
+}
+
+func TestManaged(t *testing.T) {
+	tests := map[string]struct {
+		managedBy      *string
+		marked, always bool
+	}{
+		"nobody named":           {nil, false, true},
+		"the built-in one named": {pointer(batchv1.JobControllerName), false, true},
+		"Ostinato named":         {pointer(names.JobController), true, true},
+		"someone else named":     {pointer("kueue.x-k8s.io/multikueue"), false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			job := helloJob("hello-1")
+			job.Spec.ManagedBy = test.managedBy
+			if marked, always := k8s.Managed(job, false), k8s.Managed(job, true); marked != test.marked || always != test.always {
+				t.Errorf("ours %v, under take-over %v", marked, always)
+			}
+		})
+	}
+}
+
+func TestAdoptable(t *testing.T) {
+	running, suspended, finished, deleting := helloJob("a"), helloJob("b"), helloJob("c"), helloJob("d")
+	suspended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobSuspended)}
+	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailureTarget), condition(batchv1.JobFailed)}
+	deleting.DeletionTimestamp = pointer(at(1))
+	for job, want := range map[*batchv1.Job]bool{running: true, suspended: true, finished: false, deleting: false} {
+		if k8s.Adoptable(job) != want {
+			t.Errorf("Job %s may adopt: %v", job.Name, !want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package k8s
+
+import (
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+const (
+	// maxExits and maxConditions bound what facts hold of a Pod with very many.
+	maxExits      = 100
+	maxConditions = 64
+	// maxConditionType is the longest type that a rule of spec.podFailurePolicy can
+	// name: a DNS subdomain, a slash and a name.
+	maxConditionType = 253 + 1 + 63
+)
+
+// statuses yields the containers' statuses in the order in which
+// spec.podFailurePolicy looks at them: app containers before init containers
+// (parity 2.14).
+func statuses(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
+	return func(yield func(*corev1.ContainerStatus) bool) {
+		for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// firstFailure returns the first container that failed and how it ended; nil when
+// none did. While the Pod runs, a container that failed and was restarted counts too.
+func firstFailure(pod *corev1.Pod) (container string, failure *corev1.ContainerStateTerminated) {
+	for status := range statuses(pod) {
+		if failed(status.State) {
+			return status.Name, status.State.Terminated
+		}
+	}
+	if Ended(pod) {
+		return "", nil
+	}
+	for status := range statuses(pod) {
+		if failed(status.LastTerminationState) {
+			return status.Name, status.LastTerminationState.Terminated
+		}
+	}
+	return "", nil
+}
+
+func failed(state corev1.ContainerState) bool {
+	return state.Terminated != nil && state.Terminated.ExitCode != 0
+}
+
+// exits returns how the containers ended that failed.
+func exits(pod *corev1.Pod) []job.Exit {
+	var exits []job.Exit
+	for status := range statuses(pod) {
+		if failed(status.State) && len(exits) < maxExits {
+			exits = append(exits, job.Exit{Container: status.Name, Code: status.State.Terminated.ExitCode})
+		}
+	}
+	return exits
+}
+
+// conditions returns the Pod's conditions as "Type=Status".
+func conditions(pod *corev1.Pod) []string {
+	var conditions []string
+	for _, condition := range pod.Status.Conditions {
+		if keepsCondition(condition, pod.Status.Phase) && len(conditions) < maxConditions {
+			conditions = append(conditions, string(condition.Type)+"="+string(condition.Status))
+		}
+	}
+	return conditions
+}
+
+// keepsCondition reports whether a fact may tell of the condition.
+func keepsCondition(condition corev1.PodCondition, phase corev1.PodPhase) bool {
+	switch condition.Type {
+	case corev1.PodReady, corev1.DisruptionTarget, corev1.PodScheduled:
+		return true
+	case corev1.PodReadyToStartContainers:
+		return phase == corev1.PodPending || phase == corev1.PodFailed
+	}
+	return phase == corev1.PodFailed && len(condition.Type) <= maxConditionType
+}

@@ -1,0 +1,32 @@
+package deploy
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"ostinato.dev/ostinato/test/deploy/deployment"
+)
+
+// This stack's kube-controller-manager runs all its controllers, with its own
+// limits: a bridge that is to take Jobs over refuses to run beside them.
+func TestTakeOverRefusesToRunBesideTheBuiltInController(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	output, code, err := deployment.RunBridge(ctx, stack.Stack, stack.Stack.KubeconfigPath(), "--takeover=jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code != 1 {
+		t.Errorf("the bridge ended with %d:\n%s", code, output)
+	}
+	for _, want := range []string{"kube-controller-manager gave Job ostinato-system/ostinato-takeover-probe-", "--controllers=*,-job-controller", "docs/takeover.md", "without --takeover=jobs"} {
+		if !strings.Contains(output, want) {
+			t.Errorf("the bridge does not say %q:\n%s", want, output)
+		}
+	}
+	probes, err := deployment.Probes(ctx, stack.Stack)
+	if err != nil || probes != "" {
+		t.Errorf("probes are left: %s %v", probes, err)
+	}
+}

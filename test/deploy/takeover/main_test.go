@@ -1,0 +1,93 @@
+// Package takeover tests a cluster whose kube-controller-manager runs without its
+// job controller, with worker and bridge in its place, under exactly the access
+// that the manifests with the component for take-over give.
+package takeover
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/controlplane"
+	"ostinato.dev/ostinato/test/deploy/deployment"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// patience is ample for one step of a life.
+const patience = 30 * time.Second
+
+// controllers are those of kube-controller-manager. CronJobs stay its own; TTLs
+// are left out, so that only the bridge can carry them out.
+const controllers = "*,-job-controller,-ttl-after-finished-controller"
+
+var (
+	stack *harness.Harness
+	// installOutput is what kubectl said when the manifests were applied.
+	installOutput string
+	// bridgeKubeconfig is the access of the bridge's service account.
+	bridgeKubeconfig string
+)
+
+func TestMain(m *testing.M) {
+	options := devstack.Options{
+		ControllerManager: controlplane.ControllerManagerOptions{Controllers: controllers},
+		APIServerFlags:    []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
+		Access:            install,
+		WorkerArgs:        []string{"--takeover=jobs"},
+		// A bridge that is killed gives its lease free sooner than by default.
+		BridgeArgs: []string{
+			"--takeover=jobs", "--lease-namespace=" + deployment.SystemNamespace,
+			"--lease-duration=3s", "--lease-renew-deadline=2s", "--lease-retry-period=500ms",
+		},
+	}
+	os.Exit(harness.Main(m, options, func(h *harness.Harness) { stack = h }, harness.NamespacesVanish))
+}
+
+func install(ctx context.Context, stack *devstack.Stack) (worker, bridge string, err error) {
+	installOutput, worker, bridge, err = deployment.Install(ctx, stack, deployment.Base, deployment.TakeOverJobs)
+	bridgeKubeconfig = bridge
+	return worker, bridge, err
+}
+
+func TestTheManifestsApplyWithoutWarning(t *testing.T) {
+	if strings.Contains(installOutput, "Warning:") {
+		t.Errorf("applying the manifests warns:\n%s", installOutput)
+	}
+}
+
+// The bridge gets the rights for the probe and for TTLs, and no other; the worker none.
+func TestTakeOverGivesTwoRights(t *testing.T) {
+	own := deployment.SystemNamespace
+	for _, test := range []struct {
+		account, namespace, request string
+		want                        bool
+	}{
+		{deployment.BridgeAccount, own, "create jobs.batch", true},
+		{deployment.BridgeAccount, own, "delete jobs.batch", true},
+		{deployment.BridgeAccount, "default", "delete jobs.batch", true},
+		{deployment.BridgeAccount, "default", "create jobs.batch", false},
+		{deployment.BridgeAccount, own, "patch jobs.batch", false},
+		{deployment.BridgeAccount, own, "update jobs.batch/status", false},
+		{deployment.BridgeAccount, own, "deletecollection jobs.batch", false},
+		{deployment.BridgeAccount, "default", "deletecollection jobs.batch", false},
+		{deployment.BridgeAccount, own, "create pods", false},
+		{deployment.BridgeAccount, own, "delete pods", false},
+		{deployment.WorkerAccount, own, "list jobs.batch", false},
+		{deployment.WorkerAccount, own, "create leases.coordination.k8s.io", false},
+	} {
+		client, err := deployment.Client(t.Context(), stack.Stack, test.account)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allowed, reason, err := deployment.May(t.Context(), client, test.namespace, test.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if allowed != test.want {
+			t.Errorf("%s may %s in %s: %t, want %t: %s", test.account, test.request, test.namespace, allowed, test.want, reason)
+		}
+	}
+}

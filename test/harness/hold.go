@@ -1,0 +1,32 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/devstack/node"
+)
+
+// LetGo lets the Pods of a Job that HoldIndex holds end.
+func (h *Harness) LetGo(t *testing.T, namespace, job string, index int) {
+	t.Helper()
+	selector := fmt.Sprintf("%s=%s,%s=%d", batchv1.JobNameLabel, job, batchv1.JobCompletionIndexAnnotation, index)
+	pods := h.Kubernetes.CoreV1().Pods(namespace)
+	held, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		t.Fatalf("list the held Pods of Job %s: %v", job, err)
+	}
+	if len(held.Items) == 0 {
+		t.Fatalf("Job %s has no Pod of index %d", job, index)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, node.AnnotationHoldIndex)
+	for _, pod := range held.Items {
+		if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatalf("let Pod %s end: %v", pod.Name, err)
+		}
+	}
+}
