@@ -330,6 +330,22 @@ func (s *signaller) set(answer func(string) error) {
 	s.answer = answer
 }
 
+// gauge returns the value of a gauge without labels.
+func (s *stage) gauge(name string) float64 {
+	s.t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		s.t.Fatalf("gather metrics: %v", err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	s.t.Fatalf("no metric %s", name)
+	return 0
+}
+
 // metric returns the value of a counter, or the sum of a histogram, with the
 // given label values in the order of the label names; 0 when there is none.
 func (s *stage) metric(name string, values ...string) float64 {

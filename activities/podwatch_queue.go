@@ -226,7 +226,7 @@ func (w *podWatcher) serve(ctx context.Context, key watchKey) (again time.Time, 
 	if due.verify {
 		settled, err := w.settleOrphans(ctx, watched)
 		if settled || err != nil {
-			return due.again, err
+			return due.again, errors.Join(lookErr, err)
 		}
 	}
 	if len(due.facts) > 0 {

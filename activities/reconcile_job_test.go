@@ -217,6 +217,70 @@ func TestCreateThatMeetsAForeignPod(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfABatch: what was created is reported, and the first refusal of the
+// batch; a name that is taken is the least of them.
+func TestRefusalsOfABatch(t *testing.T) {
+	requests := creates(7)
+	quota := apierrors.NewForbidden(pods, "x", errors.New("exceeded quota"))
+	tests := map[string]struct {
+		taken, forbidden []int
+		reason           string
+	}{
+		"one name taken":                 {[]int{4}, nil, protocol.RefusedForeignObject},
+		"a name taken before a quota":    {[]int{3}, []int{5}, protocol.RefusedForbidden},
+		"a name taken after a quota":     {[]int{5}, []int{3}, protocol.RefusedForbidden},
+		"all of the batch are forbidden": {nil, []int{3, 4, 5, 6}, protocol.RefusedForbidden},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			owned := objects(helloJob())
+			for _, i := range test.taken {
+				owned = append(owned, helloPod(requests[i].Name, corev1.PodRunning).uncontrolled().Pod)
+			}
+			s := newStage(t, owned, nil)
+			s.kubernetes.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				name := action.(clienttesting.CreateAction).GetObject().(metav1.Object).GetName()
+				forbidden := slices.ContainsFunc(test.forbidden, func(i int) bool { return requests[i].Name == name })
+				return forbidden, nil, quota
+			})
+			result := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: requests})
+			refused := len(test.taken) + len(test.forbidden)
+			if result.Refused == nil || result.Refused.Reason != test.reason || len(result.Created) != len(requests)-refused {
+				t.Errorf("created %d, refused %+v", len(result.Created), result.Refused)
+			}
+			events := slices.DeleteFunc(s.recorded(), func(event string) bool { return !strings.HasPrefix(event, "Warning FailedCreate Error creating: ") })
+			if len(events) != refused {
+				t.Errorf("%d refusals, events %q", refused, events)
+			}
+		})
+	}
+}
+
+func TestPodWithoutLabelsIsRefused(t *testing.T) {
+	unlabelled := helloJob()
+	unlabelled.Spec.Template.Labels = nil
+	s := newStage(t, objects(unlabelled), nil)
+	const message = "unable to create pods, no labels"
+	for activity, request := range map[string]any{
+		protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}},
+		protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)},
+	} {
+		result := must[protocol.JobResult](s, activity, request)
+		if result.Refused == nil || result.Refused.Message != message || result.Refused.Reason != protocol.RefusedInvalid {
+			t.Errorf("%s: %+v", activity, result)
+		}
+		if events := s.recorded(); !slices.Equal(events, []string{"Warning FailedCreate Error creating: " + message}) {
+			t.Errorf("%s: events %q", activity, events)
+		}
+	}
+	// A Pod of a completion index has a label.
+	index := int32(0)
+	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{{Name: "x", Attempt: 1, Index: &index}}})
+	if result.Refused != nil || len(result.Created) != 1 {
+		t.Errorf("result %+v", result)
+	}
+}
+
 func TestSlowStartEndsAtTheFirstRefusal(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
 	admitted := 2

@@ -82,7 +82,7 @@ func (w *jobWorkflow) begin(ctx workflow.Context) error {
 	case w.input.State != nil:
 		w.state = *w.input.State
 		w.state.Namespace = w.input.Job.Namespace
-	case status.StartTime != nil || len(status.Conditions) > 0:
+	case status.StartTime != nil || len(status.Conditions) > 0 || w.spec.ManualSelector:
 		list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
 		if err != nil || w.deleted {
 			return err

@@ -139,7 +139,7 @@ func setting(annotation, value string) func(*batchv1.Job) {
 func statusBy(manager string, seconds int) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		j.ManagedFields = append(j.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: manager, Subresource: "status", Time: at(seconds), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)},
+			Manager: manager, Subresource: "status", Time: at(seconds), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`),
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/event"
 )
 
 // countFinished gives every Pod that ended since the last plan its Fate, adds it
@@ -57,9 +59,8 @@ func (p *pass) countable(pod Pod) bool {
 // countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports
 // whether its index has failed for good.
 func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
-	handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, *pod)
-	p.handled(handled.action)
-	ignored := handled.action == batchv1.PodFailurePolicyActionIgnore
+	action := handle(p.spec.PodFailurePolicy, p.state.Namespace, *pod).action
+	ignored := action == batchv1.PodFailurePolicyActionIgnore
 	fate := PodFailed
 	if ignored {
 		fate = PodIgnored
@@ -70,12 +71,18 @@ func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
 		return false
 	}
 	p.state.IndexFailures = p.state.IndexFailures.after(*pod, ignored, finished)
-	return handled.action == batchv1.PodFailurePolicyActionFailIndex ||
+	return action == batchv1.PodFailurePolicyActionFailIndex ||
 		!ignored && pod.Failures >= *p.spec.BackoffLimitPerIndex
 }
 
-func (p *pass) handled(action batchv1.PodFailurePolicyAction) {
-	if action == "" {
+// announceFailure says of a Pod that is released, and so only once, why it failed: by
+// which action of podFailurePolicy, or because it did not start in time.
+func (p *pass) announceFailure(pod Pod) {
+	if pod.PendingFailed {
+		p.emit(event.Warning(PendingDeadlineExceeded, p.pendingFailure(pod)))
+	}
+	action := handle(p.spec.PodFailurePolicy, p.state.Namespace, pod).action
+	if action == "" || pod.Fate != PodFailed && pod.Fate != PodIgnored {
 		return
 	}
 	if p.outcome.Handled == nil {
@@ -138,6 +145,7 @@ func (p *pass) release() {
 			p.capped = true
 			return
 		}
+		p.announceFailure(pod)
 		release := Release{Name: pod.Name, UID: pod.UID, Ended: pod.terminal()}
 		if p.state.wantsLog(pod) {
 			release.Logs, release.Container = true, pod.Container

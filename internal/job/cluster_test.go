@@ -184,6 +184,9 @@ func (c *cluster) release(releases []job.Release) []job.PodLog {
 		}
 		pod.tracked = false
 		c.changed(pod)
+		if c.ledger != nil {
+			c.ledger.released(pod.uid)
+		}
 	}
 	return logs
 }

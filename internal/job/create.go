@@ -41,12 +41,12 @@ func (p *pass) create(missing int) {
 // still wanted, and whether there are others.
 func (p *pass) requested() (wanted []Pod, others bool) {
 	var active Indexes
+	if p.indexed() {
+		active = NewIndexes(p.indexesOf(Pod.active)...)
+	}
 	for _, pod := range p.state.Pods {
-		switch {
-		case pod.exists():
+		if pod.exists() {
 			continue
-		case p.indexed() && active.IsZero():
-			active = NewIndexes(p.indexesOf(Pod.active)...)
 		}
 		if p.indexed() && (!p.validIndex(pod) || p.over(*pod.Index) || active.Contains(*pod.Index)) {
 			others = true

@@ -19,13 +19,13 @@ func drawSpec(t *rapid.T) job.Spec {
 		Generation:           1,
 		Parallelism:          rapid.Int32Range(0, 4).Draw(t, "parallelism"),
 		CompletionMode:       batchv1.NonIndexedCompletion,
-		BackoffLimit:         rapid.Int32Range(0, 6).Draw(t, "backoffLimit"),
+		BackoffLimit:         drawBackoffLimit(t),
 		Suspend:              oneIn(t, 4, "suspend"),
 		RestartPolicy:        rapid.SampledFrom([]corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure}).Draw(t, "restartPolicy"),
 		PodReplacementPolicy: rapid.SampledFrom([]batchv1.PodReplacementPolicy{batchv1.TerminatingOrFailed, batchv1.Failed}).Draw(t, "podReplacementPolicy"),
 	}
 	if !oneIn(t, 5, "work queue") {
-		spec.Completions = pointer(rapid.Int32Range(0, 6).Draw(t, "completions"))
+		spec.Completions = pointer(drawCompletions(t))
 	}
 	if oneIn(t, 4, "with deadline") {
 		spec.ActiveDeadlineSeconds = pointer(rapid.Int64Range(0, 5000).Draw(t, "deadline"))
@@ -45,16 +45,26 @@ func drawSpec(t *rapid.T) job.Spec {
 	return spec
 }
 
+// drawCompletions draws 0 rarely: nothing happens in such a Job.
+func drawCompletions(t *rapid.T) int32 {
+	if oneIn(t, 20, "no completions") {
+		return 0
+	}
+	return rapid.Int32Range(1, 6).Draw(t, "completions")
+}
+
+// drawBackoffLimit draws a limit that is soon reached, or never.
+func drawBackoffLimit(t *rapid.T) int32 {
+	return rapid.SampledFrom([]int32{0, 1, 2, 6, 1000, 1000}).Draw(t, "backoffLimit")
+}
+
 func drawIndexed(t *rapid.T, spec *job.Spec) {
 	spec.CompletionMode = batchv1.IndexedCompletion
 	if spec.Completions == nil {
-		spec.Completions = pointer(spec.Parallelism)
+		spec.Completions = pointer(drawCompletions(t))
 	}
 	if rapid.Bool().Draw(t, "per index") {
 		spec.BackoffLimitPerIndex = pointer(rapid.Int32Range(0, 2).Draw(t, "backoffLimitPerIndex"))
-		if rapid.Bool().Draw(t, "global limit is out of the way") {
-			spec.BackoffLimit = 1000
-		}
 		if rapid.Bool().Draw(t, "limit of failed indexes") {
 			spec.MaxFailedIndexes = pointer(rapid.Int32Range(0, *spec.Completions).Draw(t, "maxFailedIndexes"))
 		}

@@ -81,7 +81,7 @@ func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern
 }
 
 // podFailurePolicy decides that a failed Pod matches a FailJob rule, whether it is
-// counted already or not.
+// counted already or not. Pods that the Job itself removed do not say anything.
 func (p *pass) podFailurePolicy() *Verdict {
 	if p.spec.PodFailurePolicy == nil {
 		return nil

@@ -3,6 +3,7 @@ package job_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -22,7 +23,7 @@ import (
 // testdata/rapid repeats it (-rapid.failfile).
 const (
 	histories    = 10_000
-	historySteps = 25
+	historySteps = 30
 	// shards run side by side.
 	shards = 4
 )
@@ -92,14 +93,17 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		}
 	}
 	return map[string]func(*rapid.T){
-		"":        func(*rapid.T) { c.settle(); c.checkRest() },
-		"begin":   on((*modelPod).running, c.begin),
-		"succeed": on((*modelPod).running, c.endWell),
-		"fail":    func(t *rapid.T) { on((*modelPod).running, func(pod *modelPod) { c.exit(pod, drawExits(t)...) })(t) },
-		"disrupt": on((*modelPod).running, c.disrupt),
-		"delete":  on((*modelPod).running, c.delete),
-		"vanish":  on(c.known, c.vanish),
-		"disown":  on(func(pod *modelPod) bool { return !pod.gone && !pod.disowned }, c.disown),
+		"":              func(*rapid.T) { c.settle(); c.checkRest() },
+		"begin":         on((*modelPod).running, c.begin),
+		"succeed":       on((*modelPod).running, c.endWell),
+		"fail":          func(t *rapid.T) { on((*modelPod).running, func(pod *modelPod) { c.exit(pod, drawExits(t)...) })(t) },
+		"go on":         c.goOn,
+		"go on still":   c.goOn,
+		"go on further": c.goOn,
+		"disrupt":       on((*modelPod).running, c.disrupt),
+		"delete":        on((*modelPod).running, c.delete),
+		"vanish":        on(c.known, c.vanish),
+		"disown":        on(func(pod *modelPod) bool { return !pod.gone && !pod.disowned }, c.disown),
 		"pend": on((*modelPod).running, func(pod *modelPod) {
 			if pod.phase == corev1.PodPending {
 				pod.pending = job.PendingImagePull
@@ -132,6 +136,22 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		},
 		"delete the Job": func(t *rapid.T) { c.spec.Deleting = c.spec.Deleting || oneIn(t, 10, "delete it") },
 	}
+}
+
+// goOn is what happens most of the time: Pods end, their facts come at once, time
+// passes.
+func (c *cluster) goOn(t *rapid.T) {
+	for _, pod := range c.activePods() {
+		switch rapid.SampledFrom([]string{"", "begins", "fails", "fails", "succeeds"}).Draw(t, "the Pod") {
+		case "begins":
+			c.begin(pod)
+		case "fails":
+			c.exit(pod, drawExits(t)...)
+		case "succeeds":
+			c.endWell(pod)
+		}
+	}
+	c.deliver().pass(time.Duration(rapid.SampledFrom([]int{0, 10, 300, 600}).Draw(t, "seconds")) * time.Second)
 }
 
 func (c *cluster) edited() {
@@ -175,7 +195,7 @@ func (c *cluster) adoptSome(t *rapid.T) {
 // scale edits parallelism, of an Indexed Job maybe with its completions.
 func (c *cluster) scale(t *rapid.T) {
 	c.spec.Parallelism = rapid.Int32Range(0, 4).Draw(t, "parallelism")
-	if c.indexed() && rapid.Bool().Draw(t, "elastic") {
+	if c.indexed() && oneIn(t, 3, "elastic") {
 		c.spec.Completions = pointer(c.spec.Parallelism)
 	}
 	c.edited()
@@ -185,7 +205,7 @@ func (c *cluster) scale(t *rapid.T) {
 func (c *cluster) editLimits(t *rapid.T) {
 	switch rapid.IntRange(0, 3).Draw(t, "field") {
 	case 0:
-		c.spec.BackoffLimit = rapid.Int32Range(0, 6).Draw(t, "backoffLimit")
+		c.spec.BackoffLimit = drawBackoffLimit(t)
 	case 1:
 		c.spec.ActiveDeadlineSeconds = rapid.Ptr(rapid.Int64Range(0, 5000), true).Draw(t, "deadline")
 	case 2:
@@ -334,6 +354,15 @@ func (c *cluster) checkEnd() {
 		c.t.Fatalf("verdict %v and status %s", condition, describeStatus(status))
 	}
 	c.checkEvidence()
+	if c.ledger == nil {
+		return // only random histories keep one
+	}
+	if !maps.Equal(c.handled, c.ledger.handled) {
+		c.t.Fatalf("handled by podFailurePolicy: %v, the ledger says %v", c.handled, c.ledger.handled)
+	}
+	if expired := len(slices.DeleteFunc(c.reasons(), func(reason string) bool { return reason != job.PendingDeadlineExceeded })); expired != c.ledger.expired {
+		c.t.Fatalf("%d Events say that a Pod did not start, %d Pods did not", expired, c.ledger.expired)
+	}
 }
 
 func (c *cluster) checkIndexes(done map[int32]bool) {

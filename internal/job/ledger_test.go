@@ -24,9 +24,11 @@ type ledger struct {
 	// decided is the verdict that Pods were deleted by, written or not.
 	decided ruling
 	backoff naiveBackoff
-	// remembered counts the Pods whose evidence is to be kept, handled those that
-	// were released and match a rule of podFailurePolicy.
+	// remembered counts the Pods whose evidence is to be kept, handled and expired
+	// those that were released and match a rule of podFailurePolicy, or did not start.
 	remembered int
+	handled    map[batchv1.PodFailurePolicyAction]int32
+	expired    int
 	// clean histories have no Pods of others, no index that was forgotten and no
 	// lost workflow, so that the attempts of an index can be counted.
 	clean bool
@@ -49,7 +51,10 @@ type ruling struct {
 }
 
 func (c *cluster) withLedger() *cluster {
-	c.ledger = &ledger{c: c, pods: map[string]*entry{}, completed: map[int32]bool{}, failedIndexes: map[int32]bool{}, clean: true}
+	c.ledger = &ledger{
+		c: c, pods: map[string]*entry{}, completed: map[int32]bool{}, failedIndexes: map[int32]bool{},
+		handled: map[batchv1.PodFailurePolicyAction]int32{}, clean: true,
+	}
 	return c
 }
 
@@ -73,7 +78,8 @@ func (l *ledger) hear(facts []job.PodFact) {
 	}
 }
 
-// giveUp records that a Pod's name was found to be another's.
+// giveUp records that a Pod that was asked for is not the Job's: its name was found
+// to be another's, or it is on no list.
 func (l *ledger) giveUp(pod *modelPod) { l.pods[pod.uid] = &entry{own: true, closed: true} }
 
 // learn takes a fact if it is the newer one; what was known to be over stays so.
@@ -95,6 +101,11 @@ func (l *ledger) listed(list job.List) {
 		listed[fact.UID] = true
 	}
 	l.hear(list.Pods)
+	for _, pod := range l.c.pods {
+		if l.pods[pod.uid] == nil && !pod.foreign {
+			l.giveUp(pod)
+		}
+	}
 	for uid, known := range l.pods {
 		if !listed[uid] && !known.closed {
 			known.fact.Gone = true
@@ -142,6 +153,16 @@ func (l *ledger) restart(list job.List) {
 func (l *ledger) rebase() {
 	maps.Copy(l.completed, setOf(l.c.status.CompletedIndexes))
 	maps.Copy(l.failedIndexes, setOf(dereference(l.c.status.FailedIndexes)))
+}
+
+func (l *ledger) released(uid string) {
+	known := l.pods[uid]
+	if action := l.action(known); action != "" && (known.fate == job.PodFailed || known.fate == job.PodIgnored) {
+		l.handled[action]++
+	}
+	if known.pendingOver {
+		l.expired++
+	}
 }
 
 // plan counts what a plan had to count and compares.

@@ -20,8 +20,8 @@ type PlanOutcome struct {
 	Status *batchv1.JobStatus
 	// Releases follow the status: their Pods' outcome is recorded in Next.
 	Releases []Release
-	// Handled counts the Pods that this plan counts (or ignores) by an explicit rule
-	// of podFailurePolicy, by its action.
+	// Handled counts the Pods among Releases that an explicit rule of podFailurePolicy
+	// matches, by its action.
 	Handled map[batchv1.PodFailurePolicyAction]int32
 	// Events are about the Job as a whole. Events about single Pods
 	// (SuccessfulCreate, FailedCreate and so on) are left to whoever meets the API

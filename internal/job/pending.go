@@ -5,8 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"ostinato.dev/ostinato/internal/event"
 )
 
 // PendingDeadlineExceeded is the reason of the Event, and of the evidence, of a Pod
@@ -75,10 +73,19 @@ func (p *pass) failPending() {
 		pod.Reason, pod.Message = string(reason), pod.PendingMessage
 		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID})
 		pod.Deleting = true
-		message := fmt.Sprintf("Pod %s has not started within %d s: %s", pod.Name, p.spec.PendingDeadlineSeconds, reason)
-		if pod.PendingMessage != "" {
-			message += ": " + pod.PendingMessage
-		}
-		p.emit(event.Warning(PendingDeadlineExceeded, message))
 	}
+}
+
+// pendingFailure says in words why a Pod was given up.
+func (p *pass) pendingFailure(pod Pod) string {
+	reason, message := pod.Reason, pod.Message
+	if attempt := p.state.evidenceOf(pod.UID); attempt != nil {
+		// How the Pod ended after it was deleted is of no interest.
+		reason, message = attempt.Reason, attempt.Message
+	}
+	text := fmt.Sprintf("Pod %s has not started within %d s: %s", pod.Name, p.spec.PendingDeadlineSeconds, reason)
+	if message != "" {
+		text += ": " + message
+	}
+	return text
 }

@@ -37,6 +37,8 @@ type Spec struct {
 	PodFailurePolicy *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 	// SuccessPolicy is spec.successPolicy of an Indexed Job.
 	SuccessPolicy *batchv1.SuccessPolicy `json:"successPolicy,omitempty"`
+	// ManualSelector is spec.manualSelector: Pods that match may exist before the Job.
+	ManualSelector bool `json:"manualSelector,omitempty"`
 	// PendingDeadlineSeconds is how long a Pod may wait for its start before its
 	// attempt fails (names.PendingDeadlineAnnotation); 0 means for ever.
 	PendingDeadlineSeconds int64 `json:"pendingDeadlineSeconds,omitempty"`
@@ -70,6 +72,9 @@ func SpecOf(job *batchv1.Job) Spec {
 		MaxFailedIndexes:      job.Spec.MaxFailedIndexes,
 		PodFailurePolicy:      job.Spec.PodFailurePolicy,
 		SuccessPolicy:         job.Spec.SuccessPolicy,
+	}
+	if job.Spec.ManualSelector != nil {
+		spec.ManualSelector = *job.Spec.ManualSelector
 	}
 	if job.Spec.Parallelism != nil {
 		spec.Parallelism = *job.Spec.Parallelism

@@ -1,0 +1,135 @@
+package activities_test
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// Names and labels of the metrics are upstream's (parity 2.16).
+const (
+	podsFinished    = "job_controller_job_pods_finished_total"
+	indexesFinished = "job_controller_job_finished_indexes_total"
+	failuresHandled = "job_controller_pod_failures_handled_by_failure_policy_total"
+	podsCreated     = "job_controller_job_pods_creation_total"
+)
+
+func indexedJob(completions int32) *batchv1.Job {
+	job := helloJob()
+	mode := batchv1.IndexedCompletion
+	job.Spec.CompletionMode, job.Spec.Completions, job.Spec.Parallelism = &mode, &completions, &completions
+	return job
+}
+
+func (s *stage) write(status batchv1.JobStatus, handled map[batchv1.PodFailurePolicyAction]int32) protocol.JobResult {
+	s.t.Helper()
+	return must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Status: &status, Handled: handled})
+}
+
+func TestFinishedIndexesAreCounted(t *testing.T) {
+	s := newStage(t, objects(indexedJob(10)), nil)
+	status := batchv1.JobStatus{Succeeded: 3, Failed: 2, CompletedIndexes: "0-2"}
+	for range 2 { // a repetition adds nothing
+		s.write(status, nil)
+	}
+	if got := s.metric(indexesFinished, "global", "succeeded"); got != 3 {
+		t.Errorf("%v indexes succeeded", got)
+	}
+	if got := s.metric(podsFinished, "Indexed", "succeeded"); got != 3 {
+		t.Errorf("%v Pods succeeded", got)
+	}
+	if got := s.metric(podsFinished, "Indexed", "failed"); got != 2 {
+		t.Errorf("%v Pods failed", got)
+	}
+}
+
+// TestIndexesLostByScalingDownDontCount: 8 and 9 were completed, and lie beyond
+// what the Job has now; 3 is new.
+func TestIndexesLostByScalingDownDontCount(t *testing.T) {
+	scaled := indexedJob(5)
+	scaled.Status = batchv1.JobStatus{Succeeded: 5, CompletedIndexes: "0-2,8,9"}
+	s := newStage(t, objects(scaled), nil)
+	s.write(batchv1.JobStatus{Succeeded: 4, CompletedIndexes: "0-3"}, nil)
+	for name, labels := range map[string][]string{indexesFinished: {"global", "succeeded"}, podsFinished: {"Indexed", "succeeded"}} {
+		if got := s.metric(name, labels...); got != 1 {
+			t.Errorf("%s is %v, want 1", name, got)
+		}
+	}
+}
+
+func TestFailedIndexesAreCounted(t *testing.T) {
+	owner := indexedJob(10)
+	limit := int32(1)
+	owner.Spec.BackoffLimitPerIndex = &limit
+	s := newStage(t, objects(owner), nil)
+	failed := "1,4"
+	s.write(batchv1.JobStatus{Failed: 4, CompletedIndexes: "0", Succeeded: 1, FailedIndexes: &failed}, nil)
+	if succeeded, failed := s.metric(indexesFinished, "perIndex", "succeeded"), s.metric(indexesFinished, "perIndex", "failed"); succeeded != 1 || failed != 2 {
+		t.Errorf("%v succeeded, %v failed", succeeded, failed)
+	}
+}
+
+func TestHandledFailuresAreCountedWithTheStatus(t *testing.T) {
+	handled := map[batchv1.PodFailurePolicyAction]int32{
+		batchv1.PodFailurePolicyActionIgnore: 2, batchv1.PodFailurePolicyActionFailJob: 1,
+	}
+	s := newStage(t, objects(helloJob()), nil)
+	s.refuse("patch", "jobs", 1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
+	status := batchv1.JobStatus{Failed: 1}
+	if refused := s.write(status, handled); refused.StatusRefused == "" || s.metric(failuresHandled, "Ignore") != 0 {
+		t.Errorf("%v ignored with a status that was refused", s.metric(failuresHandled, "Ignore"))
+	}
+	for range 2 {
+		s.write(status, handled)
+	}
+	if ignored, ended := s.metric(failuresHandled, "Ignore"), s.metric(failuresHandled, "FailJob"); ignored != 2 || ended != 1 {
+		t.Errorf("%v ignored, %v failed the Job", ignored, ended)
+	}
+}
+
+func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
+	onlyFailed := batchv1.Failed
+	one := int32(1)
+	index := int32(0)
+	tests := map[string]struct {
+		policy          *batchv1.PodReplacementPolicy
+		status, planned batchv1.JobStatus
+		create          job.Create
+		want            string
+	}{
+		"first":                     {nil, batchv1.JobStatus{}, batchv1.JobStatus{}, job.Create{}, "new"},
+		"after a failure":           {nil, batchv1.JobStatus{Failed: 1}, batchv1.JobStatus{Failed: 1}, job.Create{}, "recreate_terminating_or_failed"},
+		"after a failure, just now": {nil, batchv1.JobStatus{}, batchv1.JobStatus{Failed: 1}, job.Create{}, "recreate_terminating_or_failed"},
+		"while one terminates":      {nil, batchv1.JobStatus{Terminating: &one}, batchv1.JobStatus{}, job.Create{}, "recreate_terminating_or_failed"},
+		"policy Failed":             {&onlyFailed, batchv1.JobStatus{Failed: 1}, batchv1.JobStatus{Failed: 1}, job.Create{}, "recreate_failed"},
+		"policy Failed, first":      {&onlyFailed, batchv1.JobStatus{}, batchv1.JobStatus{}, job.Create{}, "new"},
+		"again for an index":        {&onlyFailed, batchv1.JobStatus{}, batchv1.JobStatus{}, job.Create{Index: &index, Ignored: 1}, "recreate_failed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			owner := helloJob()
+			owner.Spec.PodReplacementPolicy, owner.Status = test.policy, test.status
+			s := newStage(t, objects(owner), nil)
+			test.create.Name, test.create.Attempt = "x", 1
+			must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}, Status: &test.planned})
+			if got := s.metric(podsCreated, test.want, "succeeded"); got != 1 {
+				t.Errorf("%v Pods created for the reason %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAccountedPodsAreNoLongerCountedAsTracked(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
+	s.watch()
+	const metric = "job_controller_terminated_pods_tracking_finalizer_total"
+	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
+	must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Ended: true}}})
+	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
+}

@@ -1,0 +1,194 @@
+package job_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+const (
+	// blobLimit is Temporal's limit of one payload, in bytes; stateLimit is what a
+	// State may take of it, since an input holds more than the State: the size up to
+	// which the workflow carries one over.
+	blobLimit  = 2 << 20
+	stateLimit = 1_500_000
+)
+
+// large describes a Job that is as hard to store as can be.
+type large struct {
+	completions, active, failures int32
+}
+
+// state returns the State of the Job in the middle of its life: every other index of
+// the first part is done and every fourth has failed, so that no intervals form; Pods
+// with long names run; other indexes have failed each at its own time.
+func (l large) state() (job.State, job.Spec) {
+	random := rand.New(rand.NewPCG(1, 2))
+	name := "a-job-whose-name-is-as-long-as-the-name-of-an-indexed-job-can"
+	spec := job.Spec{
+		Generation: 1, Parallelism: l.active, Completions: pointer(l.completions), CompletionMode: batchv1.IndexedCompletion,
+		BackoffLimit: 1 << 30, BackoffLimitPerIndex: pointer[int32](5), MaxFailedIndexes: pointer(l.completions),
+		RestartPolicy: corev1.RestartPolicyNever, PodReplacementPolicy: batchv1.Failed,
+		PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{42},
+			},
+		}}},
+	}
+	state := job.NewState("a-namespace", name, uuid(random))
+	state.StartTime = start.Truncate(time.Second)
+	state.Attempts = int64(l.completions)
+	var done, failed []int32
+	rest := l.completions - l.active - l.failures
+	for index := range rest {
+		switch index % 4 {
+		case 0, 2:
+			done = append(done, index)
+		case 1:
+			failed = append(failed, index)
+		}
+	}
+	state.Completed, state.FailedIndexes = job.NewIndexes(done...), job.NewIndexes(failed...)
+	state.Succeeded, state.Failed = state.Completed.Len(), 6*state.FailedIndexes.Len()+l.failures
+	for i := range l.failures {
+		state.IndexFailures = append(state.IndexFailures, job.IndexFailure{
+			Index: rest + i, Failures: 1 + random.Int32N(4), Ignored: random.Int32N(3),
+			Last: start.Add(time.Duration(random.Int32N(600)) * time.Second).Truncate(time.Second),
+		})
+	}
+	for i := range l.active {
+		index, attempt := rest+l.failures+i, state.Attempts+1
+		state.Attempts = attempt
+		state.Pods = append(state.Pods, job.Pod{Attempt: attempt, Since: start.Truncate(time.Second), PodFact: job.PodFact{
+			Name: names.IndexedPod(name, state.UID, index, attempt), UID: uuid(random), Index: &index, Tracked: true,
+			Version: 1_000_000 + random.Int64N(1_000_000), Phase: corev1.PodRunning, Ready: true, Failures: 1, Ignored: 1,
+			Node: fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", random.IntN(256), random.IntN(256), random.IntN(256)),
+			// Started and the like are stored with the Pod.
+			Started: start.Add(time.Duration(i) * time.Second).Truncate(time.Second), Restarts: 1,
+		}})
+	}
+	for range 20 {
+		state.Evidence = append(state.Evidence, job.Attempt{
+			Pod: state.Pods[0].Name, UID: uuid(random), Message: printable(random, 256), Log: printable(random, 4<<10),
+		})
+	}
+	status := job.Plan(job.DefaultConfig(), state, spec, start).Next
+	state.Written, state.WrittenCompleted, state.WrittenFailed = status.Written, status.WrittenCompleted, status.WrittenFailed
+	return state, spec
+}
+
+func uuid(random *rand.Rand) string {
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", random.Uint32(), random.Uint32N(1<<16), random.Uint32N(1<<12), random.Uint32N(1<<16), random.Uint64N(1<<48))
+}
+
+func printable(random *rand.Rand, length int) string {
+	text := make([]byte, length)
+	for i := range text {
+		text[i] = byte(' ' + random.IntN('~'-' '))
+	}
+	return string(text)
+}
+
+// The largest Jobs: 100,000 completions with 5,000 Pods at a time, and the worst that
+// Config.MaxActive lets happen; with thousands of indexes, and with all of them,
+// between two attempts.
+func TestTheLargestStatesFitIntoOnePayload(t *testing.T) {
+	tests := []large{
+		{completions: 1_000, active: 500, failures: 250},
+		{completions: 10_000, active: 1_000, failures: 5_000},
+		{completions: 100_000, active: 5_000, failures: 5_000},
+		{completions: 100_000, active: 5_000, failures: 95_000},
+		{completions: 100_000, active: job.DefaultConfig().MaxActive, failures: 90_000},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
+			state, _ := test.state()
+			data, err := json.Marshal(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d bytes, %.1f %% of Temporal's limit", len(data), 100*float64(len(data))/blobLimit)
+			if len(data) > stateLimit {
+				t.Errorf("the State takes %d bytes, want at most %d", len(data), stateLimit)
+			}
+			var decoded job.State
+			if err := json.Unmarshal(data, &decoded); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "completed indexes after a round trip", decoded.Completed.Equal(state.Completed), true)
+			equal(t, "failures of indexes after a round trip", decoded.IndexFailures, state.IndexFailures)
+			equal(t, "Pods after a round trip", len(decoded.Pods), len(state.Pods))
+		})
+	}
+}
+
+// A plan of the largest Job, when 500 Pods have ended since the last one: a third of
+// them well.
+func BenchmarkPlan(b *testing.B) {
+	for _, failures := range []int32{5_000, 90_000} {
+		b.Run(fmt.Sprintf("failures=%d", failures), func(b *testing.B) {
+			state, spec := large{completions: 100_000, active: 5_000, failures: failures}.state()
+			state = state.Observe(ended(state, 500))
+			now := start.Add(time.Minute)
+			for b.Loop() {
+				job.Plan(job.DefaultConfig(), state, spec, now)
+			}
+		})
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	state, _ := large{completions: 100_000, active: 5_000, failures: 5_000}.state()
+	facts := ended(state, 500)
+	for b.Loop() {
+		state.Observe(facts)
+	}
+}
+
+func BenchmarkExecuted(b *testing.B) {
+	state, spec := large{completions: 100_000, active: 5_000, failures: 5_000}.state()
+	state = state.Observe(ended(state, 500))
+	now := start.Add(time.Minute)
+	outcome := job.Plan(job.DefaultConfig(), state, spec, now)
+	report := job.Report{}
+	for i, create := range outcome.Creates {
+		report.Created = append(report.Created, job.CreatedPod{Name: create.Name, UID: uidOf(i)})
+	}
+	for b.Loop() {
+		job.Executed(job.DefaultConfig(), state, outcome, report, now)
+	}
+}
+
+func BenchmarkMarshalState(b *testing.B) {
+	state, _ := large{completions: 100_000, active: 5_000, failures: 5_000}.state()
+	for b.Loop() {
+		if _, err := json.Marshal(state); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// ended returns the facts that the first count Pods have ended, a third of them well.
+func ended(state job.State, count int) []job.PodFact {
+	var facts []job.PodFact
+	for i, pod := range state.Pods[:count] {
+		fact := pod.PodFact
+		fact.Version++
+		fact.Phase, fact.Finished, fact.Ready = corev1.PodFailed, start, false
+		if i%3 == 0 {
+			fact.Phase = corev1.PodSucceeded
+		} else {
+			fact.ExitCode, fact.Reason, fact.Exits = 1, "Error", []job.Exit{{Container: "main", Code: 1}}
+		}
+		facts = append(facts, fact)
+	}
+	return facts
+}
