@@ -23,7 +23,12 @@ func (p *pass) countFinished() {
 		switch {
 		case !ok:
 			continue
-		case fate == PodUncounted, !p.countable(*pod):
+		case pod.Disowned:
+			pod.Fate = fate
+			continue
+		}
+		p.judge(*pod)
+		if !p.countable(*pod) {
 			pod.Fate = PodUncounted
 			continue
 		}

@@ -80,19 +80,19 @@ func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern
 	return ""
 }
 
-// podFailurePolicy decides that a failed Pod matches a FailJob rule, whether it is
-// counted already or not. Pods that the Job itself removed do not say anything.
+// judge keeps what the first FailJob rule says that a Pod matches. Pods are judged
+// when they end, whether they count or not; those that the Job itself removed say
+// nothing by the way they end.
+func (p *pass) judge(pod Pod) {
+	if handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, pod); p.failJob == "" && handled.action == batchv1.PodFailurePolicyActionFailJob {
+		p.failJob = handled.message
+	}
+}
+
+// podFailurePolicy decides that a failed Pod matches a FailJob rule.
 func (p *pass) podFailurePolicy() *Verdict {
-	if p.spec.PodFailurePolicy == nil {
+	if p.failJob == "" {
 		return nil
 	}
-	for _, pod := range p.state.Pods {
-		if pod.Disowned {
-			continue
-		}
-		if handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, pod); handled.action == batchv1.PodFailurePolicyActionFailJob {
-			return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy, handled.message}
-		}
-	}
-	return nil
+	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy, p.failJob}
 }

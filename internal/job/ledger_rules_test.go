@@ -22,13 +22,13 @@ func (l *ledger) rule() ruling {
 	if l.decided != (ruling{}) {
 		return l.decided
 	}
+	if l.failJob {
+		return failure("PodFailurePolicy")
+	}
 	restarts := int32(0)
 	for _, known := range l.open() {
 		if known.fact.Disowned {
 			continue
-		}
-		if l.action(known) == batchv1.PodFailurePolicyActionFailJob {
-			return failure("PodFailurePolicy")
 		}
 		if phase := known.fact.Phase; !known.fact.Gone && (phase == corev1.PodRunning || phase == corev1.PodPending) {
 			restarts += known.fact.Restarts

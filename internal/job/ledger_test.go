@@ -21,6 +21,8 @@ type ledger struct {
 	succeeded, failed int32
 	completed         map[int32]bool
 	failedIndexes     map[int32]bool
+	// failJob is set when a Pod that ended matches a FailJob rule.
+	failJob bool
 	// decided is the verdict that Pods were deleted by, written or not.
 	decided ruling
 	backoff naiveBackoff
@@ -202,10 +204,14 @@ func (l *ledger) open() []*entry {
 // count decides on every Pod that has ended, or counts as if it had.
 func (l *ledger) count() {
 	var successes, failures []time.Time
+	l.failJob = false
 	done, failed := map[int32]bool{}, map[int32]bool{}
 	for _, known := range l.open() {
 		fact := known.fact
 		ended := fact.Terminal() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
+		if known.fate == job.Undecided && !fact.Disowned && l.action(known) == batchv1.PodFailurePolicyActionFailJob {
+			l.failJob = true
+		}
 		switch {
 		case known.fate != job.Undecided:
 		case fact.Disowned:

@@ -52,6 +52,8 @@ type pass struct {
 	outcome PlanOutcome
 	// managed says that Pods could be created and removed in this pass.
 	managed bool
+	// failJob is the message of the FailJob rule that a Pod matches; empty for none.
+	failJob string
 	// doubtful says that a list is needed to know what exists.
 	doubtful bool
 	// capped says that more Pods are to be released than one pass does.
