@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	batchac "k8s.io/client-go/applyconfigurations/batch/v1"
 	metaac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 )
 
 // Field managers of Ostinato's status writes.
@@ -33,9 +35,9 @@ const applyAttempts = 5
 // ApplyJobStatus makes status the Job's status by server-side apply and returns
 // the Job as stored. job is the Job as just read: its UID guards against a
 // re-created Job, and its conditions of types that are not the Job controller's
-// are kept. The list of conditions is atomic, so the write carries the
-// resourceVersion it was merged with; when another writer came first, the Job is
-// read again.
+// are kept. A nil Ready leaves readiness to PodWatch. The list of conditions is
+// atomic, so the write carries the resourceVersion it was merged with; when another
+// writer came first, the Job is read again.
 //
 // before is the Job that the write was merged with. Errors are ErrGone or the
 // API server's, a conflict included when other writers persist.
@@ -44,10 +46,14 @@ func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 	options := metav1.ApplyOptions{FieldManager: JobFieldManager, Force: true}
 	before = job
 	for attempt := 1; ; attempt++ {
-		after, err = jobs.ApplyStatus(ctx, jobStatusConfiguration(before, status), options)
+		if removal := residue(&before.Status, status); len(removal) > 0 {
+			after, err = replaceStatus(ctx, jobs, before, status, removal)
+		} else {
+			after, err = jobs.ApplyStatus(ctx, jobStatusConfiguration(before, status), options)
+		}
 		switch {
 		case err == nil:
-			return before, after, removeResidue(ctx, client, after, status)
+			return before, after, nil
 		case apierrors.IsNotFound(err):
 			return nil, nil, ErrGone
 		case !apierrors.IsConflict(err) || attempt == applyAttempts:
@@ -84,7 +90,7 @@ func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus) *batcha
 	}
 	desired := batchac.JobStatus().
 		WithActive(status.Active).
-		WithReady(value(status.Ready)).
+		WithReady(ready(job, status)).
 		WithTerminating(value(status.Terminating)).
 		WithSucceeded(status.Succeeded).
 		WithFailed(status.Failed).
@@ -101,6 +107,15 @@ func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus) *batcha
 	configuration := batchac.Job(job.Name, job.Namespace).WithStatus(desired)
 	configuration.ObjectMetaApplyConfiguration = withIdentity(configuration.ObjectMetaApplyConfiguration, job)
 	return configuration
+}
+
+// ready is status.ready; where it is nil the Job keeps what PodWatch has projected,
+// as far as the API server accepts it (parity 2.17).
+func ready(job *batchv1.Job, status *batchv1.JobStatus) int32 {
+	if status.Ready != nil {
+		return *status.Ready
+	}
+	return min(value(job.Status.Ready), status.Active)
 }
 
 // failedIndexes is set exactly where the Job has a back-off limit per index: an
@@ -157,26 +172,27 @@ func ownCondition(kind batchv1.JobConditionType) bool {
 	return false
 }
 
-// removeResidue removes what apply could not: fields that another manager (an
-// earlier controller of a Job that was taken over) owns too.
-func removeResidue(ctx context.Context, client kubernetes.Interface, stored *batchv1.Job, wanted *batchv1.JobStatus) error {
-	status := residue(&stored.Status, wanted)
-	if len(status) == 0 {
-		return nil
+// replaceStatus writes the same as apply would, and removes in the one write what
+// apply can't: fields that another manager (an earlier controller of a Job that was
+// taken over) owns too.
+func replaceStatus(ctx context.Context, jobs typedbatchv1.JobInterface, before *batchv1.Job, status *batchv1.JobStatus, removal map[string]any) (*batchv1.Job, error) {
+	wanted, err := json.Marshal(jobStatusConfiguration(before, status).Status)
+	if err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
 	}
+	whole := map[string]any{}
+	if err := json.Unmarshal(wanted, &whole); err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
+	}
+	maps.Copy(whole, removal)
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": stored.UID},
-		"status":   status,
+		"metadata": map[string]any{"uid": before.UID, "resourceVersion": before.ResourceVersion},
+		"status":   whole,
 	})
 	if err != nil {
-		return fmt.Errorf("encode status patch: %w", err)
+		return nil, fmt.Errorf("encode status patch: %w", err)
 	}
-	_, err = client.BatchV1().Jobs(stored.Namespace).Patch(ctx, stored.Name, types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: JobFieldManager}, "status")
-	if apierrors.IsNotFound(err) {
-		return ErrGone
-	}
-	return err
+	return jobs.Patch(ctx, before.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: JobFieldManager}, "status")
 }
 
 // residue returns, as a merge patch of the status, the removal of what is

@@ -109,6 +109,30 @@ func TestIndexesOfAnEarlierControllerAreReplaced(t *testing.T) {
 	}
 }
 
+// TestReadinessIsPodWatchsWhereTheStatusSaysNothing: as far as it can be right.
+func TestReadinessIsPodWatchsWhereTheStatusSaysNothing(t *testing.T) {
+	tests := map[string]struct {
+		stored, wanted *int32
+		active, want   int32
+	}{
+		"nothing known":         {nil, nil, 2, 0},
+		"projected":             {pointer(int32(2)), nil, 2, 2},
+		"more than are active":  {pointer(int32(2)), nil, 1, 1},
+		"the planner knows":     {pointer(int32(2)), pointer(int32(1)), 2, 1},
+		"the planner knows: no": {pointer(int32(2)), pointer(int32(0)), 2, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			job := helloJob("hello-1")
+			job.Status.Ready = test.stored
+			_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: test.active, Ready: test.wanted})
+			if err != nil || stored.Status.Ready == nil || *stored.Status.Ready != test.want {
+				t.Errorf("ready %v, want %d, error %v", stored.Status.Ready, test.want, err)
+			}
+		})
+	}
+}
+
 func TestForeignConditionsOfAJobAreKept(t *testing.T) {
 	job := helloJob("hello-1")
 	job.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked"), condition(batchv1.JobSuspended)}
