@@ -97,7 +97,7 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 			}
 			return nil
 		}
-		if !byBuiltin(pod) {
+		if !k8s.MadeElsewhere(pod) {
 			if attempt, ok := names.PodAttempt(c.owner.Name, string(c.owner.UID), pod.Name); ok {
 				c.attempts = max(c.attempts, attempt)
 			}
@@ -250,14 +250,3 @@ func disowned(pod *corev1.Pod) job.PodFact {
 	fact.Disowned = true
 	return fact
 }
-
-// byBuiltin reports whether kube-controller-manager made the Pod, before the Job was
-// taken over: its name is not made from an attempt, though it may read like one.
-func byBuiltin(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == builtinManager && entry.Subresource == "" && entry.FieldsV1 != nil &&
-			strings.Contains(entry.FieldsV1.GetRawString(), `"f:spec"`)
-	})
-}
-
-const builtinManager = "kube-controller-manager"

@@ -80,10 +80,49 @@ func TestPodWhoseLabelsNoLongerMatchIsLetGo(t *testing.T) {
 			s.watch()
 			s.updatePod(changed.Pod)
 			s.eventuallyTold("a disowned")
-			if s.controlled("a", helloJob()) || s.tracked("a") || s.seen("a") {
+			if s.controlled("a", helloJob()) || s.tracked("a") {
 				t.Errorf("owners %v, finalizers %v, labels %v", s.pod("a").OwnerReferences, s.pod("a").Finalizers, s.pod("a").Labels)
 			}
 			s.quiet("a disowned")
+		})
+	}
+}
+
+func TestPodWhoseLabelsMatchAgainIsTakenBack(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning)), nil)
+	s.watch()
+	s.updatePod(helloPod("a", corev1.PodRunning).stranger().Pod)
+	eventually(t, "the Pod is let go", func() bool { return !s.controlled("a", helloJob()) })
+	s.eventuallyTold("a disowned")
+	back := s.pod("a")
+	back.Labels[batchv1.ControllerUidLabel] = jobUID
+	s.updatePod(back)
+	s.eventuallyTold("a disowned", "a")
+	if !s.controlled("a", helloJob()) || !s.tracked("a") {
+		t.Errorf("owners %v, finalizers %v", s.pod("a").OwnerReferences, s.pod("a").Finalizers)
+	}
+}
+
+// TestPodThatTheWorkflowMayNotKnowIsIntroduced: a copy of a Pod that someone made,
+// with and without its controller.
+func TestPodThatTheWorkflowMayNotKnowIsIntroduced(t *testing.T) {
+	for name, copied := range map[string]podBuilder{
+		"with its controller": helloPod("copy", corev1.PodRunning),
+		"without":             helloPod("copy", corev1.PodRunning).uncontrolled().released().labelled(batchv1.JobNameLabel, jobName),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+			s.watch()
+			copied.ManagedFields = []metav1.ManagedFieldsEntry{{
+				Manager: "kubectl-create", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:restartPolicy":{}}}`),
+			}}
+			s.createPod(copied)
+			s.eventuallyTold("copy")
+			if !s.controlled("copy", helloJob()) || !s.tracked("copy") {
+				t.Errorf("owners %v, finalizers %v", s.pod("copy").OwnerReferences, s.pod("copy").Finalizers)
+			}
+			s.quiet("copy")
 		})
 	}
 }
@@ -146,7 +185,7 @@ func TestPodThatAnotherControllerTakesIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestOrphansFoundByTheWatch(t *testing.T) {
+func TestOrphansSeenByTheWatch(t *testing.T) {
 	finished, unmarked := helloJob(), helloJob()
 	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
 	unmarked.Spec.ManagedBy = nil
@@ -171,15 +210,20 @@ func TestOrphansFoundByTheWatch(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, objects(test.owner, test.pod), nil, test.with...)
+			s := newStage(t, objects(test.owner), nil, test.with...)
 			s.watch()
+			s.createPod(test.pod)
 			if test.adopted {
 				eventually(t, "the Pod is adopted", func() bool { return s.controlled("a", test.owner) && s.tracked("a") && s.seen("a") })
 			} else {
-				eventually(t, "the Pod is released", func() bool { return !s.tracked("a") && !s.seen("a") })
+				ended := test.pod.Status.Phase == corev1.PodFailed
+				eventually(t, "the Pod is released", func() bool { return !s.tracked("a") && s.seen("a") != ended })
 			}
-			if test.adopted && test.pod.Status.Phase == corev1.PodFailed {
+			switch {
+			case test.adopted && test.pod.Status.Phase == corev1.PodFailed:
 				s.eventuallyTold("a ended")
+			case test.adopted:
+				s.eventuallyTold("a")
 			}
 		})
 	}

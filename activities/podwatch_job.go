@@ -144,6 +144,13 @@ func (w *watchedJob) observe(fact job.PodFact, restartable, initial, belongs boo
 	})
 }
 
+// introduce takes that the workflow may not know of a Pod.
+func (w *watchedJob) introduce(uid string) {
+	if pod, known := w.pods[uid]; known {
+		w.update(pod, func() { pod.unknown = true })
+	}
+}
+
 // remove takes that a Pod has left the watch's sight. It may be gone, but not so
 // when its labels were changed, or its controller (exists): then it is looked up. A
 // Pod whose deletion was under way is gone.
@@ -303,6 +310,7 @@ func (w *watchedJob) told(facts []job.PodFact, now time.Time) {
 			continue
 		}
 		w.update(pod, func() {
+			pod.unknown = false
 			pod.told = toldPod{
 				at: now, over: over(fact), deleting: fact.Deleting,
 				ready: isReady(fact) && !over(fact), restarts: fact.Restarts,

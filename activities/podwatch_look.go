@@ -79,7 +79,7 @@ func (w *podWatcher) examine(ctx context.Context, watched *watchedJob, pod *core
 			return err
 		}
 		if owner == nil {
-			return w.discard(ctx, watched, pod)
+			return w.discard(ctx, watched, pod, true)
 		}
 		selector, err := k8s.PodSelector(owner)
 		if err != nil {
@@ -117,13 +117,13 @@ func (w *podWatcher) readopt(ctx context.Context, watched *watchedJob, pod *core
 		return err
 	}
 	if owner == nil {
-		return w.discard(ctx, watched, pod)
+		return w.discard(ctx, watched, pod, true)
 	}
 	switch wants, err := w.wants(owner, pod); {
 	case err != nil:
 		return err
 	case !wants:
-		return w.discard(ctx, watched, pod)
+		return w.discard(ctx, watched, pod, k8s.Ended(pod))
 	}
 	adopted, err := k8s.AdoptPod(ctx, w.Kubernetes, owner, pod)
 	switch {
@@ -141,7 +141,7 @@ func (w *podWatcher) readopt(ctx context.Context, watched *watchedJob, pod *core
 // that is being deleted keeps it, so that it goes with the Job, as upstream.
 func (w *podWatcher) letGo(ctx context.Context, watched *watchedJob, pod *corev1.Pod, owner *batchv1.Job) error {
 	if owner.DeletionTimestamp != nil {
-		return w.discard(ctx, watched, pod)
+		return w.discard(ctx, watched, pod, true)
 	}
 	if err := k8s.DisownPod(ctx, w.Kubernetes, owner.UID, pod); err != nil {
 		return fmt.Errorf("let go of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -151,9 +151,10 @@ func (w *podWatcher) letGo(ctx context.Context, watched *watchedJob, pod *corev1
 	return nil
 }
 
-// discard releases a Pod that nobody will count.
-func (w *podWatcher) discard(ctx context.Context, watched *watchedJob, pod *corev1.Pod) error {
-	if err := w.releaseOrphan(ctx, pod.Namespace, pod.Name, pod.UID, true); err != nil {
+// discard releases a Pod that nobody will count; for good, where nothing that may
+// happen to it matters any more.
+func (w *podWatcher) discard(ctx context.Context, watched *watchedJob, pod *corev1.Pod, forGood bool) error {
+	if err := w.releaseOrphan(ctx, pod.Namespace, pod.Name, pod.UID, forGood); err != nil {
 		return err
 	}
 	w.change(func() { watched.disown(string(pod.UID)) })

@@ -14,7 +14,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // settleOrphans looks at a Job whose workflow can't be signalled, or does not
@@ -70,16 +69,25 @@ func (w *podWatcher) claimOrphan(ctx context.Context, key watchKey) error {
 		}
 	}
 	if owner == nil {
-		if _, labelled := pod.Labels[names.WatchBucketLabel]; !labelled && !k8s.Tracked(pod) {
-			return nil
+		// One that can still run stays in sight: its labels may match some day.
+		if ended := k8s.Ended(pod); ended || k8s.Tracked(pod) {
+			return w.releaseOrphan(ctx, pod.Namespace, pod.Name, pod.UID, ended)
 		}
-		// Without the label nobody looks at it again.
-		return w.releaseOrphan(ctx, pod.Namespace, pod.Name, pod.UID, true)
+		return nil
 	}
-	if _, err := k8s.AdoptPod(ctx, w.Kubernetes, owner, pod); err != nil {
+	adopted, err := k8s.AdoptPod(ctx, w.Kubernetes, owner, pod)
+	if err != nil {
 		return fmt.Errorf("adopt Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	w.logger.Info("adopted a Pod", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
+	if adopted != nil {
+		w.logger.Info("adopted a Pod", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
+		w.observe(nil, adopted, false)
+		w.change(func() {
+			if watched, known := w.jobs[string(owner.UID)]; known {
+				watched.introduce(string(adopted.UID))
+			}
+		})
+	}
 	return nil
 }
 

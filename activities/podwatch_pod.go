@@ -30,6 +30,9 @@ type watchedPod struct {
 	// absent Pods have left the watch's sight without a known reason, or may not be
 	// the Job's any more: only a look at the API server tells.
 	absent bool
+	// unknown Pods are told of as such: someone else made them, or they were adopted,
+	// so that the workflow may not know that they exist.
+	unknown bool
 	// unseen Pods exist, ended, and will not be heard of again.
 	unseen bool
 }
@@ -51,7 +54,7 @@ func (p *watchedPod) isNews() bool {
 	switch {
 	case p.accounted, p.absent, p.told.over:
 		return false
-	case over(p.fact), p.fact.Deleting && !p.told.deleting:
+	case over(p.fact), p.fact.Deleting && !p.told.deleting, p.unknown:
 		return true
 	}
 	return p.restartable && p.fact.Restarts > p.told.restarts

@@ -138,7 +138,11 @@ func (w *podWatcher) observe(before, pod *corev1.Pod, initial bool) {
 		watched = newWatchedJob(pod.Namespace, name, string(uid))
 		w.jobs[string(uid)] = watched
 	}
+	met := watched.pods[fact.UID] != nil
 	watched.observe(fact, restartable(pod), initial, watched.matches(pod), w.Clock.Now())
+	if !met && k8s.MadeElsewhere(pod) {
+		watched.introduce(fact.UID)
+	}
 	w.mutex.Unlock()
 	w.queue.Add(watchKey{jobUID: string(uid)})
 }

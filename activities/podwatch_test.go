@@ -51,9 +51,14 @@ func (s *stage) watch() (stop func() error) {
 	return stop
 }
 
+// createPod creates a Pod as Ostinato does; as someone else, if the Pod says so.
 func (s *stage) createPod(pod podBuilder) {
 	s.t.Helper()
-	if _, err := s.kubernetes.CoreV1().Pods(namespace).Create(s.t.Context(), pod.Pod, metav1.CreateOptions{}); err != nil {
+	options := metav1.CreateOptions{FieldManager: k8s.JobFieldManager}
+	for _, entry := range pod.ManagedFields {
+		options.FieldManager = entry.Manager
+	}
+	if _, err := s.kubernetes.CoreV1().Pods(namespace).Create(s.t.Context(), pod.Pod, options); err != nil {
 		s.t.Fatalf("create Pod: %v", err)
 	}
 }

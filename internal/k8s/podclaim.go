@@ -65,14 +65,18 @@ func AdoptPod(ctx context.Context, client kubernetes.Interface, job *batchv1.Job
 	return settled(adopted, err)
 }
 
-// DisownPod ends the Job's control of a Pod: it removes the owner reference, the
-// tracking finalizer and the watch bucket label. A Pod that is gone is a success.
+// DisownPod ends the Job's control of a Pod: it removes the owner reference and the
+// tracking finalizer. A Pod that can still run keeps the watch bucket label, so that
+// PodWatch sees when its labels match again. A Pod that is gone is a success.
 func DisownPod(ctx context.Context, client kubernetes.Interface, jobUID types.UID, pod *corev1.Pod) error {
-	_, err := patchPod(ctx, client, pod.Namespace, pod.Name, pod.UID, map[string]any{
+	metadata := map[string]any{
 		"ownerReferences": []map[string]any{{"$patch": "delete", "uid": jobUID}},
-		"labels":          map[string]any{names.WatchBucketLabel: nil},
 		untrack:           []string{names.TrackingFinalizer},
-	})
+	}
+	if Ended(pod) {
+		metadata["labels"] = map[string]any{names.WatchBucketLabel: nil}
+	}
+	_, err := patchPod(ctx, client, pod.Namespace, pod.Name, pod.UID, metadata)
 	_, err = settled(nil, err)
 	return err
 }

@@ -67,20 +67,56 @@ func TestAdoptPod(t *testing.T) {
 }
 
 func TestDisownPod(t *testing.T) {
-	owned := ownedPod()
-	client := fake.NewClientset(owned)
-	if err := k8s.DisownPod(t.Context(), client, "job-uid", owned); err != nil {
-		t.Fatal(err)
+	for phase, seen := range map[corev1.PodPhase]bool{corev1.PodRunning: true, corev1.PodSucceeded: false} {
+		t.Run(string(phase), func(t *testing.T) {
+			owned := ownedPod()
+			owned.Status.Phase = phase
+			client := fake.NewClientset(owned)
+			if err := k8s.DisownPod(t.Context(), client, "job-uid", owned); err != nil {
+				t.Fatal(err)
+			}
+			stored := storedPod(t, client)
+			if len(stored.OwnerReferences) != 1 || stored.OwnerReferences[0].UID != "other-uid" {
+				t.Errorf("owners %v", stored.OwnerReferences)
+			}
+			if !slices.Equal(stored.Finalizers, []string{"example.com/archive"}) {
+				t.Errorf("finalizers %v", stored.Finalizers)
+			}
+			if _, ok := stored.Labels[names.WatchBucketLabel]; ok != seen || stored.Labels["app"] != "hello" {
+				t.Errorf("labels %v", stored.Labels)
+			}
+		})
 	}
-	stored := storedPod(t, client)
-	if len(stored.OwnerReferences) != 1 || stored.OwnerReferences[0].UID != "other-uid" {
-		t.Errorf("owners %v", stored.OwnerReferences)
+}
+
+func TestWhoMadeAPod(t *testing.T) {
+	entry := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
-	if !slices.Equal(stored.Finalizers, []string{"example.com/archive"}) {
-		t.Errorf("finalizers %v", stored.Finalizers)
+	const spec, meta = `{"f:metadata":{},"f:spec":{"f:containers":{}}}`, `{"f:metadata":{}}`
+	tests := map[string]struct {
+		entries   []metav1.ManagedFieldsEntry
+		elsewhere bool
+	}{
+		"nobody knows":              {nil, false},
+		"Ostinato":                  {[]metav1.ManagedFieldsEntry{entry("kubelet", "status", spec), entry(k8s.JobFieldManager, "", spec)}, false},
+		"Ostinato, edited by hand":  {[]metav1.ManagedFieldsEntry{entry("kubectl-edit", "", spec), entry(k8s.JobFieldManager, "", spec)}, false},
+		"the built-in controller":   {[]metav1.ManagedFieldsEntry{entry("kube-controller-manager", "", spec)}, true},
+		"a person, adopted by us":   {[]metav1.ManagedFieldsEntry{entry("kubectl-create", "", spec), entry(k8s.JobFieldManager, "", meta)}, true},
+		"others wrote the metadata": {[]metav1.ManagedFieldsEntry{entry("kubectl-label", "", meta)}, false},
 	}
-	if _, ok := stored.Labels[names.WatchBucketLabel]; ok || stored.Labels["app"] != "hello" {
-		t.Errorf("labels %v", stored.Labels)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			made := ownedPod()
+			made.ManagedFields = test.entries
+			trimmed, err := k8s.TrimPod(made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if whole, small := k8s.MadeElsewhere(made), k8s.MadeElsewhere(trimmed.(*corev1.Pod)); whole != test.elsewhere || small != whole {
+				t.Errorf("made elsewhere: %v, by the trimmed Pod %v", whole, small)
+			}
+		})
 	}
 }
 

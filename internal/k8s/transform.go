@@ -45,6 +45,7 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 		CreationTimestamp:          meta.CreationTimestamp,
 		DeletionTimestamp:          meta.DeletionTimestamp,
 		DeletionGracePeriodSeconds: meta.DeletionGracePeriodSeconds,
+		ManagedFields:              trimManagedFields(meta.ManagedFields),
 	}
 	for _, key := range factAnnotations {
 		if value, ok := meta.Annotations[key]; ok {
