@@ -18,7 +18,7 @@ const (
 	// bulkTimeout bounds a bulk activity; it is rate limited and may have to queue
 	// behind others, so its heartbeat is what tells a lost worker.
 	bulkTimeout   = time.Hour
-	bulkHeartbeat = 30 * time.Second
+	bulkHeartbeat = 10 * time.Second
 )
 
 // edit takes a spec, unless it is older than the known one.
