@@ -23,6 +23,9 @@ const patience = 30 * time.Second
 // are left out, so that only the bridge can carry them out.
 const controllers = "*,-job-controller,-ttl-after-finished-controller"
 
+// leaseArgs make a bridge take the lease of one that was killed sooner than by default.
+var leaseArgs = []string{"--lease-duration=3s", "--lease-renew-deadline=2s", "--lease-retry-period=500ms"}
+
 var (
 	stack *harness.Harness
 	// installOutput is what kubectl said when the manifests were applied.
@@ -37,11 +40,7 @@ func TestMain(m *testing.M) {
 		APIServerFlags:    []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
 		Access:            install,
 		WorkerArgs:        []string{"--takeover=jobs"},
-		// A bridge that is killed gives its lease free sooner than by default.
-		BridgeArgs: []string{
-			"--takeover=jobs", "--lease-namespace=" + deployment.SystemNamespace,
-			"--lease-duration=3s", "--lease-renew-deadline=2s", "--lease-retry-period=500ms",
-		},
+		BridgeArgs:        append([]string{"--takeover=jobs", "--lease-namespace=" + deployment.SystemNamespace}, leaseArgs...),
 	}
 	os.Exit(harness.Main(m, options, func(h *harness.Harness) { stack = h }, harness.NamespacesVanish))
 }
