@@ -58,7 +58,7 @@ func judge(ctx context.Context, o options, stdout, log io.Writer) (err error) {
 		fmt.Fprintln(stdout, "written: docs/conformance.md")
 	}
 	if failures := verdict(run, kept.builtin); len(failures) > 0 {
-		return fmt.Errorf("%d specs failed that must not:\n  %s", len(failures), strings.Join(failures, "\n  "))
+		return fmt.Errorf("failed, and must not (%d):\n  %s", len(failures), strings.Join(failures, "\n  "))
 	}
 	return nil
 }
