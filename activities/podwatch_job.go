@@ -21,7 +21,7 @@ const (
 	// readyDelay is how long readiness has to stay changed before it is projected.
 	readyDelay = time.Second
 	// readySettle is how long after a signal or a new Pod the workflow may yet
-	// write an older readiness over a projected one.
+	// write a number of active Pods below a projected readiness, and so lower it.
 	readySettle = 5 * time.Second
 	// readySpread is the time over which the readiness of Jobs found at start is
 	// projected.
@@ -45,8 +45,8 @@ type watchedJob struct {
 	ready      readiness
 
 	// left and running count the Pods that can still run, and those of them that are
-	// ready; told counts those that the workflow was told are ready.
-	left, running, toldReady int32
+	// ready.
+	left, running int32
 	// news, changed, missing and unreleased are the Pods that the methods of watchedPod
 	// of the same names select.
 	news, changed, missing, unreleased podSet
@@ -57,7 +57,7 @@ type watchedJob struct {
 
 // readiness is what is known of a Job's status.ready.
 type readiness struct {
-	// shown is what the workflow was told or what was projected last.
+	// shown is what was projected last, 0 for a Job without Pods that can run.
 	shown int32
 	// since is when the Pods' readiness began to differ from shown, or when shown
 	// began to be doubtful.
@@ -103,9 +103,6 @@ func (w *watchedJob) update(pod *watchedPod, change func()) {
 }
 
 func (w *watchedJob) count(pod *watchedPod, sign int32) {
-	if pod.told.ready {
-		w.toldReady += sign
-	}
 	if pod.accounted || over(pod.fact) {
 		return
 	}
@@ -132,7 +129,7 @@ func (w *watchedJob) observe(fact job.PodFact, restartable, initial, belongs boo
 		case initial:
 			w.doubtReady(now.Add(spread(w.uid)))
 		case w.ready.shown > 0:
-			// A new Pod comes with a status, whose readiness may be older.
+			// A new Pod comes with a status, which may lower readiness.
 			w.doubtReady(now)
 		}
 	}
@@ -199,10 +196,13 @@ func (w *watchedJob) disown(uid string) {
 	}
 }
 
-// found takes a Pod that was looked up and is the Job's. unseen says that the watch
-// will not hear of it again.
+// found takes a Pod that was looked up and is the Job's. The watch may have seen more
+// of it in the meantime. unseen says that the watch will not hear of it again.
 func (w *watchedJob) found(fact job.PodFact, unseen bool) {
 	if pod := w.lookedUp(fact.UID); pod != nil {
+		if fact.Version < pod.fact.Version {
+			fact = pod.fact
+		}
 		w.update(pod, func() { pod.fact, pod.absent, pod.unseen = fact, false, unseen })
 	}
 }
@@ -231,6 +231,7 @@ func (w *watchedJob) decide(now time.Time) decision {
 		result.facts, result.verify = w.collect(repeats), len(repeats) > 0
 	default:
 		result.again = due
+		w.decideReady(now, &result)
 	}
 	return result
 }
@@ -284,11 +285,14 @@ func (w *watchedJob) collect(repeats []*watchedPod) []job.PodFact {
 }
 
 // decideReady projects readiness that has differed, or been doubtful, for long
-// enough. A Job without a running Pod gets its readiness from the workflow's
-// last status.
+// enough. Of a Job without active Pods the workflow's status says 0.
 func (w *watchedJob) decideReady(now time.Time, result *decision) {
-	if w.left == 0 || w.running == w.ready.shown && !w.ready.doubtful {
-		w.ready.since, w.ready.doubtful = time.Time{}, false
+	switch {
+	case w.left == 0:
+		w.ready = readiness{}
+		return
+	case w.running == w.ready.shown && !w.ready.doubtful:
+		w.ready.since = time.Time{}
 		return
 	}
 	if w.ready.since.IsZero() {
@@ -320,7 +324,6 @@ func (w *watchedJob) told(facts []job.PodFact, now time.Time) {
 			w.forget(pod)
 		}
 	}
-	w.ready.shown, w.ready.since = w.toldReady, time.Time{}
 }
 
 // projected records that ready was written, or that the Job did not take it: its

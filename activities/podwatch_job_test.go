@@ -157,9 +157,26 @@ func TestASignalCarriesReadinessToo(t *testing.T) {
 	if !due.facts[0].Ready {
 		t.Errorf("fact %+v", due.facts[0])
 	}
-	s.after(time.Minute)
-	if due := s.sends(); due.project {
-		t.Errorf("ready %d is projected though the workflow was told", due.ready)
+	s.sends()
+	s.after(readyDelay)
+	if due := s.sends(); !due.project || due.ready != 1 {
+		t.Errorf("the workflow does not write readiness, and PodWatch decides %+v", due)
+	}
+}
+
+func TestReadinessIsProjectedBetweenSignals(t *testing.T) {
+	s := newScene(t)
+	s.see(fact("a", ready), fact("b", failed), fact("c"), fact("d"))
+	s.sends("a", "b")
+	s.sends()
+	s.after(readyDelay - time.Millisecond)
+	s.see(fact("c", failed))
+	s.sends()
+	s.after(time.Millisecond)
+	s.sends("c")
+	s.see(fact("d", failed))
+	if due := s.sends(); !due.project || due.ready != 1 {
+		t.Errorf("news that wait hold readiness back: %+v", due)
 	}
 }
 

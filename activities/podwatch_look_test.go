@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
 )
 
 func TestPodThatLeavesTheWatchsSight(t *testing.T) {
@@ -113,6 +115,20 @@ func TestPodWhoseLabelsMayNotMatchIsLookedUpFirst(t *testing.T) {
 	}
 	s.found(fact("a", succeeded), false)
 	s.sends("a")
+}
+
+func TestLookUpDoesNotTakeBackWhatTheWatchHasSeenSince(t *testing.T) {
+	at := func(version int64) func(*job.PodFact) { return func(f *job.PodFact) { f.Version = version } }
+	s := newScene(t)
+	s.observe(fact("a", at(7)), false, false, false, s.now)
+	s.decide(s.now)
+	s.observe(fact("a", ready, at(8)), false, false, false, s.now)
+	s.found(fact("a", at(7)), false)
+	s.sends()
+	s.after(readyDelay)
+	if due := s.sends(); !due.project || due.ready != 1 {
+		t.Errorf("decision %+v", due)
+	}
 }
 
 func TestLookupsAreBounded(t *testing.T) {

@@ -122,7 +122,7 @@ func TestReconstructDoesNotCountPodsTwice(t *testing.T) {
 	c := newCluster(t, specOf(2, 2)).settle().run(2)
 	c.delete(c.pods[0]) // counted as failed and released while it terminates
 	c.deliver().settle()
-	equal(t, "before", counts(c.status), [5]int32{1, 1, 1, 0, 1})
+	equal(t, "before", counts(c.status), [5]int32{1, 0, 1, 0, 1})
 	c.restart().settle().drain().deliver().settle()
-	equal(t, "after", counts(c.status), [5]int32{2, 1, 0, 0, 1})
+	equal(t, "after", counts(c.status), [5]int32{2, 0, 0, 0, 1})
 }

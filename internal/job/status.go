@@ -9,21 +9,26 @@ import (
 )
 
 // status returns the status that the State amounts to, with creates in flight
-// counted as active. Conditions are Ostinato's only.
+// counted as active. Conditions are Ostinato's only. Ready is nil while Pods are
+// active: PodWatch alone writes status.ready then, since it hears of every change.
 func (s State) status(spec Spec, creating int32) *batchv1.JobStatus {
 	var failedIndexes *string
 	if spec.indexed() && spec.BackoffLimitPerIndex != nil {
 		text := s.FailedIndexes.String()
 		failedIndexes = &text
 	}
-	ready := s.tally(func(pod Pod) bool { return pod.active() && pod.Ready })
+	active := s.tally(Pod.active) + creating
+	var ready *int32
+	if active == 0 {
+		ready = new(int32)
+	}
 	terminating := s.tally(Pod.terminating)
 	return &batchv1.JobStatus{
 		Conditions:     slices.Clone(s.Conditions),
 		StartTime:      timeOrNil(s.StartTime),
 		CompletionTime: timeOrNil(s.CompletionTime),
-		Active:         s.tally(Pod.active) + creating,
-		Ready:          &ready,
+		Active:         active,
+		Ready:          ready,
 		Terminating:    &terminating,
 		Succeeded:      s.reportedSuccesses(spec),
 		Failed:         s.Failed,
@@ -96,8 +101,7 @@ func (s State) withStatusOf(before State) State {
 	return s
 }
 
-// equalStatus compares what the planner decides. Readiness alone is no reason to
-// write: PodWatch keeps status.ready up to date by itself.
+// equalStatus compares what the planner decides.
 func equalStatus(a, b *batchv1.JobStatus) bool {
 	return b != nil &&
 		a.Active == b.Active && a.Succeeded == b.Succeeded && a.Failed == b.Failed &&

@@ -131,7 +131,10 @@ var statusRules = []statusRule{
 		return (s.StartTime == nil || s.StartTime.Nanosecond() == 0) && (s.CompletionTime == nil || s.CompletionTime.Nanosecond() == 0)
 	}},
 	{"uncountedTerminatedPods is present, as upstream leaves it", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool {
-		return s.UncountedTerminatedPods != nil && s.Ready != nil && s.Terminating != nil
+		return s.UncountedTerminatedPods != nil && s.Terminating != nil
+	}},
+	{"ready is PodWatch's while Pods are active", nil, func(_, s batchv1.JobStatus, _ job.Spec) bool {
+		return (s.Ready == nil) == (s.Active > 0)
 	}},
 	{"failedIndexes is there exactly with backoffLimitPerIndex, as upstream has it", nil, func(_, s batchv1.JobStatus, spec job.Spec) bool {
 		return (s.FailedIndexes != nil) == (spec.BackoffLimitPerIndex != nil)
