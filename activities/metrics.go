@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -117,11 +116,9 @@ func (m *Metrics) observeSync(owner *batchv1.Job, request protocol.JobRequest, s
 }
 
 // countStatus counts what a status write added to the Job, and the Pods whose
-// failure was handled by a rule: a repeated write, which changes nothing, adds nothing.
+// failure was handled by a rule. Of a repeated write, which changes nothing, it is not
+// to be called.
 func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.PodFailurePolicyAction]int32) {
-	if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
-		return
-	}
 	mode := completionMode(after)
 	succeeded := after.Status.Succeeded - before.Status.Succeeded
 	if mode == string(batchv1.IndexedCompletion) {

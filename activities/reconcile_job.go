@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -16,6 +17,10 @@ import (
 // error means that the API server could not be asked, and that the whole is to
 // be repeated. A refused create ends it: later Creates, the Status, the Releases
 // and the Events are left to the next plan.
+//
+// It may run again after it succeeded: what a local activity has done is forgotten
+// with the workflow task that it ran in, when a signal comes before the task ends.
+// A status that is there already tells, and its Events are not said twice.
 func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobRequest) (result protocol.JobResult, err error) {
 	started := a.Clock.Now()
 	owner, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
@@ -36,19 +41,20 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	if err != nil {
 		return result, err
 	}
+	news := true
 	if request.Status != nil {
-		done, err := a.applyJobStatus(ctx, owner, request, &result)
+		var done bool
+		news, done, err = a.applyJobStatus(ctx, owner, request, &result)
 		if err != nil || !done {
 			return result, err
 		}
 	}
+	if news {
+		a.Events.onJob(request.Job, request.Events...)
+	}
 	result.Logs = a.readLogs(ctx, request.Job.Namespace, request.Releases)
 	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, request.Job, release) })
-	if err != nil {
-		return result, err
-	}
-	a.Events.onJob(request.Job, request.Events...)
-	return result, nil
+	return result, err
 }
 
 // createFor creates the few Pods of a JobRequest.
@@ -65,22 +71,26 @@ func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request 
 	return progress.created(), progress.refused(), err
 }
 
-// applyJobStatus writes the status; done is false when the result says why not.
-func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) (done bool, err error) {
+// applyJobStatus writes the status; done is false when the result says why not, and
+// news when the status was there already.
+func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
 	before, after, err := k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status)
 	if err == nil {
+		if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
+			return false, true, nil
+		}
 		a.Metrics.countStatus(before, after, request.Handled)
-		return true, nil
+		return true, true, nil
 	}
 	if errors.Is(err, k8s.ErrGone) {
 		result.Gone = true
-		return false, nil
+		return false, false, nil
 	}
 	if refused := refusal(err); refused != nil {
 		a.Metrics.countRefusal("JobStatus", refused)
-		return false, a.refuseStatus(ctx, owner, refused, result)
+		return false, false, a.refuseStatus(ctx, owner, refused, result)
 	}
-	return false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
+	return false, false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
 }
 
 // refuseStatus reports the refusal and the Job as it now is, so that the next
