@@ -92,3 +92,8 @@ const (
 func (f PodFact) Terminal() bool {
 	return f.Gone || f.Phase == corev1.PodSucceeded || f.Phase == corev1.PodFailed
 }
+
+// alive reports whether the Pod is the Job's, can run, and is not counted yet.
+func (f PodFact) alive() bool {
+	return f.Tracked && !f.Terminal() && !f.Deleting && !f.Disowned
+}

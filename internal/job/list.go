@@ -118,7 +118,7 @@ func (s State) Listed(list List, now time.Time) State {
 		lists = 0
 	}
 	s.Silence = Silence{Since: now, Lists: lists}
-	s.Listing = now
+	s.Listing, s.Fresh, s.Doubtful = now, true, false
 	return s
 }
 

@@ -31,6 +31,11 @@ func (p *pass) manage() {
 	want := p.wantActive(active)
 	surplus, rest := p.misplaced(p.removable())
 	if more := int(active-want) - len(surplus); more > 0 {
+		if more < len(rest) && !p.state.Fresh {
+			// Which of them go depends on readiness, of which PodWatch does not tell.
+			p.doubtful = true
+			return
+		}
 		surplus = append(surplus, rest[:more]...)
 	}
 	if len(surplus) > 0 {

@@ -13,8 +13,9 @@ import (
 
 // Observe merges facts into the State. It is a join: facts may come in any
 // order, late, and more than once, and the result is the same. Facts about Pods
-// that are accounted for change nothing; Pods not known yet (a create whose
-// result was lost) are taken in.
+// that are accounted for change nothing, but that one which says that its Pod is
+// alive asks for a list; Pods not known yet (a create whose result was lost) are
+// taken in.
 func (s State) Observe(facts []PodFact) State {
 	known := newIndex(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
@@ -30,6 +31,7 @@ func (s State) Observe(facts []PodFact) State {
 		}
 		attempt, accounted := s.attemptOf(fact, known)
 		if accounted {
+			s.Doubtful = s.Doubtful || fact.alive()
 			continue
 		}
 		known.byUID[fact.UID] = len(s.Pods)

@@ -29,7 +29,7 @@ func Plan(config Config, state State, spec Spec, now time.Time) PlanOutcome {
 	switch {
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.listDue(), p.pendingListDue():
+	case p.state.Doubtful, p.listDue(), p.pendingListDue():
 		p.outcome.List = true
 	case p.unsupported():
 		p.skip()
@@ -84,6 +84,7 @@ func (p *pass) sync() {
 	case p.managed:
 		p.recordSuspension()
 	}
+	p.state.Fresh = p.state.Fresh && len(p.outcome.Deletes) > 0
 	p.release()
 	p.finish()
 	p.wakeForDeadline()

@@ -228,7 +228,7 @@ func TestParallelismFollowsEdits(t *testing.T) {
 	equal(t, "active after scaling up", c.status.Active, 4)
 	c.spec.Parallelism = 1
 	c.settle()
-	equal(t, "status after scaling down", counts(c.status), [5]int32{1, 1, 3, 0, 0})
+	equal(t, "status after scaling down", counts(c.status), [5]int32{1, 0, 3, 0, 0})
 	equal(t, "the running Pod stays", c.pods[0].active(), true)
 	c.spec.Parallelism = 0
 	c.settle()
@@ -236,6 +236,45 @@ func TestParallelismFollowsEdits(t *testing.T) {
 	c.drain().deliver().settle()
 	equal(t, "removed Pods are not counted", counts(c.status), [5]int32{0, 0, 0, 0, 0})
 	equal(t, "waiting", c.waiting, "parallelism is 0")
+}
+
+// TestUnreadyPodsGoFirst: PodWatch does not tell when a Pod becomes unready, so the
+// Pods are listed before some of them are removed.
+func TestUnreadyPodsGoFirst(t *testing.T) {
+	c := newCluster(t, specOf(3, 3)).settle().run(3).deliver().settle()
+	c.pods[1].ready = false
+	c.pods[1].version++
+	c.spec.Parallelism = 2
+	c.settle()
+	equal(t, "removed", c.removed, []string{c.pods[1].uid})
+}
+
+// TestPodThatWasLetGoIsTakenBack: it is the Job's again and counts as any other.
+func TestPodThatWasLetGoIsTakenBack(t *testing.T) {
+	c := newCluster(t, specOf(1, 1)).settle().run(1).deliver().settle()
+	c.disown(c.pods[0])
+	c.deliver().settle()
+	equal(t, "replaced", len(c.creates), 2)
+	c.pods[0].disowned, c.pods[0].tracked = false, true
+	c.changed(c.pods[0])
+	c.deliver().settle()
+	equal(t, "the younger is surplus", c.removed, []string{c.pods[1].uid})
+	c.drain().succeed(1).deliver().settle()
+	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 1, 0})
+	equal(t, "finished", c.finished.Outcome, job.Complete)
+}
+
+// TestLateFactOfAPodThatIsAccountedFor costs a list and nothing else.
+func TestLateFactOfAPodThatIsAccountedFor(t *testing.T) {
+	c := newCluster(t, specOf(1, 2)).settle().run(1)
+	late := c.pods[0].fact()
+	c.deliver().succeed(1).deliver().settle()
+	before := c.status
+	c.hear(late)
+	equal(t, "asks for a list", job.Plan(c.config, c.state, c.spec, c.now).List, true)
+	c.settle()
+	equal(t, "status", counts(c.status), counts(before))
+	equal(t, "Pods", len(c.creates), 2)
 }
 
 func TestNoMorePodsThanAreMissing(t *testing.T) {

@@ -68,6 +68,12 @@ type State struct {
 	Silence Silence `json:"silence,omitzero"`
 	// Listing is when the Pods were listed last.
 	Listing time.Time `json:"listing,omitzero"`
+	// Fresh is set when nothing was planned since that list, or only removals that
+	// it was the base of.
+	Fresh bool `json:"fresh,omitempty"`
+	// Doubtful is set when a fact says of a Pod that is accounted for that it is the
+	// Job's and alive: it is late, or the Pod was let go and is the Job's again.
+	Doubtful bool `json:"doubtful,omitempty"`
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.
