@@ -128,6 +128,13 @@ func (h *Harness) NamespaceGone(ctx context.Context, name string) error {
 			why = append(why, condition.Message)
 		}
 	}
+	pods, err := h.Pods(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		why = append(why, fmt.Sprintf("Pod %s is %s, its finalizers are %v, its labels %v.", pod.Name, pod.Status.Phase, pod.Finalizers, pod.Labels))
+	}
 	return fmt.Errorf("namespace %s is %s: %s", name, namespace.Status.Phase, strings.Join(why, " "))
 }
 

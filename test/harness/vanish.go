@@ -17,17 +17,22 @@ import (
 // ever. It is for Main, after the tests.
 func NamespacesVanish(ctx context.Context, h *Harness) error {
 	var last error
+	note := func(ctx context.Context, err error) {
+		if ctx.Err() == nil {
+			last = err
+		}
+	}
 	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		list, err := h.Kubernetes.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 		if err != nil {
-			last = err
+			note(ctx, err)
 			return false, nil
 		}
 		leaving := slices.IndexFunc(list.Items, func(namespace corev1.Namespace) bool { return namespace.DeletionTimestamp != nil })
 		if leaving < 0 {
 			return true, nil
 		}
-		last = h.NamespaceGone(ctx, list.Items[leaving].Name)
+		note(ctx, h.NamespaceGone(ctx, list.Items[leaving].Name))
 		return false, nil
 	})
 	if err != nil {

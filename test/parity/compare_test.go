@@ -1,16 +1,17 @@
 package parity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -21,6 +22,8 @@ import (
 // both sides before they are compared.
 type difference struct {
 	reason string
+	// cases are the names of those that have it; none means all.
+	cases  []string
 	remove func(*shape)
 }
 
@@ -36,32 +39,64 @@ var allowed = []difference{
 	{
 		reason: "conditions are a list keyed by type: Ostinato puts those of others after its own, upstream leaves them where they are",
 		remove: func(s *shape) {
+			if s.Status == nil {
+				return
+			}
 			slices.SortStableFunc(s.Status.Conditions, func(a, b conditionShape) int {
 				return strings.Count(string(a.Type), "/") - strings.Count(string(b.Type), "/")
 			})
 		},
 	},
+	{
+		reason: "a Job that is out of attempts while it is suspended: upstream can't write Failed before it is resumed, for want of a startTime",
+		cases:  []string{"suspended-and-out-of-attempts"},
+		remove: func(s *shape) {
+			s.Status.StartTime = true
+			s.Status.Conditions = slices.DeleteFunc(s.Status.Conditions, func(c conditionShape) bool { return c.Type == batchv1.JobFailed })
+		},
+	},
+	{
+		reason: "a Pod of Ostinato's that vanishes without its finalizer counts as failed; upstream forgets it",
+		cases:  []string{"pod-taken-away-uncounted"},
+		remove: func(s *shape) { s.Status.Failed = 0 },
+	},
+}
+
+// side is what a controller did in its namespace.
+type side struct {
+	*ground
+	shapes []shape
 }
 
 // compare asserts that both controllers left the same at every step, made the
 // same number of Pods, and said the same in Events.
 func compare(t *testing.T, test testCase, builtin, ostinato side) {
 	t.Helper()
-	for n := range test.steps {
+	for n, step := range test.steps {
+		if step.difference != "" {
+			t.Logf("step %q is not compared: %s", step.name, step.difference)
+			continue
+		}
 		want, got := builtin.shapes[n], ostinato.shapes[n]
-		for _, difference := range allowed {
-			difference.remove(&want)
-			difference.remove(&got)
+		for _, shape := range []*shape{&want, &got} {
+			for _, difference := range allowed {
+				if len(difference.cases) == 0 || slices.Contains(difference.cases, test.name) {
+					difference.remove(shape)
+				}
+			}
+			// Pods that were made in the same second come in any order.
+			slices.SortFunc(shape.Pods, func(a, b podShape) int { return cmp.Compare(text(t, a), text(t, b)) })
 		}
 		assert.Equal(t, text(t, want), text(t, got), "step %q; expected is kube-controller-manager's", want.Step)
 	}
 	assert.Equal(t, len(builtin.record.Pods(test.name)), len(ostinato.record.Pods(test.name)), "Pods that were created")
 	assert.EventuallyWithT(t, func(c *assert.CollectT) {
-		assert.Equal(c, events(c, t.Context(), test.name, builtin), events(c, t.Context(), test.name, ostinato), "Events; expected are kube-controller-manager's")
-	}, 10*time.Second, 200*time.Millisecond)
+		want, got := events(t.Context(), c, test.name, builtin), events(t.Context(), c, test.name, ostinato)
+		assert.Equal(c, want, got, "Events; expected are kube-controller-manager's")
+	}, 30*time.Second, 500*time.Millisecond)
 }
 
-func text(t *testing.T, shape shape) string {
+func text(t *testing.T, shape any) string {
 	t.Helper()
 	data, err := yaml.Marshal(shape)
 	if err != nil {
@@ -70,11 +105,11 @@ func text(t *testing.T, shape shape) string {
 	return string(data)
 }
 
-// podName is a Pod's name in a message.
-var podName = regexp.MustCompile(`-[a-z0-9]{5}$`)
+// uncertain are the reasons of Events that come as often as time allows.
+var uncertain = []string{"FailedCreate"}
 
 // events lists what was said about the Job, with how often, in alphabetical order.
-func events(c *assert.CollectT, ctx context.Context, job string, on side) []string {
+func events(ctx context.Context, c *assert.CollectT, job string, on side) []string {
 	list, err := stack.Kubernetes.CoreV1().Events(on.namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + job,
 	})
@@ -87,11 +122,15 @@ func events(c *assert.CollectT, ctx context.Context, job string, on side) []stri
 		if event.Series != nil {
 			times = int(event.Series.Count)
 		}
-		counts[fmt.Sprintf("%s %s: %s", event.Type, event.Reason, podName.ReplaceAllString(event.Message, "-<pod>"))] += times
+		counts[fmt.Sprintf("%s %s: %s", event.Type, event.Reason, on.subject(job, nil, nil).general(event.Message))] += times
 	}
 	var lines []string
 	for _, line := range slices.Sorted(maps.Keys(counts)) {
-		lines = append(lines, fmt.Sprintf("%d x %s", counts[line], line))
+		times := fmt.Sprint(counts[line])
+		if slices.ContainsFunc(uncertain, func(reason string) bool { return strings.Contains(line, " "+reason+": ") }) {
+			times = "some"
+		}
+		lines = append(lines, times+" x "+line)
 	}
 	return lines
 }

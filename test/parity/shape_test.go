@@ -2,6 +2,7 @@ package parity
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,16 +10,20 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 )
 
 // shape is what two controllers are compared by: a Job and its Pods without
 // what differs between any two Jobs, such as times, UIDs and random names.
 type shape struct {
-	Step   string      `json:"step"`
-	Labels []string    `json:"labels"`
-	Status statusShape `json:"status"`
-	Pods   []podShape  `json:"pods"`
+	Step        string            `json:"step"`
+	Labels      []string          `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	Finalizers  []string          `json:"finalizers"`
+	// Status is nil when the Job is gone.
+	Status *statusShape `json:"status"`
+	Pods   []podShape   `json:"pods"`
 }
 
 type statusShape struct {
@@ -27,7 +32,8 @@ type statusShape struct {
 	Failed         int32            `json:"failed"`
 	Ready          *int32           `json:"ready"`
 	Terminating    *int32           `json:"terminating"`
-	Indexes        string           `json:"indexes,omitempty"`
+	Completed      string           `json:"completedIndexes,omitempty"`
+	FailedIndexes  *string          `json:"failedIndexes,omitempty"`
 	Uncounted      string           `json:"uncountedTerminatedPods"`
 	StartTime      bool             `json:"startTime"`
 	CompletionTime bool             `json:"completionTime"`
@@ -51,48 +57,76 @@ type podShape struct {
 	Finalizers   []string                `json:"finalizers"`
 	Owners       []metav1.OwnerReference `json:"ownerReferences"`
 	Phase        corev1.PodPhase         `json:"phase"`
+	Deleting     bool                    `json:"deletionTimestamp"`
 	Spec         string                  `json:"spec"`
 }
 
 func shapeOf(step string, s subject) shape {
-	result := shape{Step: step, Status: statusShapeOf(s.job.Status)}
-	for key := range s.job.Labels {
-		result.Labels = append(result.Labels, key)
+	result := shape{Step: step}
+	if s.job != nil {
+		result.Labels = slices.Sorted(maps.Keys(s.job.Labels))
+		result.Annotations, result.Finalizers = s.job.Annotations, s.job.Finalizers
+		result.Status = statusShapeOf(s)
 	}
-	slices.Sort(result.Labels)
-	for i := range s.pods {
-		result.Pods = append(result.Pods, podShapeOf(s.job, &s.pods[i]))
+	for _, pod := range s.pods {
+		result.Pods = append(result.Pods, podShapeOf(s, pod))
 	}
 	return result
 }
 
-func statusShapeOf(status batchv1.JobStatus) statusShape {
-	result := statusShape{
+func statusShapeOf(s subject) *statusShape {
+	status := s.job.Status
+	result := &statusShape{
 		Active: status.Active, Succeeded: status.Succeeded, Failed: status.Failed,
 		Ready: status.Ready, Terminating: status.Terminating,
-		Indexes:   status.CompletedIndexes,
+		Completed: status.CompletedIndexes, FailedIndexes: status.FailedIndexes,
 		Uncounted: "absent",
 		StartTime: status.StartTime != nil, CompletionTime: status.CompletionTime != nil,
 	}
 	if pods := status.UncountedTerminatedPods; pods != nil {
 		result.Uncounted = fmt.Sprintf("%d succeeded, %d failed", len(pods.Succeeded), len(pods.Failed))
 	}
-	if status.FailedIndexes != nil {
-		result.Indexes += " failed " + *status.FailedIndexes
-	}
 	for _, condition := range status.Conditions {
 		result.Conditions = append(result.Conditions, conditionShape{
-			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: s.general(condition.Message),
 			Probed: !condition.LastProbeTime.IsZero(), Since: !condition.LastTransitionTime.IsZero(),
 		})
 	}
 	return result
 }
 
+// word is what may be a name in a text, uid what may be a UID.
+var (
+	word = regexp.MustCompile(`[a-z0-9][a-z0-9.-]*[a-z0-9]`)
+	uid  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// unnamed is how upstream calls a Pod that was refused before it had a name, for
+// the API server makes the end of its Pods' names; Ostinato's have one before.
+const unnamed = `-" is forbidden`
+
+// general returns a text without what differs between any two Jobs: the random
+// ends of its Pods' names, its namespace, and UIDs.
+func (s subject) general(text string) string {
+	begin := s.name[:min(len(s.name), 50)]
+	text = word.ReplaceAllStringFunc(text, func(name string) string {
+		if !strings.HasPrefix(name, begin) || name == s.name || len(name) < len(begin)+5 {
+			return name
+		}
+		return name[:len(name)-5] + "<pod>"
+	})
+	text = strings.ReplaceAll(text, unnamed, strings.Replace(unnamed, "-", "-<pod>", 1))
+	text = strings.ReplaceAll(text, s.namespace, "<namespace>")
+	if s.job != nil {
+		text = strings.ReplaceAll(text, string(s.job.UID), "<the Job's UID>")
+	}
+	return uid.ReplaceAllString(text, "<a UID>")
+}
+
 // tokenVolume is the random name of the volume that admission adds.
 var tokenVolume = regexp.MustCompile(`kube-api-access-[a-z0-9]{5}`)
 
-func podShapeOf(job *batchv1.Job, pod *corev1.Pod) podShape {
+func podShapeOf(s subject, pod *corev1.Pod) podShape {
 	spec, err := yaml.Marshal(pod.Spec)
 	if err != nil {
 		spec = []byte(err.Error())
@@ -105,15 +139,14 @@ func podShapeOf(job *batchv1.Job, pod *corev1.Pod) podShape {
 		Annotations:  pod.Annotations,
 		Finalizers:   pod.Finalizers,
 		Phase:        pod.Status.Phase,
+		Deleting:     pod.DeletionTimestamp != nil,
 		Spec:         tokenVolume.ReplaceAllString(string(spec), "kube-api-access"),
 	}
 	for key, value := range pod.Labels {
-		result.Labels[key] = strings.ReplaceAll(value, string(job.UID), "the Job's UID")
+		result.Labels[key] = s.general(value)
 	}
 	for _, owner := range pod.OwnerReferences {
-		if owner.UID == job.UID {
-			owner.UID = "the Job's UID"
-		}
+		owner.UID = types.UID(s.general(string(owner.UID)))
 		result.Owners = append(result.Owners, owner)
 	}
 	return result
