@@ -18,7 +18,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -211,6 +213,44 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 			return stack.JobHas(ctx, namespace, "bulk", batchv1.JobComplete)
 		})
 		return map[string]string{"job-bulk": harness.JobWorkflow(namespace, "bulk")}
+	},
+	// Bulk creates and releases, a back-off of single indexes, and evidence.
+	"job-indexed": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateJob(t, namespace, "indexed", harness.JobSpec(harness.Indexed(30), harness.BackoffLimitPerIndex(1),
+			harness.FailEvery(5, 1), harness.PodAnnotation(names.BackoffBaseAnnotation, "1")))
+		harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+			return stack.JobHas(ctx, namespace, "indexed", batchv1.JobComplete)
+		})
+		return map[string]string{"job-indexed": harness.JobWorkflow(namespace, "indexed")}
+	},
+	"job-policies": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateJob(t, namespace, "strict", harness.JobSpec(harness.Indexed(3), harness.BackoffLimit(3), harness.FailEvery(3, 1),
+			harness.PodFailurePolicy(harness.OnExitCodes(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 1))))
+		harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+			return stack.JobHas(ctx, namespace, "strict", batchv1.JobFailed)
+		})
+		return map[string]string{"job-policies": harness.JobWorkflow(namespace, "strict")}
+	},
+	// A list before some of the Pods are removed, a suspension, and a resumption.
+	"job-scaled-suspended": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateJob(t, namespace, "edited", harness.JobSpec(harness.RunSeconds(600), harness.Parallelism(3), harness.Completions(3)))
+		for _, edit := range []struct {
+			patch  string
+			active int32
+		}{{`{}`, 3}, {`{"spec":{"parallelism":1}}`, 1}, {`{"spec":{"suspend":true}}`, 0}, {`{"spec":{"suspend":false}}`, 1}} {
+			_, err := stack.Kubernetes.BatchV1().Jobs(namespace).Patch(t.Context(), "edited", types.MergePatchType, []byte(edit.patch), metav1.PatchOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+				job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, "edited", metav1.GetOptions{})
+				if err == nil && (job.Status.Active != edit.active || job.Status.StartTime == nil != (edit.active == 0)) {
+					err = fmt.Errorf("status after %s: %+v", edit.patch, job.Status)
+				}
+				return err
+			})
+		}
+		return map[string]string{"job-scaled-suspended": harness.JobWorkflow(namespace, "edited")}
 	},
 }
 
