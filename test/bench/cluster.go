@@ -46,8 +46,15 @@ func startCluster(ctx context.Context, dir string, log io.Writer) (*cluster, err
 	return c, nil
 }
 
+// etcdQuota is room for 100,000 Pods and all that is written of them between two compactions; etcd's own is 2 GiB.
+const etcdQuota = 8 << 30
+
 func (c *cluster) start(ctx context.Context) error {
-	var err error
+	// etcd inherits the bench's environment, where every flag of it has a twin.
+	err := os.Setenv("ETCD_QUOTA_BACKEND_BYTES", strconv.Itoa(etcdQuota))
+	if err != nil {
+		return fmt.Errorf("give etcd room: %w", err)
+	}
 	c.plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: filepath.Join(c.dir, "kubernetes"), Binaries: c.binaries, Log: c.log,
 		// The controllers to measure come later; the others are needed for namespaces and service accounts.

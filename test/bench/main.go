@@ -50,7 +50,7 @@ func measure(ctx context.Context, o options, out, log io.Writer) (err error) {
 		return err
 	}
 	b := &bench{options: o, cluster: c, log: log}
-	r := report{date: time.Now(), machine: describeMachine(), command: o.command, inMemory: o.inMemory}
+	r := report{date: time.Now(), machine: describeMachine(), options: o}
 	measureErr := b.runColumns(ctx)
 	r.results, r.versions = b.results, b.versions
 	err = errors.Join(measureErr, c.stop())

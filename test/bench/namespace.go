@@ -17,6 +17,8 @@ import (
 const (
 	namespacePatience = time.Minute
 	cleanUpPatience   = 10 * time.Minute
+	// cleanUpPodPatience is added for each Pod.
+	cleanUpPodPatience = 20 * time.Millisecond
 	// creators is how many creates are under way at a time.
 	creators = 64
 )
@@ -53,9 +55,9 @@ func createMany(ctx context.Context, count int, create func(ctx context.Context,
 }
 
 // deleteNamespace removes everything in the namespace and the namespace itself. Pods go first, so that the garbage
-// collector, which is slow at default flags, finds nothing to do.
-func (c *cluster) deleteNamespace(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, cleanUpPatience)
+// collector, which is slow at default flags, finds nothing to do. There are about so many of them.
+func (c *cluster) deleteNamespace(ctx context.Context, name string, pods int) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanUpPatience+time.Duration(pods)*cleanUpPodPatience)
 	defer cancel()
 	if err := c.deleteObjects(ctx, name); err != nil {
 		return fmt.Errorf("clean up namespace %s: %w", name, err)
@@ -91,7 +93,12 @@ func (c *cluster) deleteObjects(ctx context.Context, namespace string) error {
 		{"Events", core.Events(namespace).DeleteCollection},
 	}
 	for _, step := range steps {
-		if err := step.remove(ctx, options, metav1.ListOptions{}); err != nil {
+		// The API server ends a request after a minute, however much is left.
+		err := step.remove(ctx, options, metav1.ListOptions{})
+		for apierrors.IsTimeout(err) && ctx.Err() == nil {
+			err = step.remove(ctx, options, metav1.ListOptions{})
+		}
+		if err != nil {
 			return fmt.Errorf("delete %s: %w", step.what, err)
 		}
 	}
@@ -120,6 +127,14 @@ func (c *cluster) createJobs(ctx context.Context, namespace string, ostinato boo
 		}
 		return nil
 	})
+}
+
+// createOneJob creates the Job of many Pods.
+func (c *cluster) createOneJob(ctx context.Context, namespace string, job *batchv1.Job) error {
+	if _, err := c.Kubernetes.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create Job %s: %w", job.Name, err)
+	}
+	return nil
 }
 
 // createCronJobs creates the CronJobs in the API group of the column.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/devstack/node"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -28,6 +29,22 @@ func newJob(nodeName string, ostinato bool, n int) *batchv1.Job {
 	if ostinato {
 		manager := names.JobController
 		job.Spec.ManagedBy = &manager
+	}
+	return job
+}
+
+// oneJobName is the name of the only Job of a scenario.
+const oneJobName = "large"
+
+// newOneJob is the only Job, with many Pods that are as small as can be. They end at once, or at a time when that is given.
+func newOneJob(nodeName string, ostinato bool, completions, parallelism int32, until time.Time) *batchv1.Job {
+	job := newJob(nodeName, ostinato, 0)
+	job.Name = oneJobName
+	mode, mount := batchv1.IndexedCompletion, false
+	job.Spec.CompletionMode, job.Spec.Completions, job.Spec.Parallelism = &mode, &completions, &parallelism
+	job.Spec.Template.Spec.AutomountServiceAccountToken = &mount
+	if !until.IsZero() {
+		job.Spec.Template.Annotations = map[string]string{node.AnnotationRunUntil: until.UTC().Format(time.RFC3339)}
 	}
 	return job
 }

@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// Names of scenarios.
-const (
-	scenarioJobs     = "jobs"
-	scenarioCronJobs = "cronjobs"
-)
-
 // slowLimit is the largest size the built-in controllers at default flags are measured with unless --full is given:
 // at three Jobs a second, 1,000 take more than five minutes.
 const slowLimit = 300
 
 // options are what the command line asks for.
 type options struct {
+	// sizes replace those of each scenario; empty leaves them.
 	sizes     []int
 	scenarios []string
 	columns   []column
-	full      bool
-	profile   bool
+	// parallelism is that of the Job in scenario indexed.
+	parallelism int
+	// run is how long after the create of the Job the Pods of scenario together end; 0 follows the size.
+	run     time.Duration
+	full    bool
+	profile bool
 	// profileTime bounds a CPU profile.
 	profileTime time.Duration
 	// lead is how long before the due time CronJobs are created; 0 follows the size.
@@ -49,9 +48,11 @@ func parseOptions(arguments []string, output io.Writer) (options, error) {
 	o := options{command: strings.TrimSpace("go run ./test/bench " + strings.Join(arguments, " "))}
 	set := flag.NewFlagSet("bench", flag.ContinueOnError)
 	set.SetOutput(output)
-	sizes := set.String("sizes", "300,1000", "how many Jobs or CronJobs, comma-separated")
-	scenarios := set.String("scenarios", scenarioJobs+","+scenarioCronJobs, "jobs (created at once), cronjobs (due in one minute)")
+	sizes := set.String("sizes", "", "how many Jobs, CronJobs or Pods of the one Job, comma-separated; by default "+describeSizes())
+	scenarioList := set.String("scenarios", scenarioJobs+","+scenarioCronJobs, describeScenarios())
 	names := set.String("columns", columnNames(), "the controllers to measure, one after another")
+	set.IntVar(&o.parallelism, "parallelism", 500, "how many Pods of the Job of scenario "+scenarioIndexed+" are there at a time")
+	set.DurationVar(&o.run, "run", 0, "how long after the create of the Job the Pods of scenario "+scenarioTogether+" end; 0 means 30s and 15ms for each")
 	set.BoolVar(&o.full, "full", false, fmt.Sprintf("measure the built-in controllers at default flags with more than %d too (minutes each)", slowLimit))
 	set.BoolVar(&o.profile, "profile", true, "take CPU profiles of worker and Temporal while Ostinato runs the largest size")
 	set.DurationVar(&o.profileTime, "profile-time", 20*time.Second, "the longest a profile may take")
@@ -71,20 +72,26 @@ func parseOptions(arguments []string, output io.Writer) (options, error) {
 	if o.sizes, err = parseSizes(*sizes); err != nil {
 		problems = append(problems, err)
 	}
-	if o.scenarios, err = parseNames(*scenarios, []string{scenarioJobs, scenarioCronJobs}); err != nil {
+	if o.scenarios, err = parseNames(*scenarioList, scenarioNames()); err != nil {
 		problems = append(problems, fmt.Errorf("--scenarios: %w", err))
 	}
 	if o.columns, err = parseColumns(*names); err != nil {
 		problems = append(problems, fmt.Errorf("--columns: %w", err))
 	}
-	if o.profileTime < time.Second || o.lead < 0 || o.timeout < 0 || o.quiet < 0 {
-		problems = append(problems, errors.New("--profile-time must be 1s or more, --lead, --timeout and --quiet not negative"))
+	if o.profileTime < time.Second || o.lead < 0 || o.timeout < 0 || o.quiet < 0 || o.run < 0 {
+		problems = append(problems, errors.New("--profile-time must be 1s or more, --lead, --timeout, --quiet and --run not negative"))
+	}
+	if o.parallelism < 1 {
+		problems = append(problems, errors.New("--parallelism must be 1 or more"))
 	}
 	return o, errors.Join(problems...)
 }
 
 func parseSizes(text string) ([]int, error) {
 	var sizes []int
+	if text == "" {
+		return nil, nil
+	}
 	for field := range strings.SplitSeq(text, ",") {
 		size, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || size < 1 {
@@ -109,12 +116,24 @@ func parseNames(text string, known []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !asked[name] }), nil
 }
 
-// sizesOf returns the sizes a column is measured with.
-func (o options) sizesOf(c column) []int {
-	if !c.slow || o.full {
-		return o.sizes
+// sizesOf returns the sizes a column is measured with in a scenario.
+func (o options) sizesOf(c column, name string) []int {
+	sizes := o.sizes
+	if len(sizes) == 0 {
+		sizes = scenarioOf(name).sizes
 	}
-	return slices.DeleteFunc(slices.Clone(o.sizes), func(size int) bool { return size > slowLimit })
+	if !c.slow || o.full {
+		return sizes
+	}
+	return slices.DeleteFunc(slices.Clone(sizes), func(size int) bool { return size > slowLimit })
+}
+
+// runTime is how long after the create of the Job the Pods of scenario together end.
+func (o options) runTime(size int) time.Duration {
+	if o.run > 0 {
+		return o.run
+	}
+	return 30*time.Second + time.Duration(size)*15*time.Millisecond
 }
 
 // patience bounds one scenario.

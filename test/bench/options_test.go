@@ -9,14 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDefaultsMeasureEverything(t *testing.T) {
+func TestDefaultsMeasureEveryColumn(t *testing.T) {
 	o, err := parseOptions(nil, io.Discard)
 	require.NoError(t, err)
-	assert.Equal(t, []int{300, 1000}, o.sizes)
-	assert.Equal(t, []string{"jobs", "cronjobs"}, o.scenarios)
+	assert.Equal(t, []string{"jobs", "cronjobs"}, o.scenarios, "the Jobs of many Pods take long: only when they are asked for")
 	require.Len(t, o.columns, len(columns))
-	assert.Equal(t, []int{300}, o.sizesOf(o.columns[0]), "the built-in at default flags needs minutes for more")
-	assert.Equal(t, []int{300, 1000}, o.sizesOf(o.columns[2]))
+	for _, scenario := range o.scenarios {
+		assert.Equal(t, []int{300}, o.sizesOf(o.columns[0], scenario), "the built-in at default flags needs minutes for more")
+		assert.Equal(t, []int{300, 1000}, o.sizesOf(o.columns[2], scenario))
+	}
+	assert.Equal(t, []int{1000, 10000}, o.sizesOf(o.columns[2], scenarioIndexed))
+	assert.Equal(t, []int{5000}, o.sizesOf(o.columns[1], scenarioTogether))
+	assert.Empty(t, o.sizesOf(o.columns[0], scenarioTogether))
 	assert.Equal(t, "go run ./test/bench", o.command)
 }
 
@@ -25,17 +29,18 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{20, 1000}, o.sizes, "smallest first, each once")
 	assert.Equal(t, []string{"builtin", "ostinato"}, []string{o.columns[0].name, o.columns[1].name}, "the order of measurement is fixed")
-	assert.Equal(t, []int{20, 1000}, o.sizesOf(o.columns[0]), "--full lifts the limit")
-	assert.True(t, o.wantsProfile(&measurement{column: o.columns[1], size: 1000}))
-	assert.False(t, o.wantsProfile(&measurement{column: o.columns[1], size: 20}), "only the largest size is profiled")
-	assert.False(t, o.wantsProfile(&measurement{column: o.columns[0], size: 1000}), "only Ostinato is profiled")
+	assert.Equal(t, []int{20, 1000}, o.sizesOf(o.columns[0], scenarioJobs), "--full lifts the limit")
+	assert.True(t, o.wantsProfile(&measurement{column: o.columns[1], scenario: scenarioJobs, size: 1000}))
+	assert.False(t, o.wantsProfile(&measurement{column: o.columns[1], scenario: scenarioJobs, size: 20}), "only the largest size is profiled")
+	assert.False(t, o.wantsProfile(&measurement{column: o.columns[0], scenario: scenarioJobs, size: 1000}), "only Ostinato is profiled")
 }
 
 func TestMistakesAreNamed(t *testing.T) {
 	for argument, want := range map[string]string{
 		"--sizes=0":                `"0" is not a number above 0`,
 		"--sizes=many":             `"many" is not a number`,
-		"--scenarios=pods":         `"pods" is none of jobs, cronjobs`,
+		"--scenarios=pods":         `"pods" is none of jobs, cronjobs, indexed, together`,
+		"--parallelism=0":          "--parallelism must be 1 or more",
 		"--columns=kcm":            `"kcm" is none of builtin, builtin-unlimited, ostinato`,
 		"--timeout=-1s":            "not negative",
 		"--profile-time=10ms":      "1s or more",
@@ -52,6 +57,19 @@ func TestPatienceFollowsSizeAndColumn(t *testing.T) {
 	assert.Equal(t, 2*time.Minute+1000*time.Second, o.patience(column{slow: true}, 1000))
 	assert.Equal(t, 2*time.Minute+100*time.Second, o.patience(column{}, 1000))
 	assert.Equal(t, time.Second, options{timeout: time.Second}.patience(column{slow: true}, 1000))
+}
+
+func TestPodsThatEndTogetherHaveTimeToStart(t *testing.T) {
+	assert.Equal(t, 105*time.Second, options{}.runTime(5000))
+	assert.Equal(t, time.Minute, options{run: time.Minute}.runTime(5000))
+}
+
+func TestTitlesNameWhatWasMeasured(t *testing.T) {
+	o := options{parallelism: 500}
+	assert.Equal(t, "300 Jobs created at once", o.title(scenarioJobs, 300))
+	assert.Equal(t, "one Indexed Job, completions 1000, parallelism 500", o.title(scenarioIndexed, 1000))
+	assert.Equal(t, "one Indexed Job, completions 20, parallelism 20", o.title(scenarioIndexed, 20))
+	assert.Equal(t, "one Indexed Job, completions and parallelism 5000, Pods that end together", o.title(scenarioTogether, 5000))
 }
 
 func TestDueTimeIsAWholeMinuteAfterTheLead(t *testing.T) {

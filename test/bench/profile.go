@@ -41,7 +41,7 @@ type profileResult struct {
 
 // wantsProfile tells whether the measurement is one to profile: Ostinato at the largest size.
 func (o options) wantsProfile(m *measurement) bool {
-	return o.profile && m.column.ostinato && m.size == slices.Max(o.sizes)
+	return o.profile && m.column.ostinato && m.size == slices.Max(o.sizesOf(m.column, m.scenario))
 }
 
 // startProfiles begins to profile worker and Temporal; takeProfiles waits for the result.

@@ -15,9 +15,20 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 )
 
-// recorder fills a timeline from watches on a namespace's Jobs and Pods.
+// observer takes what watches show, at the time they show it, and knows what is waited for.
+type observer interface {
+	observeJob(job *batchv1.Job, at time.Time)
+	// observePod takes a Pod as it is, or as it last was when it is gone.
+	observePod(pod *corev1.Pod, gone bool, at time.Time)
+	// done tells that everything has ended well; an error says that it will not any more.
+	done() (bool, error)
+	// state says how far things are.
+	state() string
+}
+
+// recorder shows an observer a namespace's Jobs and Pods.
 type recorder struct {
-	*timeline
+	observer
 	cancel  context.CancelFunc
 	watches sync.WaitGroup
 
@@ -26,9 +37,9 @@ type recorder struct {
 }
 
 // startRecorder watches from now on; Stop ends it.
-func startRecorder(ctx context.Context, client kubernetes.Interface, namespace string) (*recorder, error) {
+func startRecorder(ctx context.Context, client kubernetes.Interface, namespace string, o observer) (*recorder, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	r := &recorder{timeline: newTimeline(), cancel: cancel}
+	r := &recorder{observer: o, cancel: cancel}
 	jobs, pods := client.BatchV1().Jobs(namespace), client.CoreV1().Pods(namespace)
 	err := r.watch(ctx, "Jobs", func(ctx context.Context) (string, error) {
 		list, err := jobs.List(ctx, metav1.ListOptions{})
@@ -110,18 +121,15 @@ func (r *recorder) stop() {
 	r.watches.Wait()
 }
 
-// wait returns when the count of Jobs is Complete and their Pods are released, or with an error that says how far they
-// came when a Job fails, a watch ends or the context does.
-func (r *recorder) wait(ctx context.Context, count int, alive func() error) error {
+// wait returns when the observer has seen everything end, or with an error that says how far things came when they can't
+// end well any more, a process or a watch ends, or the context does.
+func (r *recorder) wait(ctx context.Context, alive func() error) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		now := r.progress()
-		switch {
-		case now.complete >= count && now.released >= count:
-			return nil
-		case len(now.failed) > 0:
-			return fmt.Errorf("not every Job of %d succeeded: %s", count, now)
+		done, err := r.done()
+		if done || err != nil {
+			return err
 		}
 		if err := r.err(); err != nil {
 			return err
@@ -131,7 +139,7 @@ func (r *recorder) wait(ctx context.Context, count int, alive func() error) erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %d Jobs to be Complete: %w: %s", count, context.Cause(ctx), now)
+			return fmt.Errorf("wait for the end: %w: %s", context.Cause(ctx), r.state())
 		case <-ticker.C:
 		}
 	}

@@ -14,28 +14,28 @@ type report struct {
 	date     time.Time
 	machine  string
 	versions []string
-	command  string
-	inMemory bool
+	options  options
 	results  []measurement
 }
 
 // tables returns the tables of all scenarios and sizes, then the comparison.
 func (r report) tables() []table {
 	var all []table
-	for _, scenario := range []string{scenarioJobs, scenarioCronJobs} {
-		for _, size := range r.sizes(scenario) {
-			results := r.of(scenario, size)
-			name := fmt.Sprintf("%d Jobs created at once", size)
-			if scenario == scenarioCronJobs {
-				name = fmt.Sprintf("%d CronJobs due in the same minute", size)
+	for _, scenario := range scenarios {
+		for _, size := range r.sizes(scenario.name) {
+			results := r.of(scenario.name, size)
+			name := r.options.title(scenario.name, size)
+			if scenario.oneJob {
+				all = append(all, oneJobTable(name, results))
+			} else {
+				all = append(all, figureTable(name, results))
 			}
-			all = append(all, figureTable(name, results), usageTable(name, results), writesTable(name, results))
-			if calls := callsTable(name, results); len(calls.rows) > 0 {
-				all = append(all, calls)
-			}
+			all = append(all, usageTable(name, results), writesTable(name, results), callsTable(name, results))
+			all = append(all, historyTables(name, results)...)
 		}
 	}
-	return append(all, r.comparison()...)
+	all = append(all, r.comparison()...)
+	return slices.DeleteFunc(all, func(t table) bool { return len(t.rows) == 0 })
 }
 
 func (r report) sizes(scenario string) []int {
@@ -212,7 +212,7 @@ func (r report) writeMarkdown(out io.Writer) {
 
 func (r report) preamble() []string {
 	storage := "SQLite files"
-	if r.inMemory {
+	if r.options.inMemory {
 		storage = "memory"
 	}
 	return []string{
@@ -220,6 +220,6 @@ func (r report) preamble() []string {
 		"machine: " + r.machine,
 		"versions: " + strings.Join(r.versions, ", "),
 		"Temporal: the development server with its data in " + storage,
-		"command: " + r.command,
+		"command: " + r.options.command,
 	}
 }

@@ -23,8 +23,12 @@ func (m measurement) controllerWrites() counts {
 		if key == kwokWrite || !slices.Contains(ownResources, resource) {
 			continue
 		}
-		if key == "POST jobs" && m.scenario == scenarioJobs {
+		switch {
+		case key != "POST jobs":
+		case m.scenario == scenarioJobs:
 			count -= float64(m.size)
+		case scenarioOf(m.scenario).oneJob:
+			count--
 		}
 		if count > 0 {
 			own[key] = count
@@ -34,14 +38,14 @@ func (m measurement) controllerWrites() counts {
 }
 
 func writesTable(name string, results []measurement) table {
-	t := header(name+": Kubernetes writes for each run", "request", results)
+	t := header(name+": Kubernetes writes for each "+scenarioOf(results[0].scenario).unit, "request", results)
 	all, events := counts{}, "events"
 	for _, m := range results {
 		for key, count := range m.controllerWrites() {
 			all[key] += count
 		}
 	}
-	perRun := func(m measurement, count float64) string { return fmt.Sprintf("%.2f", count/float64(m.size)) }
+	perRun := func(m measurement, count float64) string { return m.each(count) }
 	for _, key := range all.keys() {
 		t.row(key, results, func(m measurement) string { return perRun(m, m.controllerWrites()[key]) })
 	}
@@ -64,9 +68,20 @@ func writesTable(name string, results []measurement) table {
 	return t
 }
 
+// each writes how many of something there were for each run or Pod: to a hundredth, or as a total where that is nothing.
+func (m measurement) each(count float64) string {
+	if share := count / float64(m.size); count == 0 || share >= 0.005 {
+		return fmt.Sprintf("%.2f", share)
+	}
+	return fmt.Sprintf("%.0f in all", count)
+}
+
 func callsTable(name string, results []measurement) table {
 	with := slices.DeleteFunc(slices.Clone(results), func(m measurement) bool { return len(m.calls) == 0 })
-	t := header(name+": Temporal calls for each run", "call", with)
+	if len(with) == 0 {
+		return table{}
+	}
+	t := header(name+": Temporal calls for each "+scenarioOf(with[0].scenario).unit, "call", with)
 	all := counts{}
 	for _, m := range with {
 		for key, count := range m.calls {
@@ -74,11 +89,9 @@ func callsTable(name string, results []measurement) table {
 		}
 	}
 	for _, key := range all.keys() {
-		t.row(key, with, func(m measurement) string { return fmt.Sprintf("%.2f", m.calls[key]/float64(m.size)) })
+		t.row(key, with, func(m measurement) string { return m.each(m.calls[key]) })
 	}
-	if len(all) > 0 {
-		t.row("all", with, func(m measurement) string { return fmt.Sprintf("%.2f", m.calls.sum()/float64(m.size)) })
-	}
+	t.row("all", with, func(m measurement) string { return m.each(m.calls.sum()) })
 	return t
 }
 
@@ -151,7 +164,7 @@ func (r report) profileTables() []table {
 	var all []table
 	for _, m := range r.results {
 		for _, p := range m.profiles {
-			name := fmt.Sprintf("Where the CPU of %s went: %d %s (%s sampled)", p.process, m.size, m.scenario, seconds(p.total))
+			name := fmt.Sprintf("Where the CPU of %s went: %s (%s sampled)", p.process, r.options.title(m.scenario, m.size), seconds(p.total))
 			all = append(all, p.table(name+", by function", "function", p.functions),
 				p.table(name+", by package, with what the runtime does for it", "package", p.packages))
 		}

@@ -37,6 +37,8 @@ type measurement struct {
 	// writes and calls are to Kubernetes and to Temporal, whole numbers for all runs together.
 	writes, calls counts
 	profiles      []profile
+	// one is what only the scenarios of one Job have; nil in others.
+	one *oneJob
 }
 
 // bench runs columns and scenarios.
@@ -56,8 +58,7 @@ func (b *bench) logf(format string, arguments ...any) {
 // runColumns measures everything asked for; results holds what was done when it fails.
 func (b *bench) runColumns(ctx context.Context) error {
 	for _, c := range b.options.columns {
-		sizes := b.options.sizesOf(c)
-		if len(sizes) == 0 {
+		if !slices.ContainsFunc(b.options.scenarios, func(scenario string) bool { return len(b.options.sizesOf(c, scenario)) > 0 }) {
 			b.logf("column %s is left out: at more than %d objects it takes minutes (--full)", c.name, slowLimit)
 			continue
 		}
@@ -67,7 +68,7 @@ func (b *bench) runColumns(ctx context.Context) error {
 		}
 		b.versions = versions(b.cluster.processes())
 		for _, scenario := range b.options.scenarios {
-			for _, size := range sizes {
+			for _, size := range b.options.sizesOf(c, scenario) {
 				m, err := b.runScenario(ctx, c, scenario, size)
 				if err != nil {
 					return fmt.Errorf("column %s, %d %s: %w", c.name, size, scenario, err)
@@ -88,24 +89,22 @@ func (b *bench) runScenario(ctx context.Context, c column, scenario string, size
 	if err := b.cluster.quiet(ctx, b.options.quiet); err != nil {
 		return m, err
 	}
-	recorder, err := startRecorder(ctx, b.cluster.Kubernetes, namespace)
-	if err != nil {
-		return m, err
-	}
-	defer recorder.stop()
-	w := &window{bench: b, measurement: &m, namespace: namespace, recorder: recorder}
-	b.logf("column %s: %d %s", c.name, size, scenario)
-	if scenario == scenarioJobs {
+	w := &window{bench: b, measurement: &m, namespace: namespace}
+	b.logf("column %s: %s", c.name, b.options.title(scenario, size))
+	var err error
+	switch scenario {
+	case scenarioJobs:
 		err = w.jobs(ctx)
-	} else {
+	case scenarioCronJobs:
 		err = w.cronJobs(ctx)
+	default:
+		err = w.oneJob(ctx)
 	}
 	if err != nil {
 		return m, err
 	}
-	b.logf("column %s: %d %s: all Complete after %s; cleaning up", c.name, size, scenario, m.spans.all.Round(time.Millisecond))
-	recorder.stop()
-	return m, b.cluster.deleteNamespace(ctx, namespace)
+	b.logf("column %s: all Complete after %s; cleaning up", c.name, m.all().Round(time.Millisecond))
+	return m, b.cluster.deleteNamespace(ctx, namespace, size)
 }
 
 // window measures one scenario.
@@ -113,7 +112,6 @@ type window struct {
 	*bench
 	measurement *measurement
 	namespace   string
-	recorder    *recorder
 	meter       *usageMeter
 	// opened is when counting began; writes and calls are the counters then.
 	opened        time.Time
@@ -142,13 +140,18 @@ func (w *window) open(ctx context.Context) error {
 	return w.meter.restartCPU()
 }
 
-// follow waits until all runs are done, with a profile where one is asked for, and reads the counters.
-func (w *window) follow(ctx context.Context, start time.Time) error {
+// record shows the observer what happens from now on; the caller stops the recorder.
+func (w *window) record(ctx context.Context, o observer) (*recorder, error) {
+	return startRecorder(ctx, w.cluster.Kubernetes, w.namespace, o)
+}
+
+// follow waits until the observer has seen everything end, with a profile where one is asked for, and reads the counters.
+func (w *window) follow(ctx context.Context, r *recorder, start time.Time) error {
 	m := w.measurement
 	patience := w.options.patience(m.column, m.size)
 	limited, cancel := context.WithTimeoutCause(ctx, time.Until(start)+patience, fmt.Errorf("not done within %s", patience))
 	defer cancel()
-	if err := w.recorder.wait(limited, m.size, w.cluster.alive); err != nil {
+	if err := r.wait(limited, w.cluster.alive); err != nil {
 		return err
 	}
 	if err := pause(ctx, trailing); err != nil {
@@ -160,7 +163,7 @@ func (w *window) follow(ctx context.Context, start time.Time) error {
 	}
 	m.elapsed = time.Since(w.opened)
 	m.peaksReset = w.meter.peaksReset
-	m.spans, m.pods = w.recorder.spans(start), w.recorder.progress().pods
+	r.stop()
 	if err := w.takeProfiles(ctx); err != nil {
 		return err
 	}
@@ -188,6 +191,12 @@ func (w *window) close(ctx context.Context) error {
 // jobs creates all Jobs at once.
 func (w *window) jobs(ctx context.Context) error {
 	m := w.measurement
+	line := newTimeline(m.size)
+	r, err := w.record(ctx, line)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
 	if err := w.open(ctx); err != nil {
 		return err
 	}
@@ -197,13 +206,22 @@ func (w *window) jobs(ctx context.Context) error {
 		return err
 	}
 	m.created = time.Since(start)
-	return w.follow(ctx, start)
+	if err := w.follow(ctx, r, start); err != nil {
+		return err
+	}
+	m.spans, m.pods = line.spans(start), line.progress().pods
+	return nil
 }
 
 // cronJobs creates all CronJobs well before they are due.
 func (w *window) cronJobs(ctx context.Context) error {
 	m := w.measurement
-	var err error
+	line := newTimeline(m.size)
+	r, err := w.record(ctx, line)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
 	if w.meter, err = startUsage(w.cluster.processes()); err != nil {
 		return err
 	}
@@ -231,7 +249,11 @@ func (w *window) cronJobs(ctx context.Context) error {
 		return fmt.Errorf("the CronJobs were due before the measurement was ready: use a longer --lead than %s", due.Sub(start))
 	}
 	w.startProfiles(ctx)
-	return w.follow(ctx, due)
+	if err := w.follow(ctx, r, due); err != nil {
+		return err
+	}
+	m.spans, m.pods = line.spans(due), line.progress().pods
+	return nil
 }
 
 // arm waits until Ostinato has taken over every CronJob.

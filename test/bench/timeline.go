@@ -13,6 +13,8 @@ import (
 
 // timeline holds when each Job and its Pod were first seen in each state.
 type timeline struct {
+	// count is how many Jobs are waited for.
+	count int
 	mutex sync.Mutex
 	runs  map[string]*run
 	// pods are the UIDs seen, to notice a Job with more than one Pod.
@@ -27,8 +29,8 @@ type run struct {
 	released bool
 }
 
-func newTimeline() *timeline {
-	return &timeline{runs: map[string]*run{}, pods: map[string]bool{}}
+func newTimeline(count int) *timeline {
+	return &timeline{count: count, runs: map[string]*run{}, pods: map[string]bool{}}
 }
 
 func (t *timeline) run(job string) *run {
@@ -115,6 +117,17 @@ func (t *timeline) progress() progress {
 		}
 	}
 	return p
+}
+
+func (t *timeline) state() string { return t.progress().String() }
+
+// done tells that all Jobs are Complete and their Pods are released.
+func (t *timeline) done() (bool, error) {
+	now := t.progress()
+	if len(now.failed) > 0 {
+		return false, fmt.Errorf("not every Job of %d succeeded: %s", t.count, now)
+	}
+	return now.complete >= t.count && now.released >= t.count, nil
 }
 
 // spans are the durations the figures are made of, in no order.

@@ -33,7 +33,7 @@ func pod(job, uid string, phase corev1.PodPhase, finalizers ...string) *corev1.P
 }
 
 func TestTheFirstSightOfEachStateCounts(t *testing.T) {
-	line := newTimeline()
+	line := newTimeline(1)
 	line.observeJob(job("a"), at(100))
 	line.observePod(pod("a", "1", corev1.PodPending, batchv1.JobTrackingFinalizer), false, at(130))
 	line.observeJob(job("a"), at(140))
@@ -57,7 +57,7 @@ func TestTheFirstSightOfEachStateCounts(t *testing.T) {
 }
 
 func TestTheTwoWatchesMayOvertakeEachOther(t *testing.T) {
-	line := newTimeline()
+	line := newTimeline(1)
 	line.observePod(pod("a", "1", corev1.PodPending), false, at(90))
 	line.observeJob(job("a", batchv1.JobComplete), at(100))
 	line.observePod(pod("a", "1", corev1.PodSucceeded), false, at(105))
@@ -67,13 +67,13 @@ func TestTheTwoWatchesMayOvertakeEachOther(t *testing.T) {
 }
 
 func TestARemovedPodIsReleased(t *testing.T) {
-	line := newTimeline()
+	line := newTimeline(1)
 	line.observePod(pod("a", "1", corev1.PodRunning, batchv1.JobTrackingFinalizer), true, at(1))
 	assert.Equal(t, 1, line.progress().released)
 }
 
 func TestEveryPodOfAJobIsCounted(t *testing.T) {
-	line := newTimeline()
+	line := newTimeline(1)
 	line.observePod(pod("a", "1", corev1.PodRunning), false, at(1))
 	line.observePod(pod("a", "2", corev1.PodRunning), false, at(2))
 	line.observePod(pod("", "3", corev1.PodRunning), false, at(3))
@@ -83,26 +83,26 @@ func TestEveryPodOfAJobIsCounted(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	well := func() error { return nil }
 	t.Run("when all are complete and released", func(t *testing.T) {
-		r := &recorder{timeline: newTimeline()}
+		r := &recorder{observer: newTimeline(1)}
 		r.observeJob(job("a", batchv1.JobComplete), at(1))
 		r.observePod(pod("a", "1", corev1.PodSucceeded), false, at(1))
-		assert.NoError(t, r.wait(t.Context(), 1, well))
+		assert.NoError(t, r.wait(t.Context(), well))
 	})
 	t.Run("when a Job fails, with its name", func(t *testing.T) {
-		r := &recorder{timeline: newTimeline()}
+		r := &recorder{observer: newTimeline(1)}
 		r.observeJob(job("a", batchv1.JobFailed), at(1))
-		assert.ErrorContains(t, r.wait(t.Context(), 1, well), "1 failed (a: Because)")
+		assert.ErrorContains(t, r.wait(t.Context(), well), "1 failed (a: Because)")
 	})
 	t.Run("when a process ended", func(t *testing.T) {
-		r := &recorder{timeline: newTimeline()}
-		assert.ErrorContains(t, r.wait(t.Context(), 1, func() error { return errors.New("worker ended") }), "worker ended")
+		r := &recorder{observer: newTimeline(1)}
+		assert.ErrorContains(t, r.wait(t.Context(), func() error { return errors.New("worker ended") }), "worker ended")
 	})
 	t.Run("when time is over, telling how far it came", func(t *testing.T) {
-		r := &recorder{timeline: newTimeline()}
+		r := &recorder{observer: newTimeline(2)}
 		r.observeJob(job("a"), at(1))
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 0, errors.New("not done within 0s"))
 		defer cancel()
-		err := r.wait(ctx, 2, well)
-		assert.ErrorContains(t, err, "wait for 2 Jobs to be Complete: not done within 0s: 1 Jobs, 0 Pods, 0 Complete")
+		err := r.wait(ctx, well)
+		assert.ErrorContains(t, err, "wait for the end: not done within 0s: 1 Jobs, 0 Pods, 0 Complete")
 	})
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Names of scenarios.
+const (
+	scenarioJobs     = "jobs"
+	scenarioCronJobs = "cronjobs"
+	scenarioIndexed  = "indexed"
+	scenarioTogether = "together"
+)
+
+// scenario is something that every column is measured with.
+type scenario struct {
+	name, what string
+	// sizes are measured unless others are asked for.
+	sizes []int
+	// unit is what writes and calls are counted for.
+	unit string
+	// oneJob tells that there is one Job, whose number of Pods is the size.
+	oneJob bool
+}
+
+// scenarios are all there are, in the order they are measured in.
+var scenarios = []scenario{
+	{name: scenarioJobs, what: "Jobs created at once", sizes: []int{300, 1000}, unit: "run"},
+	{name: scenarioCronJobs, what: "CronJobs due in one minute", sizes: []int{300, 1000}, unit: "run"},
+	{name: scenarioIndexed, what: "one Indexed Job of many Pods", sizes: []int{1000, 10000}, unit: "Pod", oneJob: true},
+	{name: scenarioTogether, what: "one Indexed Job whose Pods all run at once and end together", sizes: []int{5000}, unit: "Pod", oneJob: true},
+}
+
+// scenarioOf returns a scenario by its name, which is known.
+func scenarioOf(name string) scenario {
+	return scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })]
+}
+
+func scenarioNames() []string {
+	var names []string
+	for _, s := range scenarios {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func describeScenarios() string {
+	var parts []string
+	for _, s := range scenarios {
+		parts = append(parts, fmt.Sprintf("%s (%s)", s.name, s.what))
+	}
+	return "comma-separated: " + strings.Join(parts, ", ")
+}
+
+func describeSizes() string {
+	var parts []string
+	for _, s := range scenarios {
+		parts = append(parts, s.name+" "+strings.Trim(strings.ReplaceAll(fmt.Sprint(s.sizes), " ", ","), "[]"))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// title is what tables call the measurements of a scenario with a size.
+func (o options) title(name string, size int) string {
+	switch name {
+	case scenarioJobs:
+		return fmt.Sprintf("%d Jobs created at once", size)
+	case scenarioCronJobs:
+		return fmt.Sprintf("%d CronJobs due in the same minute", size)
+	case scenarioIndexed:
+		return fmt.Sprintf("one Indexed Job, completions %d, parallelism %d", size, min(o.parallelism, size))
+	default:
+		return fmt.Sprintf("one Indexed Job, completions and parallelism %d, Pods that end together", size)
+	}
+}
