@@ -63,7 +63,9 @@ func (p *pass) cleanUp() {
 	if p.outcome.Idle() {
 		p.outcome.Finished = p.state.result()
 	}
-	p.outcome.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.outcome.Releases))
+	if len(p.outcome.Releases) > 0 {
+		p.outcome.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.outcome.Releases))
+	}
 }
 
 func (s State) result() *Result {

@@ -121,7 +121,7 @@ type JobRequest struct {
 	Releases []job.Release `json:"releases,omitempty"`
 	// Handled is added to the metric of handled Pod failures when Status was applied.
 	Handled map[batchv1.PodFailurePolicyAction]int32 `json:"handled,omitempty"`
-	// Events are emitted last.
+	// Events are emitted with the status, unless it is found written already.
 	Events []event.Event `json:"events,omitempty"`
 }
 
