@@ -25,7 +25,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 		return protocol.JobResult{}, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
 	}
 	if refused := a.refuseCreates(owner, request.Creates); refused != nil {
-		return protocol.JobResult{Refused: refused}, nil
+		return a.refusedJob(owner, refused), nil
 	}
 	var reported []protocol.CreatedPod
 	recall(ctx, &reported)

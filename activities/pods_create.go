@@ -161,6 +161,8 @@ func foreign(message string) *protocol.Refusal {
 // an older plan says; nil when Pods may be created.
 func (a *Activities) refuseCreates(owner *batchv1.Job, creates []job.Create) *protocol.Refusal {
 	switch condition := terminalCondition(owner); {
+	case len(creates) == 0:
+		return nil
 	case owner.DeletionTimestamp != nil:
 		return &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is being deleted"}
 	case condition != nil:
@@ -173,6 +175,17 @@ func (a *Activities) refuseCreates(owner *batchv1.Job, creates []job.Create) *pr
 		return refused
 	}
 	return nil
+}
+
+// refusedJob answers with what was refused. Where the Job itself is past having Pods,
+// the caller plans for a Job that is not there any more, and gets it as it is.
+func (a *Activities) refusedJob(owner *batchv1.Job, refused *protocol.Refusal) protocol.JobResult {
+	result := protocol.JobResult{Refused: refused}
+	if owner.DeletionTimestamp != nil || terminalCondition(owner) != nil {
+		spec := job.SpecOf(owner).WithDefaults(a.JobDefaults)
+		result.Current, result.CurrentSpec = &owner.Status, &spec
+	}
+	return result
 }
 
 func jobReference(owner *batchv1.Job) protocol.ObjectReference {

@@ -81,12 +81,6 @@ func (w *podWatcher) claimOrphan(ctx context.Context, key watchKey) error {
 	}
 	if adopted != nil {
 		w.logger.Info("adopted a Pod", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
-		w.observe(nil, adopted, false)
-		w.change(func() {
-			if watched, known := w.jobs[string(owner.UID)]; known {
-				watched.introduce(string(adopted.UID))
-			}
-		})
 	}
 	return nil
 }

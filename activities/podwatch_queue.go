@@ -139,8 +139,9 @@ func (w *podWatcher) observe(before, pod *corev1.Pod, initial bool) {
 		w.jobs[string(uid)] = watched
 	}
 	met := watched.pods[fact.UID] != nil
+	adopted := before != nil && metav1.GetControllerOfNoCopy(before) == nil
 	watched.observe(fact, restartable(pod), initial, watched.matches(pod), w.Clock.Now())
-	if !met && k8s.MadeElsewhere(pod) {
+	if !met && (adopted || k8s.MadeElsewhere(pod)) {
 		watched.introduce(fact.UID)
 	}
 	w.mutex.Unlock()

@@ -32,6 +32,9 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	}
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
+	if refused := a.refuseCreates(owner, request.Creates); refused != nil {
+		return a.refusedJob(owner, refused), nil
+	}
 	result.Created, result.Refused, err = a.createFor(ctx, owner, request)
 	if err != nil || result.Refused != nil {
 		return result, err
@@ -61,9 +64,6 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) ([]protocol.CreatedPod, *protocol.Refusal, error) {
 	if len(request.Creates) == 0 {
 		return nil, nil, nil
-	}
-	if refused := a.refuseCreates(owner, request.Creates); refused != nil {
-		return nil, refused, nil
 	}
 	progress := newCreation(request.Creates, nil)
 	progress.planned = request.Status

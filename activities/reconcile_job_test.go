@@ -126,11 +126,11 @@ func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{object}, nil)
 			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
-			if result.Refused == nil || result.Refused.Reason != protocol.RefusedOther || len(s.writes()) != 0 {
+			if result.Refused == nil || result.Refused.Reason != protocol.RefusedOther || result.Current == nil || result.CurrentSpec == nil || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
 			bulk := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)})
-			if bulk.Refused == nil || len(s.writes()) != 0 {
+			if bulk.Refused == nil || bulk.Current == nil || len(s.writes()) != 0 {
 				t.Errorf("bulk result %+v, writes %v", bulk, s.writes())
 			}
 		})

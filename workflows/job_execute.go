@@ -57,7 +57,7 @@ func (w *jobWorkflow) execute(ctx workflow.Context, outcome job.PlanOutcome) err
 		}
 		if pods.Gone || pods.Refused != nil {
 			w.record(ctx, outcome, pods, true)
-			return nil
+			return w.reread(ctx, pods)
 		}
 		request.Creates, request.Deletes = nil, nil
 	}
@@ -78,9 +78,6 @@ func (w *jobWorkflow) execute(ctx workflow.Context, outcome job.PlanOutcome) err
 	}
 	result.Created = append(pods.Created, result.Created...)
 	w.record(ctx, outcome, result, false)
-	if result.StatusRefused == "" || w.deleted {
-		return nil
-	}
 	return w.reread(ctx, result)
 }
 
@@ -103,6 +100,7 @@ func (w *jobWorkflow) createAndDelete(ctx workflow.Context, outcome job.PlanOutc
 			return sum, err
 		}
 		sum.Created = append(sum.Created, result.Created...)
+		sum.Current, sum.CurrentSpec = result.Current, result.CurrentSpec
 		if sum.Gone, sum.Refused = sum.Gone || result.Gone, result.Refused; sum.Gone || sum.Refused != nil {
 			break
 		}
@@ -159,10 +157,15 @@ func (w *jobWorkflow) record(ctx workflow.Context, outcome job.PlanOutcome, resu
 	w.state = job.Executed(w.config, w.state, outcome, report, workflow.Now(ctx))
 }
 
-// reread looks at the cluster after a status was refused: the Job was edited or
-// its status was written by someone else.
+// reread looks at the cluster after a status was refused, or Pods of a Job that has
+// ended: the Job was edited, or its status was written by someone else.
 func (w *jobWorkflow) reread(ctx workflow.Context, result protocol.JobResult) error {
-	workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals)
+	switch {
+	case w.deleted, result.StatusRefused == "" && result.Current == nil:
+		return nil
+	case result.StatusRefused != "":
+		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals)
+	}
 	retry := w.state.StatusRetry
 	if result.CurrentSpec != nil {
 		w.edit(*result.CurrentSpec)

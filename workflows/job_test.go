@@ -221,6 +221,22 @@ func TestRefusedPodIsTriedAgain(t *testing.T) {
 	expect(t, "tries", tries, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second})
 }
 
+// TestWorkflowThatIsStartedTooLate: the bridge may have seen the Job before it ended.
+func TestWorkflowThatIsStartedTooLate(t *testing.T) {
+	kube := newJobKube(t)
+	complete := batchv1.JobStatus{Succeeded: 1, Conditions: []batchv1.JobCondition{
+		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
+	}}
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		return &protocol.JobResult{
+			Refused: &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is Complete"}, Current: &complete,
+		}, nil
+	}
+	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ListPodsActivity})
+	expect(t, "succeeded", result.Succeeded, 1)
+}
+
 func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 	kube := newJobKube(t)
 	refused := 0

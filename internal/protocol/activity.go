@@ -136,8 +136,9 @@ type JobResult struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// StatusRefused is the API server's message when it did not accept Status.
 	StatusRefused string `json:"statusRefused,omitempty"`
-	// Current and CurrentSpec are the Job's as read after the refusal of Status, so
-	// that the next plan starts from what the API server has.
+	// Current and CurrentSpec are the Job's as read after the refusal of Status, or of
+	// Creates for a Job that has ended or is being deleted, so that the next plan
+	// starts from what the API server has.
 	Current     *batchv1.JobStatus `json:"current,omitempty"`
 	CurrentSpec *job.Spec          `json:"currentSpec,omitempty"`
 	// Logs are the ends of the logs that Releases asked for.
