@@ -74,6 +74,10 @@ func (b *bench) runColumns(ctx context.Context) error {
 					return fmt.Errorf("column %s, %d %s: %w", c.name, size, scenario, err)
 				}
 				b.results = append(b.results, m)
+				b.logf("column %s: all Complete after %s; cleaning up", c.name, m.all().Round(time.Millisecond))
+				if err := b.cluster.deleteNamespace(ctx, namespaceOf(c, scenario, size), size); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -82,7 +86,7 @@ func (b *bench) runColumns(ctx context.Context) error {
 
 func (b *bench) runScenario(ctx context.Context, c column, scenario string, size int) (measurement, error) {
 	m := measurement{column: c, scenario: scenario, size: size}
-	namespace := fmt.Sprintf("bench-%s-%s-%d", c.name, scenario, size)
+	namespace := namespaceOf(c, scenario, size)
 	if err := b.cluster.createNamespace(ctx, namespace); err != nil {
 		return m, err
 	}
@@ -100,11 +104,11 @@ func (b *bench) runScenario(ctx context.Context, c column, scenario string, size
 	default:
 		err = w.oneJob(ctx)
 	}
-	if err != nil {
-		return m, err
-	}
-	b.logf("column %s: all Complete after %s; cleaning up", c.name, m.all().Round(time.Millisecond))
-	return m, b.cluster.deleteNamespace(ctx, namespace, size)
+	return m, err
+}
+
+func namespaceOf(c column, scenario string, size int) string {
+	return fmt.Sprintf("bench-%s-%s-%d", c.name, scenario, size)
 }
 
 // window measures one scenario.
