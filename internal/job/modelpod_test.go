@@ -167,27 +167,6 @@ func (c *cluster) run(count int) *cluster     { return c.each(count, c.begin) }
 func (c *cluster) succeed(count int) *cluster { return c.each(count, c.endWell) }
 func (c *cluster) fail(count int) *cluster    { return c.each(count, c.endBadly) }
 
-// of applies an action to the active Pod of every given index.
-func (c *cluster) of(action func(*modelPod), indexes ...int32) *cluster {
-	c.t.Helper()
-	for _, index := range indexes {
-		action(c.activeOf(index))
-	}
-	return c
-}
-
-// activeOf returns the first active Pod of an index.
-func (c *cluster) activeOf(index int32) *modelPod {
-	c.t.Helper()
-	for _, pod := range c.activePods() {
-		if pod.index != nil && *pod.index == index {
-			return pod
-		}
-	}
-	c.t.Fatalf("index %d has no active Pod", index)
-	return nil
-}
-
 // drain lets all Pods that are being deleted end.
 func (c *cluster) drain() *cluster {
 	for _, pod := range c.pods {
@@ -206,17 +185,4 @@ func (c *cluster) activePods() []*modelPod {
 		}
 	}
 	return active
-}
-
-// indexesOf lists the completion indexes of Pods, -1 for none.
-func indexesOf(pods []*modelPod) []int32 {
-	indexes := []int32{}
-	for _, pod := range pods {
-		if pod.index == nil {
-			indexes = append(indexes, -1)
-		} else {
-			indexes = append(indexes, *pod.index)
-		}
-	}
-	return indexes
 }

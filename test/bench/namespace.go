@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -93,13 +94,17 @@ func (c *cluster) deleteObjects(ctx context.Context, namespace string) error {
 		{"Events", core.Events(namespace).DeleteCollection},
 	}
 	for _, step := range steps {
-		// The API server ends a request after a minute, however much is left.
-		err := step.remove(ctx, options, metav1.ListOptions{})
-		for apierrors.IsTimeout(err) && ctx.Err() == nil {
-			err = step.remove(ctx, options, metav1.ListOptions{})
-		}
+		// The API server ends a request after a minute, however much is left, and not always by its timeout error.
+		var last error
+		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+			err := step.remove(ctx, options, metav1.ListOptions{})
+			if err != nil && ctx.Err() == nil {
+				last = err
+			}
+			return err == nil, nil
+		})
 		if err != nil {
-			return fmt.Errorf("delete %s: %w", step.what, err)
+			return fmt.Errorf("delete %s: %w", step.what, errors.Join(err, last))
 		}
 	}
 	if c.ostinato == nil {
