@@ -242,7 +242,11 @@ func (c *census) list() protocol.PodList {
 		facts = append(facts, fact)
 	}
 	slices.SortFunc(facts, func(a, b job.PodFact) int { return strings.Compare(a.Name, b.Name) })
-	return protocol.PodList{Facts: facts, Attempts: c.attempts}
+	list := protocol.PodList{Facts: facts, Attempts: c.attempts}
+	if c.rebuild {
+		list.Status = &c.owner.Status
+	}
+	return list
 }
 
 func disowned(pod *corev1.Pod) job.PodFact {

@@ -106,10 +106,13 @@ func TestListPodsForARebuildTellsTheFailuresOfEveryIndex(t *testing.T) {
 		failed("a", "0", "0"), failed("b", "0", "2"), failed("c", "0", "1"), failed("d", "1", "0"),
 		helloPod("succeeded", corev1.PodSucceeded).released().annotated(batchv1.JobCompletionIndexAnnotation, "2"),
 	), nil)
-	if list := s.list(protocol.ListPodsRequest{}); len(list.Facts) != 0 {
-		t.Errorf("without a rebuild listed %q", listed(list))
+	if list := s.list(protocol.ListPodsRequest{}); len(list.Facts) != 0 || list.Status != nil {
+		t.Errorf("without a rebuild listed %q, status %v", listed(list), list.Status)
 	}
 	list := s.list(protocol.ListPodsRequest{Rebuild: true})
+	if list.Status == nil {
+		t.Error("the Job's status is missing")
+	}
 	if want := []string{"b untracked", "d untracked"}; !slices.Equal(listed(list), want) || list.Facts[0].Failures != 2 {
 		t.Errorf("listed %q, want %q", listed(list), want)
 	}

@@ -87,8 +87,12 @@ func (w *jobWorkflow) begin(ctx workflow.Context) error {
 		if err != nil || w.deleted {
 			return err
 		}
+		if list.Status != nil {
+			// What the bridge sent may be out of date.
+			status = *list.Status
+		}
 		reference := w.input.Job
-		w.state = job.Reconstruct(reference.Namespace, reference.Name, reference.UID, w.spec, status, list, workflow.Now(ctx))
+		w.state = job.Reconstruct(reference.Namespace, reference.Name, reference.UID, w.spec, status, listOf(list), workflow.Now(ctx))
 	}
 	return nil
 }

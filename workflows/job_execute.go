@@ -184,7 +184,7 @@ func (w *jobWorkflow) relist(ctx workflow.Context) error {
 	if err != nil || w.deleted {
 		return err
 	}
-	w.state = w.state.Listed(list, workflow.Now(ctx))
+	w.state = w.state.Listed(listOf(list), workflow.Now(ctx))
 	return nil
 }
 
@@ -199,9 +199,22 @@ func (w *jobWorkflow) probe(ctx workflow.Context) error {
 	return nil
 }
 
-// list lists the Job's Pods; when the Job is gone it notes that instead.
-func (w *jobWorkflow) list(ctx workflow.Context, request protocol.ListPodsRequest) (job.List, error) {
-	list, err := callKube[protocol.PodList](ctx, "list pods of "+w.input.Job.Name, protocol.ListPodsActivity, request)
+// changeDurableList is the version by which lists became regular activities.
+const changeDurableList = "durable-list"
+
+// list lists the Job's Pods; when the Job is gone it notes that instead. A list that
+// was taken again after the Pods that it held were counted and released would lack
+// them, and a fact on its way about one of them would count it once more.
+func (w *jobWorkflow) list(ctx workflow.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
+	call := callKubeDurably[protocol.PodList]
+	if workflow.GetVersion(ctx, changeDurableList, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		call = callKube[protocol.PodList]
+	}
+	list, err := call(ctx, "list pods of "+w.input.Job.Name, protocol.ListPodsActivity, request)
 	w.deleted = w.deleted || list.Gone
-	return job.List{Pods: list.Facts, Attempts: list.Attempts}, err
+	return list, err
+}
+
+func listOf(list protocol.PodList) job.List {
+	return job.List{Pods: list.Facts, Attempts: list.Attempts}
 }

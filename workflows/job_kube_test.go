@@ -43,6 +43,8 @@ type jobKube struct {
 	// answer, when set, may answer a ReconcileJob in place of the API server.
 	answer func(protocol.JobRequest) (*protocol.JobResult, error)
 	gone   bool
+	// status is what a list says of the Job itself.
+	status *batchv1.JobStatus
 }
 
 func newJobKube(t *testing.T) *jobKube {
@@ -138,7 +140,7 @@ func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.
 	if k.gone {
 		return protocol.PodList{Gone: true}, nil
 	}
-	return protocol.PodList{Facts: k.pods}, nil
+	return protocol.PodList{Facts: k.pods, Status: k.status}, nil
 }
 
 func (k *jobKube) releasePods(context.Context, protocol.ReleasePodsRequest) (protocol.ReleasePodsResult, error) {

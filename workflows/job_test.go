@@ -3,13 +3,11 @@ package workflows_test
 import (
 	"errors"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -221,22 +219,6 @@ func TestRefusedPodIsTriedAgain(t *testing.T) {
 	expect(t, "tries", tries, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second})
 }
 
-// TestWorkflowThatIsStartedTooLate: the bridge may have seen the Job before it ended.
-func TestWorkflowThatIsStartedTooLate(t *testing.T) {
-	kube := newJobKube(t)
-	complete := batchv1.JobStatus{Succeeded: 1, Conditions: []batchv1.JobCondition{
-		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
-	}}
-	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
-		return &protocol.JobResult{
-			Refused: &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is Complete"}, Current: &complete,
-		}, nil
-	}
-	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
-	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ListPodsActivity})
-	expect(t, "succeeded", result.Succeeded, 1)
-}
-
 func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 	kube := newJobKube(t)
 	refused := 0
@@ -395,28 +377,4 @@ func TestLongHistoryContinuesAsNewWithItsState(t *testing.T) {
 	}
 	expect(t, "succeeded", result.Succeeded, 2)
 	expect(t, "calls", again.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
-}
-
-func TestWorkflowStartedAnewListsThePods(t *testing.T) {
-	kube := newJobKube(t)
-	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
-	ended := kube.environment.Now().Add(-time.Minute)
-	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: ended}}
-	status := batchv1.JobStatus{StartTime: &started, Active: 1, Failed: 2}
-	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: status})
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.ReconcileJobActivity})
-	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 2})
-	expect(t, "startTime", result.StartTime.Equal(started.Time), true)
-}
-
-func TestSilenceIsBrokenByAList(t *testing.T) {
-	kube := newJobKube(t)
-	kube.after(time.Minute, func() {
-		kube.pods[0].Phase, kube.pods[0].Finished = corev1.PodSucceeded, kube.environment.Now() // and no signal
-	})
-	kube.mustEnd(jobSpec(1, 1), job.Complete)
-	expect(t, "list", slices.Contains(kube.calls, protocol.ListPodsActivity), true)
 }

@@ -37,6 +37,16 @@ func callKube[Result any](ctx workflow.Context, summary, activity string, reques
 	if err == nil || final(err) {
 		return result, err
 	}
+	return callKubeDurably[Result](ctx, summary, activity, request)
+}
+
+// callKubeDurably runs the activity as a regular one, retried until the API server
+// answers. Its answer is in the history before anything that follows from it is done,
+// which a local activity's is not: that one is asked again when the workflow task
+// fails or its worker dies after effects that came later in the same task. It is for
+// what must not be read twice.
+func callKubeDurably[Result any](ctx workflow.Context, summary, activity string, request any) (Result, error) {
+	var result Result
 	regular := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 30 * time.Second,
 		Summary:             summary,
@@ -46,7 +56,7 @@ func callKube[Result any](ctx workflow.Context, summary, activity string, reques
 			MaximumInterval:    10 * time.Second,
 		},
 	})
-	err = workflow.ExecuteActivity(regular, activity, request).Get(ctx, &result)
+	err := workflow.ExecuteActivity(regular, activity, request).Get(ctx, &result)
 	return result, err
 }
 

@@ -202,6 +202,8 @@ type PodList struct {
 	// Attempts is the highest attempt that the name of any of the Job's Pods was
 	// made from, those that are not in Facts included.
 	Attempts int64 `json:"attempts,omitempty"`
+	// Status is the Job's as read before the Pods, where Rebuild asked for it.
+	Status *batchv1.JobStatus `json:"status,omitempty"`
 }
 
 // plainPodList is a PodList without methods.

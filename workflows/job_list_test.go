@@ -1,0 +1,87 @@
+package workflows_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+func TestWorkflowStartedAnewListsThePods(t *testing.T) {
+	kube := newJobKube(t)
+	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
+	ended := kube.environment.Now().Add(-time.Minute)
+	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: ended}}
+	status := batchv1.JobStatus{StartTime: &started, Active: 1, Failed: 2}
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.ReconcileJobActivity})
+	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 2})
+	expect(t, "startTime", result.StartTime.Equal(started.Time), true)
+}
+
+// TestBeginningIsTheJobsOwn: the status that the bridge sent is older than the list.
+func TestBeginningIsTheJobsOwn(t *testing.T) {
+	kube := newJobKube(t)
+	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
+	kube.status = &batchv1.JobStatus{StartTime: &started, Succeeded: 1}
+	status := batchv1.JobStatus{StartTime: &started, Active: 1}
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "Pods", len(kube.pods), 0)
+	expect(t, "succeeded", result.Succeeded, 1)
+}
+
+// TestListIsInTheHistoryBeforeWhatFollows: a local activity would list again when the
+// workflow task fails after Pods were counted and released.
+func TestListIsInTheHistoryBeforeWhatFollows(t *testing.T) {
+	kube := newJobKube(t)
+	var local []string
+	kube.environment.SetOnLocalActivityStartedListener(func(info *activity.Info, _ context.Context, _ []any) {
+		local = append(local, info.ActivityType.Name)
+	})
+	started := metav1.NewTime(kube.environment.Now())
+	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: started.Time}}
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: batchv1.JobStatus{StartTime: &started}}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.ReconcileJobActivity})
+	expect(t, "local activities", local, []string{protocol.ReconcileJobActivity})
+}
+
+// TestWorkflowThatIsStartedTooLate: the bridge may have seen the Job before it ended.
+func TestWorkflowThatIsStartedTooLate(t *testing.T) {
+	kube := newJobKube(t)
+	complete := batchv1.JobStatus{Succeeded: 1, Conditions: []batchv1.JobCondition{
+		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
+	}}
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		return &protocol.JobResult{
+			Refused: &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is Complete"}, Current: &complete,
+		}, nil
+	}
+	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ListPodsActivity})
+	expect(t, "succeeded", result.Succeeded, 1)
+}
+
+func TestSilenceIsBrokenByAList(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		kube.pods[0].Phase, kube.pods[0].Finished = corev1.PodSucceeded, kube.environment.Now() // and no signal
+	})
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "list", slices.Contains(kube.calls, protocol.ListPodsActivity), true)
+}
