@@ -56,7 +56,7 @@ func TestAPIServerDown(t *testing.T) {
 	run.podEnded(t)
 	run.finishesOnce(t, watchBackoff)
 	ranOnce(t, record, "minutely", due)
-	harness.Eventually(t, recovery, func(context.Context) error {
+	harness.Eventually(t, watchBackoff, func(context.Context) error {
 		if jobs := record.Jobs("triggered"); len(jobs) != 1 {
 			return fmt.Errorf("the trigger made %d Jobs", len(jobs))
 		}

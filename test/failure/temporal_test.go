@@ -88,7 +88,7 @@ func TestTemporalDown(t *testing.T) {
 // one Pod, and returns when it was created.
 func ranOnce(t *testing.T, record *harness.Record, cronJob string, due time.Time) time.Time {
 	t.Helper()
-	harness.Eventually(t, recovery, func(context.Context) error {
+	harness.Eventually(t, watchBackoff, func(context.Context) error {
 		if jobs := record.Scheduled(cronJob)[due.UTC()]; len(jobs) != 1 {
 			return fmt.Errorf("%s has %d Jobs for %s", cronJob, len(jobs), due)
 		}
