@@ -23,8 +23,9 @@ func failContainer(name string, code int32, pick selection) act { return to(pick
 
 func ending(name string, code int32) func(context.Context, *corev1.Pod) error {
 	return func(ctx context.Context, pod *corev1.Pod) error {
-		if name == "" {
-			name = pod.Spec.Containers[0].Name
+		container := name
+		if container == "" {
+			container = pod.Spec.Containers[0].Name
 		}
 		now := metav1.NewTime(time.Now().Truncate(time.Second))
 		status := map[string]any{"phase": corev1.PodSucceeded}
@@ -36,9 +37,9 @@ func ending(name string, code int32) func(context.Context, *corev1.Pod) error {
 			{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: reason, LastTransitionTime: now},
 			{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: reason, LastTransitionTime: now},
 		}
-		containers, failedBefore := endedContainers(pod.Status.InitContainerStatuses, name, code, now, false)
+		containers, failedBefore := endedContainers(pod.Status.InitContainerStatuses, container, code, now, false)
 		status["initContainerStatuses"] = containers
-		status["containerStatuses"], _ = endedContainers(pod.Status.ContainerStatuses, name, code, now, failedBefore)
+		status["containerStatuses"], _ = endedContainers(pod.Status.ContainerStatuses, container, code, now, failedBefore)
 		return patchPodStatus(ctx, pod, status)
 	}
 }
