@@ -249,6 +249,24 @@ func TestUnreadyPodsGoFirst(t *testing.T) {
 	equal(t, "removed", c.removed, []string{c.pods[1].uid})
 }
 
+// TestPodsThatTheJobRemovesAreNotJudged: they end by the signal of their removal.
+func TestPodsThatTheJobRemovesAreNotJudged(t *testing.T) {
+	spec := specOf(1, 1)
+	spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action:      batchv1.PodFailurePolicyActionFailJob,
+		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{143}},
+	}}}
+	c := newCluster(t, spec).settle().run(1).deliver().settle()
+	c.spec.Suspend = true
+	c.settle()
+	c.exit(c.pods[0], job.Exit{Container: "main", Code: 143})
+	c.deliver().settle()
+	equal(t, "conditions", conditionsOf(c.status), []string{"Suspended/JobSuspended"})
+	c.spec.Suspend = false
+	c.settle()
+	equal(t, "status after the resumption", counts(c.status), [5]int32{1, 0, 0, 0, 0})
+}
+
 // TestPodThatWasLetGoIsTakenBack: it is the Job's again and counts as any other.
 func TestPodThatWasLetGoIsTakenBack(t *testing.T) {
 	c := newCluster(t, specOf(1, 1)).settle().run(1).deliver().settle()

@@ -100,6 +100,4 @@ var failurePolicyCases = []testCase{
 	newCase("policy-fails-the-job-of-deleted-pods", endless(harness.TerminationSeconds(8),
 		harness.PodFailurePolicy(harness.OnExitCodes(failJob, in, 143))),
 		running(1).then(deletePods(onePod)), terminating(1).and(noCondition(batchv1.JobFailureTarget)), finished(batchv1.JobFailed)),
-	newCase("policy-and-suspend", endless(harness.PodFailurePolicy(harness.OnExitCodes(failJob, in, 143))),
-		running(1).then(suspend(true)), suspendedNow().lasting(2*time.Second).then(suspend(false)), running(1).and(failures(0))),
 }
