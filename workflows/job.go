@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -83,17 +84,26 @@ func (w *jobWorkflow) begin(ctx workflow.Context) error {
 		w.state = *w.input.State
 		w.state.Namespace = w.input.Job.Namespace
 	case status.StartTime != nil || len(status.Conditions) > 0 || w.spec.ManualSelector:
-		list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
-		if err != nil || w.deleted {
-			return err
-		}
-		if list.Status != nil {
-			// What the bridge sent may be out of date.
-			status = *list.Status
-		}
-		reference := w.input.Job
-		w.state = job.Reconstruct(reference.Namespace, reference.Name, reference.UID, w.spec, status, listOf(list), workflow.Now(ctx))
+		return w.rebuild(ctx, status)
 	}
+	return nil
+}
+
+// rebuild makes the state anew from the Job's status and Pods. Evidence and the
+// numbers of attempts, which these don't tell, stay.
+func (w *jobWorkflow) rebuild(ctx workflow.Context, status batchv1.JobStatus) error {
+	list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
+	if err != nil || w.deleted {
+		return err
+	}
+	if list.Status != nil {
+		// What was known of the status may be out of date.
+		status = *list.Status
+	}
+	reference, before := w.input.Job, w.state
+	w.state = job.Reconstruct(reference.Namespace, reference.Name, reference.UID, w.spec, status, listOf(list), workflow.Now(ctx))
+	w.state.Attempts = max(w.state.Attempts, before.Attempts)
+	w.state.Evidence, w.state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -170,12 +171,22 @@ func (w *jobWorkflow) reread(ctx workflow.Context, result protocol.JobResult) er
 	if result.CurrentSpec != nil {
 		w.edit(*result.CurrentSpec)
 	}
+	if result.Current != nil && overtaken(w.state.Status(), *result.Current) {
+		return w.rebuild(ctx, *result.Current)
+	}
 	if result.Current != nil {
 		w.state = w.state.Rebase(*result.Current)
 	}
 	// The delay stays, even if the spec is new: the refusal may have another reason.
 	w.state.StatusRetry = retry
 	return w.relist(ctx)
+}
+
+// overtaken reports whether somebody else has counted Pods since the last status was
+// written: the built-in controller, while the workflow slept. Which ones, the Job and
+// its Pods tell, and the state does not.
+func overtaken(written, current batchv1.JobStatus) bool {
+	return current.Succeeded > written.Succeeded || current.Failed > written.Failed
 }
 
 // relist compares the state with the cluster: the Job may be gone, and so may Pods.

@@ -61,6 +61,23 @@ func TestListIsInTheHistoryBeforeWhatFollows(t *testing.T) {
 	expect(t, "local activities", local, []string{protocol.ReconcileJobActivity})
 }
 
+// TestJobThatTheBuiltInControllerWentOnWith: the workflow slept while another counted
+// and released the Pods that it knows.
+func TestJobThatTheBuiltInControllerWentOnWith(t *testing.T) {
+	kube := newJobKube(t)
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		if request.Status == nil || request.Status.Succeeded == 0 || kube.status != nil {
+			return nil, nil
+		}
+		// Both Pods are in the counter, and no list shows them any more.
+		kube.pods, kube.status = nil, &batchv1.JobStatus{StartTime: request.Status.StartTime, Succeeded: 2}
+		return &protocol.JobResult{StatusRefused: "cannot decrease the succeeded counter", Current: kube.status}, nil
+	}
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	result := kube.mustEnd(jobSpec(2, 2), job.Complete)
+	expect(t, "succeeded", result.Succeeded, 2)
+}
+
 // TestWorkflowThatIsStartedTooLate: the bridge may have seen the Job before it ended.
 func TestWorkflowThatIsStartedTooLate(t *testing.T) {
 	kube := newJobKube(t)

@@ -228,7 +228,7 @@ func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 		}
 		refused++
 		current := *request.Status.DeepCopy()
-		current.Conditions, current.CompletionTime, current.Failed = nil, nil, 4
+		current.Conditions, current.CompletionTime, current.Succeeded, current.Failed = nil, nil, 0, 4
 		return &protocol.JobResult{StatusRefused: "failed: may not decrease", Current: &current}, nil
 	}
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
