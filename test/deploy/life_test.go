@@ -1,11 +1,9 @@
 package deploy
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +17,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/deploy/deployment"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -44,7 +43,7 @@ func TestAWholeLifeUnderTheManifestsAccess(t *testing.T) {
 		})
 	})
 	for _, member := range slices.Concat(stack.Workers(), stack.Bridges()) {
-		nothingForbidden(t, member.LogFile())
+		deployment.NothingForbidden(t, member.LogFile())
 	}
 	events, err := stack.Kubernetes.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -183,24 +182,4 @@ func suspendedIs(t *testing.T, namespace string, want bool) {
 		}
 		return nil
 	})
-}
-
-// nothingForbidden fails the test for every line that tells of a refusal.
-func nothingForbidden(t *testing.T, logFile string) {
-	t.Helper()
-	file, err := os.Open(logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if line := strings.ToLower(lines.Text()); strings.Contains(line, "forbidden") || strings.Contains(line, "unauthorized") {
-			t.Errorf("%s: %s", logFile, lines.Text())
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
 }

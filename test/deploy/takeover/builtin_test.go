@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,42 +57,30 @@ func startBuiltIn(t *testing.T) (stop func()) {
 // withoutBridge stops the bridge; the result starts another and waits until it leads.
 func withoutBridge(t *testing.T) (start func()) {
 	t.Helper()
-	if err := stack.Stack.KillBridge(0); err != nil {
-		t.Fatal(err)
-	}
-	started := false
-	start = func() {
-		if started {
-			return
-		}
-		started = true
-		if err := stack.Stack.StartBridge(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("start the bridge again: %v", err)
-		}
-	}
-	t.Cleanup(start)
-	return start
+	return without(t, "bridge", stack.Stack.KillBridge, stack.Stack.StartBridge)
 }
 
 // withoutWorker stops the worker, so that no workflow does anything; the result
 // starts another.
 func withoutWorker(t *testing.T) (start func()) {
 	t.Helper()
-	if err := stack.Stack.KillWorker(0); err != nil {
+	return without(t, "worker", stack.Stack.KillWorker, stack.Stack.StartWorker)
+}
+
+// without kills the one process of a kind; the result starts another, once, at the
+// end of the test at the latest.
+func without(t *testing.T, kind string, kill func(int) error, start func(context.Context) error) func() {
+	t.Helper()
+	if err := kill(0); err != nil {
 		t.Fatal(err)
 	}
-	started := false
-	start = func() {
-		if started {
-			return
+	again := sync.OnceFunc(func() {
+		if err := start(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("start the %s again: %v", kind, err)
 		}
-		started = true
-		if err := stack.Stack.StartWorker(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("start the worker again: %v", err)
-		}
-	}
-	t.Cleanup(start)
-	return start
+	})
+	t.Cleanup(again)
+	return again
 }
 
 // writers returns who wrote the Job's status, for messages.

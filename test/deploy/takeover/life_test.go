@@ -1,13 +1,10 @@
 package takeover
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +44,7 @@ func TestAWholeLifeUnderTakeOver(t *testing.T) {
 		}
 	})
 	for _, member := range slices.Concat(stack.Workers(), stack.Bridges()) {
-		nothingForbidden(t, member.LogFile())
+		deployment.NothingForbidden(t, member.LogFile())
 	}
 	probes, err := deployment.Probes(t.Context(), stack.Stack)
 	if err != nil || probes != "" {
@@ -279,24 +276,4 @@ func workflowEnds(t *testing.T, id string) {
 		}
 		return err
 	})
-}
-
-// nothingForbidden fails the test for every line that tells of a refusal.
-func nothingForbidden(t *testing.T, logFile string) {
-	t.Helper()
-	file, err := os.Open(logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if line := strings.ToLower(lines.Text()); strings.Contains(line, "forbidden") || strings.Contains(line, "unauthorized") {
-			t.Errorf("%s: %s", logFile, lines.Text())
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
 }
