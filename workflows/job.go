@@ -168,8 +168,8 @@ func (w *jobWorkflow) wait(ctx workflow.Context, wake job.Wake) error {
 // abandon ends the workflow of a Job that is gone, once its Pods are released. A
 // Job that took its place under the same name gets the workflow.
 func (w *jobWorkflow) abandon(ctx workflow.Context) (job.Result, error) {
-	request := protocol.ReleasePodsRequest{Job: w.input.Job}
-	_, err := callKube[protocol.ReleasePodsResult](ctx, "release pods of "+w.input.Job.Name, protocol.ReleasePodsActivity, request)
+	request := protocol.ReleaseOrphansRequest{Job: w.input.Job}
+	_, err := callKube[protocol.ReleaseOrphansResult](ctx, "release pods of "+w.input.Job.Name, protocol.ReleaseOrphansActivity, request)
 	switch {
 	case temporal.IsCanceledError(err):
 		return job.Result{}, err

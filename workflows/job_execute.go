@@ -113,8 +113,8 @@ func (w *jobWorkflow) createAndDelete(ctx workflow.Context, outcome job.PlanOutc
 func (w *jobWorkflow) account(ctx workflow.Context, releases []job.Release) (sum protocol.JobResult, err error) {
 	for part := range slices.Chunk(releases, bulkChunk) {
 		summary := fmt.Sprintf("release %d pods of %s", len(part), w.input.Job.Name)
-		request := protocol.AccountPodsRequest{Job: w.input.Job, Releases: part}
-		result, err := w.bulk(ctx, summary, protocol.AccountPodsActivity, request)
+		request := protocol.ReleasePodsRequest{Job: w.input.Job, Releases: part}
+		result, err := w.bulk(ctx, summary, protocol.ReleasePodsActivity, request)
 		if err != nil {
 			return sum, err
 		}

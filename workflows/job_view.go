@@ -146,7 +146,7 @@ func podPhase(pod job.Pod) string {
 		return "requested"
 	case pod.Gone:
 		return "gone"
-	case pod.Deleting && !pod.Terminal():
+	case pod.Deleting && !pod.Ended():
 		return "terminating"
 	case pod.Phase == "":
 		return "created"

@@ -151,7 +151,10 @@ func (p *pass) release() {
 			return
 		}
 		p.announceFailure(pod)
-		release := Release{Name: pod.Name, UID: pod.UID, Ended: pod.terminal()}
+		release := Release{Name: pod.Name, UID: pod.UID}
+		if pod.Ended() {
+			release.Phase = pod.Phase
+		}
 		if p.state.wantsLog(pod) {
 			release.Logs, release.Container = true, pod.Container
 		}
@@ -166,7 +169,7 @@ func (s State) prune() State {
 	s.Pods = slices.Clone(s.Pods)
 	s.Accounted = slices.Clone(s.Accounted)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
-		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.terminal() && !pod.Tracked)
+		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.done() && !pod.Tracked)
 		if over && (!s.named(pod) || known.names[pod.Name] > 1) {
 			if i, found := slices.BinarySearch(s.Accounted, pod.UID); !found {
 				s.Accounted = slices.Insert(s.Accounted, i, pod.UID)

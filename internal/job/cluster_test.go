@@ -138,7 +138,7 @@ func (c *cluster) execute(outcome job.PlanOutcome) {
 	for _, deletion := range outcome.Deletes {
 		pod := c.byUID(deletion.UID)
 		pod.disturbed = true
-		if deletion.Untrack {
+		if deletion.Release {
 			pod.tracked = false
 			c.removed = append(c.removed, pod.uid)
 		}

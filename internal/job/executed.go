@@ -25,10 +25,25 @@ type Report struct {
 	PodsOnly bool
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog
+	// Vanished are the UIDs of Pods that a delete or release found gone.
+	Vanished []string
+	// Found are Pods that are not as their delete or release says, as they are; with
+	// them nothing was done.
+	Found []PodFact
+	// Failures are deletes and releases that failed; the others were carried out.
+	Failures []PodFailure
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.
 type CreatedPod struct{ Name, UID string }
+
+// PodFailure is a delete or release of one Pod that the API server answered with an
+// error: an admission webhook that does not answer, a policy, a bug. It concerns this
+// Pod only.
+type PodFailure struct {
+	UID     string `json:"uid"`
+	Message string `json:"message"`
+}
 
 // Executed returns the State after an outcome of Plan(config, before, ...) was
 // carried out as the report says. What was refused is planned again after a delay.

@@ -157,7 +157,7 @@ func (l *ledger) checkRemovals(outcome job.PlanOutcome) {
 		}
 	}
 	for _, deletion := range outcome.Deletes {
-		if deletion.Untrack {
+		if deletion.Release {
 			removed++
 		}
 	}

@@ -130,7 +130,7 @@ func (l *ledger) restart(list job.List) {
 	}
 	for _, fact := range list.Pods {
 		tracked[fact.UID] = fact.Tracked
-		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Terminal()}
+		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Ended()}
 		if !fact.Tracked {
 			known.fate = job.PodUncounted
 		}
@@ -208,7 +208,7 @@ func (l *ledger) count() {
 	done, failed := map[int32]bool{}, map[int32]bool{}
 	for _, known := range l.open() {
 		fact := known.fact
-		ended := fact.Terminal() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
+		ended := fact.Ended() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
 		if known.fate == job.Undecided && !fact.Disowned && l.action(known) == batchv1.PodFailurePolicyActionFailJob {
 			l.failJob = true
 		}
@@ -310,7 +310,7 @@ func (l *ledger) manage(outcome job.PlanOutcome) {
 	}
 	l.checkRemovals(outcome)
 	for _, deletion := range outcome.Deletes {
-		if deletion.Untrack {
+		if deletion.Release {
 			known := l.pods[deletion.UID]
 			known.fate, known.fact.Deleting, known.fact.Tracked = job.PodUncounted, true, false
 		}
@@ -339,7 +339,7 @@ func (l *ledger) conclude(verdict ruling) {
 func (l *ledger) close() {
 	for _, known := range l.open() {
 		fact := known.fact
-		known.closed = known.fate != job.Undecided && (fact.Gone || fact.Disowned || fact.Terminal() && !fact.Tracked)
+		known.closed = known.fate != job.Undecided && (fact.Gone || fact.Disowned || fact.Ended() && !fact.Tracked)
 	}
 }
 
@@ -357,6 +357,6 @@ func (l *ledger) forgetBeyondCompletions() {
 	}
 }
 
-func (e *entry) active() bool { return !e.fact.Terminal() && !e.fact.Deleting && !e.fact.Disowned }
+func (e *entry) active() bool { return !e.fact.Ended() && !e.fact.Deleting && !e.fact.Disowned }
 
-func (e *entry) terminating() bool { return !e.fact.Terminal() && e.fact.Deleting && !e.fact.Disowned }
+func (e *entry) terminating() bool { return !e.fact.Ended() && e.fact.Deleting && !e.fact.Disowned }

@@ -84,7 +84,7 @@ func (p *pass) remove(surplus []int) {
 	for _, i := range surplus {
 		pod := &p.state.Pods[i]
 		pod.Fate, pod.Deleting, pod.Tracked = PodUncounted, true, false
-		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID, Untrack: true})
+		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: true})
 	}
 }
 

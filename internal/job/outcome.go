@@ -18,6 +18,10 @@ type PlanOutcome struct {
 	Deletes []Delete
 	// Status is the complete status to write; nil when nothing in it changed.
 	Status *batchv1.JobStatus
+	// Counted are the UIDs of the Pods that Status counts and that still carry the
+	// tracking finalizer; empty with a status that ends the Job, of which nothing is
+	// counted again.
+	Counted []string
 	// Releases follow the status: their Pods' outcome is recorded in Next.
 	Releases []Release
 	// Handled counts the Pods among Releases that an explicit rule of podFailurePolicy

@@ -67,7 +67,7 @@ func (l large) state() (job.State, job.Spec) {
 	for i := range l.active {
 		index, attempt := rest+l.failures+i, state.Attempts+1
 		state.Attempts = attempt
-		state.Pods = append(state.Pods, job.Pod{Attempt: attempt, Since: start.Truncate(time.Second), PodFact: job.PodFact{
+		state.Pods = append(state.Pods, job.Pod{Since: start.Truncate(time.Second), PodFact: job.PodFact{Attempt: attempt,
 			Name: names.IndexedPod(name, state.UID, index, attempt), UID: uuid(random), Index: &index, Tracked: true,
 			Version: 1_000_000 + random.Int64N(1_000_000), Phase: corev1.PodRunning, Ready: true, Failures: 1, Ignored: 1,
 			Node: fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", random.IntN(256), random.IntN(256), random.IntN(256)),
