@@ -90,10 +90,10 @@ func (p *pass) announceFailure(pod Pod) {
 	if action == "" || pod.Fate != PodFailed && pod.Fate != PodIgnored {
 		return
 	}
-	if p.outcome.Handled == nil {
-		p.outcome.Handled = map[batchv1.PodFailurePolicyAction]int32{}
+	if p.plan.Handled == nil {
+		p.plan.Handled = map[batchv1.PodFailurePolicyAction]int32{}
 	}
-	p.outcome.Handled[action]++
+	p.plan.Handled[action]++
 }
 
 func (p *pass) count(pod *Pod, fate Fate) {
@@ -146,7 +146,7 @@ func (p *pass) release() {
 		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
-		if len(p.outcome.Releases) == p.config.MaxPods {
+		if len(p.plan.Releases) == p.config.MaxPods {
 			p.capped = true
 			return
 		}
@@ -158,7 +158,7 @@ func (p *pass) release() {
 		if p.state.wantsLog(pod) {
 			release.Logs, release.Container = true, pod.Container
 		}
-		p.outcome.Releases = append(p.outcome.Releases, release)
+		p.plan.Releases = append(p.plan.Releases, release)
 	}
 }
 

@@ -41,7 +41,7 @@ func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) 
 // Pod needs no entry in State.Accounted.
 func (s State) named(pod Pod) bool { return pod.Attempt > 0 && pod.Attempt <= s.Attempts }
 
-func (p *pass) active() int32 { return p.state.tally(Pod.active) + int32(len(p.outcome.Creates)) }
+func (p *pass) active() int32 { return p.state.tally(Pod.active) + int32(len(p.plan.Creates)) }
 
 func (p *pass) terminating() int32 { return p.state.tally(Pod.terminating) }
 

@@ -19,7 +19,7 @@ func (p *pass) create(missing int) {
 	again, unwanted := p.requested()
 	again = again[:min(len(again), missing)]
 	for _, pod := range again {
-		p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
+		p.plan.Creates = append(p.plan.Creates, createOf(pod))
 	}
 	missing -= len(again)
 	if missing > 0 && unwanted {
@@ -94,7 +94,7 @@ func (p *pass) ask(fact PodFact, used map[int64]bool) {
 	}
 	pod := Pod{PodFact: fact}
 	p.state.Pods = append(p.state.Pods, pod)
-	p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
+	p.plan.Creates = append(p.plan.Creates, createOf(pod))
 }
 
 func createOf(pod Pod) Create {

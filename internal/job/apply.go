@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Report says what came of an outcome. Deletes, and what it says nothing about,
+// Report says what came of a Plan. Deletes, and what it says nothing about,
 // were carried out; who can't carry out something goes on trying.
 type Report struct {
 	// Created lists the Pods that exist now.
@@ -45,31 +45,31 @@ type PodFailure struct {
 	Message string `json:"message"`
 }
 
-// Executed returns the State after an outcome of Plan(config, before, ...) was
-// carried out as the report says. What was refused is planned again after a delay.
-func Executed(config Config, before State, outcome PlanOutcome, report Report, now time.Time) State {
-	state := outcome.Next
+// Apply returns the State after a Plan was carried out as the report says. What was
+// refused is planned again after a delay.
+func Apply(plan Plan, report Report, now time.Time) State {
+	state := plan.Next
 	state.Pods = slices.Clone(state.Pods)
 	if report.PodsOnly || report.CreateRefused != "" || report.StatusRefused != "" {
-		state = state.withStatusOf(before)
+		state = state.withStatusOf(plan.before)
 	} else {
-		state.markReleased(outcome.Releases)
+		state.markReleased(plan.Releases)
 	}
 	state.takeLogs(report.Logs)
 	state.takeCreated(report.Created)
 	if report.NameTaken {
-		state.giveUp(outcome.Creates)
+		state.giveUp(plan.Creates)
 	}
 	switch {
 	case report.CreateRefused != "":
-		state.CreateRetry = state.CreateRetry.refused(config, report.CreateRefused, now)
-	case len(outcome.Creates) > 0:
+		state.CreateRetry = state.CreateRetry.refused(plan.config, report.CreateRefused, now)
+	case len(plan.Creates) > 0:
 		state.CreateRetry = Retry{}
 	}
 	switch {
 	case report.StatusRefused != "":
-		state.StatusRetry = state.StatusRetry.refused(config, report.StatusRefused, now)
-	case outcome.Status != nil && !report.PodsOnly && report.CreateRefused == "":
+		state.StatusRetry = state.StatusRetry.refused(plan.config, report.StatusRefused, now)
+	case plan.Status != nil && !report.PodsOnly && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
 	}
 	sortPods(state.Pods)
