@@ -112,7 +112,7 @@ func TestSignalsOfPeopleAreTakenWhateverTheirArgument(t *testing.T) {
 	for _, argument := range []any{nil, "", 42, []string{"a"}, []byte("\xff\xfe"), map[string]any{"note": 1, "by": []int{2}}} {
 		kube := newJobKube(t)
 		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, argument) })
-		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.after(2*time.Minute, func() { kube.remove() })
 		kube.mustEnd(jobSpec(1, 1), job.Deleted)
 		expect(t, "suspends", len(kube.suspends), 1)
 	}
@@ -132,7 +132,7 @@ func TestSuspendAndResumeAtOnceLeaveThingsAsTheyWere(t *testing.T) {
 			sent = true
 			return nil, nil
 		}
-		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.after(2*time.Minute, func() { kube.remove() })
 		kube.mustEnd(spec, job.Deleted)
 		expect(t, "writes", len(kube.suspends), 2)
 		expect(t, "last write", kube.suspends[len(kube.suspends)-1].Suspend, suspended)
@@ -148,7 +148,7 @@ func TestJobFollowsEdits(t *testing.T) {
 	})
 	kube.after(2*time.Minute, func() {
 		expect(t, "Pods after scaling up", len(kube.pods), 3)
-		kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+		kube.remove()
 	})
 	kube.mustEnd(jobSpec(1, 5), job.Deleted)
 }
@@ -157,7 +157,7 @@ func TestDeletedJobsPodsAreReleased(t *testing.T) {
 	t.Run("by signal", func(t *testing.T) {
 		kube := newJobKube(t)
 		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: "other"}) })
-		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.after(2*time.Minute, func() { kube.remove() })
 		kube.mustEnd(jobSpec(1, 1), job.Deleted)
 		expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity})
 	})
@@ -278,7 +278,7 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 		spec.Generation, spec.Suspend = 2, true
 		kube.signalSpec(hello, spec)
 	})
-	kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+	kube.after(2*time.Minute, func() { kube.remove() })
 	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
 	expect(t, "calls", kube.calls, []string{
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,

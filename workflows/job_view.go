@@ -24,7 +24,7 @@ const (
 )
 
 // describe answers the describe query.
-func (w *jobWorkflow) describe() (protocol.JobDescription, error) {
+func (w *runningJob) describe() (protocol.JobDescription, error) {
 	shown := min(len(w.state.Pods), maxDescribedPods)
 	return protocol.JobDescription{
 		Job:             w.input.Job,
@@ -39,7 +39,7 @@ func (w *jobWorkflow) describe() (protocol.JobDescription, error) {
 }
 
 // show makes the state visible in the Temporal UI; it costs no events.
-func (w *jobWorkflow) show(ctx workflow.Context, plan job.Plan) {
+func (w *runningJob) show(ctx workflow.Context, plan job.Plan) {
 	w.waiting = plan.Waiting
 	workflow.SetCurrentDetails(ctx, jobDetails(w.state, w.waiting))
 }
@@ -167,7 +167,7 @@ func markdownText(text string) string {
 }
 
 // summary names the most telling part of a plan, for the Temporal UI.
-func (w *jobWorkflow) summary(plan job.Plan) string {
+func (w *runningJob) summary(plan job.Plan) string {
 	name := w.input.Job.Name
 	switch {
 	case len(plan.Creates) == 1:

@@ -85,6 +85,8 @@ const (
 	Failed Outcome = "Failed"
 	// Deleted: the Job object went away before the Job finished.
 	Deleted Outcome = "Deleted"
+	// HandedOver: the Job is another controller's now, before it finished.
+	HandedOver Outcome = "HandedOver"
 )
 
 // Result is what a Job workflow returns.

@@ -32,6 +32,7 @@ type Report struct {
 	Found []PodFact
 	// Failures are deletes and releases that failed; the others were carried out.
 	Failures []PodFailure
+	Current  *batchv1.JobStatus
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.

@@ -77,7 +77,7 @@ func (s State) result() *Result {
 		Message:        condition.Message,
 		StartTime:      s.StartTime,
 		CompletionTime: s.CompletionTime,
-		Succeeded:      s.Written.Succeeded,
+		Succeeded:      s.Status().Succeeded,
 		Failed:         s.Failed,
 		Attempts:       s.Evidence,
 

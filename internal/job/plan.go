@@ -12,7 +12,9 @@ import (
 // idempotent; Apply takes in what came of it.
 type Plan struct {
 	// List asks for a list of the Job's Pods (Listed) before anything else.
-	List bool
+	List     bool
+	Rebuild  bool
+	Deadline time.Time
 	// Creates and Deletes are never both set.
 	Creates []Create
 	Deletes []Delete

@@ -154,6 +154,9 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.C
 // Bounded cuts a message to 256 bytes at a rune's border.
 func Bounded(message string) string { return bounded(message, maxMessage) }
 
+// Truncated cuts a text to so many bytes at a rune's border.
+func Truncated(text string, limit int) string { return bounded(text, limit) }
+
 func bounded(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -175,6 +175,7 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 			Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
 			Scheduled: trigger.At.Truncate(time.Second),
 			Manual:    true,
+			Sequence:  trigger.Sequence,
 			Note:      trigger.Note,
 		}
 	}
