@@ -4,6 +4,7 @@ go 1.26.8
 
 require (
 	github.com/jmoiron/sqlx v1.4.0
+	github.com/onsi/ginkgo/v2 v2.32.0
 	github.com/prometheus/client_golang v1.21.0
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.62.0
