@@ -50,6 +50,9 @@ func mostAlive(t *testing.T, namespace string) func() int {
 	}
 }
 
+// longRun is longer than the period of a CronJob that is due every minute.
+const longRun = 80 * time.Second
+
 // Forbid with a run longer than its period never shows two active Jobs, and the
 // blocked run starts late when the running one ends.
 func TestForbidNeverOverlaps(t *testing.T) {
@@ -57,8 +60,8 @@ func TestForbidNeverOverlaps(t *testing.T) {
 	namespace := stack.Namespace(t)
 	alive := mostAlive(t, namespace)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "long", harness.Minutely,
-		harness.JobSpec(harness.RunSeconds(80)), harness.Policy(batchv1.ForbidConcurrent)))
-	harness.Eventually(t, 4*time.Minute, func(ctx context.Context) error {
+		harness.JobSpec(harness.RunSeconds(int(longRun.Seconds()))), harness.Policy(batchv1.ForbidConcurrent)))
+	harness.Eventually(t, harness.NextMinute+longRun+harness.Prompt, func(ctx context.Context) error {
 		jobs, err := stack.Jobs(ctx, namespace)
 		if err != nil {
 			return err
@@ -84,7 +87,7 @@ func TestForbidHoldsForTriggers(t *testing.T) {
 	for range 3 {
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "single"), protocol.TriggerSignal, nil)
 	}
-	harness.Eventually(t, 20*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 	if most := alive(); most != 1 {
 		t.Errorf("%d runs were active at one time", most)
 	}
@@ -103,7 +106,7 @@ func TestReplaceLeavesOneAlive(t *testing.T) {
 	awaitWorkflow(t, namespace, "newest")
 	for run := range 3 {
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "newest"), protocol.TriggerSignal, nil)
-		harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 			reasons, err := stack.EventReasons(ctx, namespace, "CronJob", "newest")
 			if err != nil {
 				return err
@@ -118,7 +121,7 @@ func TestReplaceLeavesOneAlive(t *testing.T) {
 		t.Errorf("%d runs were alive at one time", most)
 	}
 	// The replaced runs' Pods go too: nothing holds their finalizer.
-	harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.Pods(ctx, namespace)
 		if err != nil {
 			return err
@@ -156,5 +159,5 @@ func TestAllowOverlaps(t *testing.T) {
 	for range 2 {
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "many"), protocol.TriggerSignal, nil)
 	}
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return onlyActive(ctx, namespace, "many", 2) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return onlyActive(ctx, namespace, "many", 2) })
 }
