@@ -3,13 +3,12 @@ package integration
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
@@ -20,34 +19,18 @@ import (
 // deleted at one time.
 func mostAlive(t *testing.T, namespace string) func() int {
 	t.Helper()
-	watcher, err := stack.Kubernetes.BatchV1().Jobs(namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	most := make(chan int, 1)
-	most <- 0
-	go func() {
-		alive := map[string]bool{}
-		for event := range watcher.ResultChan() {
-			job, ok := event.Object.(*batchv1.Job)
-			if !ok {
-				continue
-			}
-			finished := harness.HasCondition(job, batchv1.JobComplete) || harness.HasCondition(job, batchv1.JobFailed)
-			if event.Type == watch.Deleted || finished || job.DeletionTimestamp != nil {
-				delete(alive, job.Name)
-			} else {
-				alive[job.Name] = true
-			}
-			most <- max(<-most, len(alive))
+	var most atomic.Int64
+	alive := map[string]bool{}
+	stack.FollowJobs(t, namespace, func(job *batchv1.Job, gone bool) {
+		finished := harness.HasCondition(job, batchv1.JobComplete) || harness.HasCondition(job, batchv1.JobFailed)
+		if gone || finished || job.DeletionTimestamp != nil {
+			delete(alive, job.Name)
+		} else {
+			alive[job.Name] = true
 		}
-	}()
-	t.Cleanup(watcher.Stop)
-	return func() int {
-		value := <-most
-		most <- value
-		return value
-	}
+		most.Store(max(most.Load(), int64(len(alive))))
+	})
+	return func() int { return int(most.Load()) }
 }
 
 // longRun is longer than the period of a CronJob that is due every minute.
