@@ -6,7 +6,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -131,17 +130,7 @@ func settingsChanged(before, after job.Spec) bool {
 
 // finished reports whether the Job has condition Complete or Failed.
 func finished(job *batchv1.Job) bool {
-	return terminalCondition(job) != nil
-}
-
-func terminalCondition(job *batchv1.Job) *batchv1.JobCondition {
-	index := slices.IndexFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
-		return (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue
-	})
-	if index < 0 {
-		return nil
-	}
-	return &job.Status.Conditions[index]
+	return k8s.FinishedCondition(job) != nil
 }
 
 // acknowledgedJob reports whether a workflow of this very Job has written its
