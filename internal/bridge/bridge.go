@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/keymutex"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
@@ -203,6 +204,7 @@ func (b *Bridge) newController() *controller {
 		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
 		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
 		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),
+		busy:          keymutex.NewHashed(locks),
 		takenOver:     b.newTakenOver(),
 		memory: memory{
 			cronJobs: map[types.NamespacedName]cronJobMemory{},

@@ -21,18 +21,19 @@ const overdueReason = "RunOverdue"
 // syncCronJob sends what a CronJob's workflow needs to hear.
 func (c *controller) syncCronJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
 	item := key{cronJobKind, name}
-	cronJob := c.objects.cronJob(name)
+	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.goneOf(item)
+	cronJob := c.objects.cronJob(name)
 	if cronJob == nil {
 		if err := c.sayGone(ctx, c.messages.cluster.CronJobWorkflowID(name.Namespace, name.Name), gone); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, len(gone))
+		c.memory.goneSent(item, gone)
 		c.memory.putCronJob(name, nil)
 		return 0, nil
 	}
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
-	defer c.memory.goneSent(item, len(gone))
+	defer c.memory.goneSent(item, gone)
 
 	known := c.memory.cronJob(name)
 	decision := decideCronJob(cronJob, c.reference(name.Namespace, name.Name), known, sweep, c.overdueGrace, c.clock.Now())

@@ -174,7 +174,7 @@ func (w *world) jobs(namespace string) []batchv1.Job {
 	return list.Items
 }
 
-// measured returns the value of a counter, or how often a histogram observed.
+// measured returns the value of a counter or gauge, or how often a histogram observed.
 func (w *world) measured(name string, labels ...string) float64 {
 	w.t.Helper()
 	families, err := w.metrics.Gather()
@@ -186,7 +186,7 @@ func (w *world) measured(name string, labels ...string) float64 {
 				values = append(values, pair.GetValue())
 			}
 			if family.GetName() == name && slices.Equal(values, labels) {
-				return metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+				return metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 			}
 		}
 	}
