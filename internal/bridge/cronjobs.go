@@ -35,10 +35,14 @@ func (c *controller) syncCronJob(ctx context.Context, name types.NamespacedName,
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
 	defer c.memory.goneSent(item, gone)
 
-	known := c.memory.cronJob(name)
-	decision := decideCronJob(cronJob, c.reference(name.Namespace, name.Name), known, sweep, c.overdueGrace, c.clock.Now())
+	known := c.memory.cronJob(name).of(cronJob)
+	reference := c.reference(name.Namespace, name.Name)
+	decision := decideCronJob(cronJob, reference, known, sweep, c.overdueGrace, c.clock.Now())
 	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known); err != nil {
 		return 0, err
+	}
+	if acknowledgedCronJob(cronJob, reference) {
+		known.taken(cronJob)
 	}
 	again, err := c.closeRuns(ctx, cronJob, &known)
 	c.memory.putCronJob(name, &known)
@@ -72,7 +76,7 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	}
 	c.metrics.sent("cronjob-spec", "any")
 	sends := known.sendsOf(cronJob)
-	known.uid, known.generation, known.sends, known.sentAt = string(cronJob.UID), cronJob.Generation, sends+1, now
+	known.generation, known.sends, known.sentAt = cronJob.Generation, sends+1, now
 	return nil
 }
 
@@ -87,7 +91,7 @@ func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, no
 		c.recorder.Eventf(eventReference(cronJob), corev1.EventTypeWarning, overdueReason,
 			"The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339))
 	}
-	known.uid, known.overdue, known.pokes, known.pokedAt = string(cronJob.UID), next, pokes+1, now
+	known.overdue, known.pokes, known.pokedAt = next, pokes+1, now
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.

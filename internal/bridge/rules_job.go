@@ -90,7 +90,7 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	case memory.uid != "" && !known:
 		// Re-created under its name: a workflow of the old Job may still run.
 		return jobDecision{action: sendJob}
-	case known && job.SpecOf(object).Generation > memory.spec.Generation, known && settingsChanged(memory.spec, job.SpecOf(object)):
+	case known && changed(memory.spec, job.SpecOf(object)):
 		return jobDecision{action: sendJob}
 	case known && !sweep:
 		return jobDecision{action: leaveJob}
@@ -122,11 +122,9 @@ func settings(job *batchv1.Job) bool {
 	})
 }
 
-// settingsChanged reports whether what decides differs, whatever the generation says.
-func settingsChanged(before, after job.Spec) bool {
-	before.Generation = after.Generation
-	return !reflect.DeepEqual(before, after)
-}
+// changed reports whether what a workflow goes by differs: the generation, later or
+// earlier (the API server's data may have been restored), or a setting.
+func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, after) }
 
 // finished reports whether the Job has condition Complete or Failed.
 func finished(job *batchv1.Job) bool {
