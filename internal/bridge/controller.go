@@ -42,8 +42,9 @@ const (
 	orphanJobKind     kind = "orphaned Job workflow"
 	// strayJobKind is a workflow of a Job that another controller has.
 	strayJobKind kind = "stray Job workflow"
-	// orphanScanKind is the search for them; its name is empty.
-	orphanScanKind kind = "scan for orphaned workflows"
+	// The searches for them; their names are empty.
+	cronJobScanKind kind = "scan for orphaned CronJob workflows"
+	jobScanKind     kind = "scan for orphaned Job workflows"
 )
 
 // key is an item of a work queue.
@@ -59,7 +60,9 @@ func (k key) object() string { return k.String() }
 // at: main for what changed, sweep for everything, slowly. Each handles a key once
 // at a time; busy keeps the two from handling one object at the same time.
 type controller struct {
-	objects   *objects
+	objects *objects
+	// served is closed when the cache has all CronJobs.
+	served    <-chan struct{}
 	clients   *k8s.Clients
 	temporal  Temporal
 	messages  messages
@@ -111,9 +114,16 @@ func (c *controller) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWatching()
-	c.sweep.Add(key{kind: orphanScanKind})
+	c.sweep.Add(key{kind: jobScanKind})
 
 	var group sync.WaitGroup
+	group.Go(func() {
+		select {
+		case <-c.served:
+			c.sweep.Add(key{kind: cronJobScanKind})
+		case <-ctx.Done():
+		}
+	})
 	group.Go(func() { c.main.Run(ctx, c.workers, c.handleChanged) })
 	group.Go(func() { c.sweep.Run(ctx, sweepWorkers, c.handleSwept) })
 	group.Go(func() { c.watchdog(ctx) })
@@ -166,8 +176,10 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 		return c.syncCronJob(ctx, item.NamespacedName, sweep)
 	case jobKind:
 		return c.syncJob(ctx, item.NamespacedName, sweep)
-	case orphanScanKind:
-		return 0, c.scanOrphans(ctx)
+	case cronJobScanKind:
+		return 0, c.scanCronJobs(ctx)
+	case jobScanKind:
+		return 0, c.scanJobs(ctx)
 	case strayJobKind:
 		return 0, c.syncStray(ctx, item.NamespacedName)
 	default:
