@@ -34,7 +34,7 @@ type Options struct {
 	Events Recorders
 	// Metrics count it (NewMetrics).
 	Metrics *Metrics
-	// BulkQPS limits the Pods that CreatePods, DeletePods and AccountPods create,
+	// BulkQPS limits the Pods that CreatePods, DeletePods and ReleasePods create,
 	// delete or release a second, in this process; 0 or less means no limit.
 	BulkQPS float32
 	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (k8s.Managed).
@@ -77,7 +77,7 @@ type Registry interface {
 func (a *Activities) RegisterControl(registry Registry) {
 	register(registry, protocol.ReconcileCronJobActivity, a.ReconcileCronJob)
 	register(registry, protocol.ReconcileJobActivity, a.ReconcileJob)
-	register(registry, protocol.ReleasePodsActivity, a.ReleasePods)
+	register(registry, protocol.ReleaseOrphansActivity, a.ReleaseOrphans)
 	register(registry, protocol.ListPodsActivity, a.ListPods)
 	register(registry, protocol.SetSuspendActivity, a.SetSuspend)
 }
@@ -86,7 +86,7 @@ func (a *Activities) RegisterControl(registry Registry) {
 func (a *Activities) RegisterBulk(registry Registry) {
 	register(registry, protocol.CreatePodsActivity, a.CreatePods)
 	register(registry, protocol.DeletePodsActivity, a.DeletePods)
-	register(registry, protocol.AccountPodsActivity, a.AccountPods)
+	register(registry, protocol.ReleasePodsActivity, a.ReleasePods)
 }
 
 // RegisterWatch registers the activity of the watch task queue.

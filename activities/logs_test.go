@@ -58,16 +58,16 @@ func (s *stage) saying(text string) *logs {
 }
 
 func release(name string) job.Release {
-	return job.Release{Name: name, UID: name + "-uid", Ended: true, Logs: true}
+	return job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodFailed, Logs: true}
 }
 
-// ends releases Pods by ReconcileJob and by AccountPods in turn, and returns what
+// ends releases Pods by ReconcileJob and by ReleasePods in turn, and returns what
 // came back of the logs.
 func (s *stage) ends(releases ...job.Release) map[string][]job.PodLog {
 	s.t.Helper()
 	return map[string][]job.PodLog{
 		"ReconcileJob": must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs,
-		"AccountPods":  must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases}).Logs,
+		"ReleasePods":  must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs,
 	}
 }
 
@@ -96,7 +96,7 @@ func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
 func TestReleaseOfAPodThatCanStillRunLeavesItSeen(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
 	running := release("a")
-	running.Ended, running.Logs = false, false
+	running.Phase, running.Logs = "", false
 	for name, logs := range s.ends(running) {
 		if s.tracked("a") || !s.seen("a") || logs != nil {
 			t.Errorf("%s: tracked %v, seen %v, logs %v", name, s.tracked("a"), s.seen("a"), logs)
@@ -278,7 +278,7 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
 	}
 	began := time.Now()
-	result := must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases})
+	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("released after %v", took)
 	}

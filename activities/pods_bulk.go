@@ -69,17 +69,17 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 	return protocol.JobResult{}, nil
 }
 
-// accounting is the progress of AccountPods.
+// accounting is the progress of ReleasePods.
 type accounting struct {
 	// Logs are read first; nil until then.
 	Logs     []job.PodLog `json:"logs"`
 	Released int          `json:"released"`
 }
 
-// AccountPods reads the logs that are asked for and releases the Pods, rate limited
+// ReleasePods reads the logs that are asked for and releases the Pods, rate limited
 // and heartbeating. An attempt after a failure goes on where the last heartbeat left
 // off.
-func (a *Activities) AccountPods(ctx context.Context, request protocol.AccountPodsRequest) (protocol.JobResult, error) {
+func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePodsRequest) (protocol.JobResult, error) {
 	var progress accounting
 	recall(ctx, &progress)
 	if progress.Logs == nil {

@@ -15,7 +15,7 @@ import (
 
 // deletePod deletes one Pod of a Job, without counting it where that is asked for.
 func (a *Activities) deletePod(ctx context.Context, owner protocol.ObjectReference, target job.Delete, events *announcer) error {
-	if target.Untrack {
+	if target.Release {
 		if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, target.Name, types.UID(target.UID), false); err != nil {
 			return deleteFailed(owner, target, err, events)
 		}

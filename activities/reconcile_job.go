@@ -110,7 +110,7 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 }
 
 func (a *Activities) releasePod(ctx context.Context, owner protocol.ObjectReference, release job.Release) error {
-	if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID), release.Ended); err != nil {
+	if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID), release.Phase != ""); err != nil {
 		return outage(err, "release Pod %s/%s", owner.Namespace, release.Name)
 	}
 	return nil

@@ -135,13 +135,13 @@ func (c *cronJob) reconcile(ctx workflow.Context) {
 			continue
 		}
 		c.evaluate(ctx, now)
-		outcome := schedule.Plan(c.state, c.spec, now)
-		if !outcome.Acts() {
-			c.state = outcome.State
-			c.armFor(ctx, outcome)
+		plan := schedule.Decide(c.state, c.spec, now)
+		if plan.Idle() {
+			c.state = plan.Next
+			c.armFor(ctx, plan)
 			return
 		}
-		c.execute(ctx, outcome)
+		c.execute(ctx, plan)
 	}
 }
 
@@ -164,13 +164,13 @@ func (c *cronJob) evaluate(ctx workflow.Context, now time.Time) {
 	c.state = schedule.Take(c.state, c.spec, evaluation, now)
 }
 
-// armFor sets the timer to an outcome's wake.
-func (c *cronJob) armFor(ctx workflow.Context, outcome schedule.Outcome) {
+// armFor sets the timer to a plan's wake.
+func (c *cronJob) armFor(ctx workflow.Context, plan schedule.Plan) {
 	what := "retry"
-	if upcoming := outcome.State.Calendar.Upcoming; len(upcoming) > 0 && upcoming[0].Equal(outcome.Wake) {
+	if upcoming := plan.Next.Calendar.Upcoming; len(upcoming) > 0 && upcoming[0].Equal(plan.Wake) {
 		what = "next run"
 	}
-	c.arm(ctx, outcome.Wake, what)
+	c.arm(ctx, plan.Wake, what)
 }
 
 // arm makes the timer fire at the deadline; zero means not at all. A timer that

@@ -25,15 +25,15 @@ type childRun struct {
 	closed   bool
 }
 
-// execute carries out an outcome in one call and starts the run's workflow.
-func (c *cronJob) execute(ctx workflow.Context, outcome schedule.Outcome) {
-	result, err := callListening[protocol.CronJobResult](ctx, c, summary(outcome), protocol.ReconcileCronJobActivity,
+// execute carries out a plan in one call and starts the run's workflow.
+func (c *cronJob) execute(ctx workflow.Context, plan schedule.Plan) {
+	result, err := callListening[protocol.CronJobResult](ctx, c, summary(plan), protocol.ReconcileCronJobActivity,
 		protocol.CronJobRequest{
 			CronJob: c.cronJob,
-			Deletes: outcome.Deletes,
-			Start:   outcome.Start,
-			Status:  outcome.Status,
-			Events:  outcome.Events,
+			Deletes: plan.Deletes,
+			Start:   plan.Start,
+			Status:  plan.Status,
+			Events:  plan.Events,
 		})
 	switch {
 	case ctx.Err() != nil:
@@ -49,34 +49,34 @@ func (c *cronJob) execute(ctx workflow.Context, outcome schedule.Outcome) {
 		return
 	}
 	c.pause = schedule.Backoff{}
-	execution := schedule.Execution{Deleted: result.Deleted}
+	report := schedule.Report{Deleted: result.Deleted}
 	if result.Started != nil {
-		execution.Started = &result.Started.Run
+		report.Started = &result.Started.Run
 	}
 	if result.Refused != nil {
-		execution.Refusal, execution.Message = result.Refused.Reason, result.Refused.Message
+		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
 	}
-	c.state = schedule.Apply(outcome, execution, workflow.Now(ctx))
-	if outcome.Start != nil && result.Started != nil && result.Started.Managed {
-		c.startChild(ctx, *outcome.Start, *result.Started)
+	c.state = schedule.Apply(plan, report, workflow.Now(ctx))
+	if plan.Start != nil && result.Started != nil && result.Started.Managed {
+		c.startChild(ctx, *plan.Start, *result.Started)
 	}
 }
 
-// summary says in a few words what an outcome does.
-func summary(outcome schedule.Outcome) string {
+// summary says in a few words what a plan does.
+func summary(plan schedule.Plan) string {
 	var parts []string
 	prune := 0
-	for _, wanted := range outcome.Deletes {
+	for _, wanted := range plan.Deletes {
 		if wanted.Replaced {
 			parts = append(parts, "replace job "+wanted.Name)
 		} else {
 			prune++
 		}
 	}
-	if outcome.Start != nil {
-		parts = append(parts, "create job "+outcome.Start.Name)
+	if plan.Start != nil {
+		parts = append(parts, "create job "+plan.Start.Name)
 	}
-	for _, wanted := range outcome.Events {
+	for _, wanted := range plan.Events {
 		if wanted.Reason != "JobAlreadyActive" {
 			parts = append(parts, wanted.Message)
 		} else {

@@ -118,32 +118,32 @@ func (w *jobWorkflow) run(ctx workflow.Context) (job.Result, error) {
 		if w.historyIsLong(ctx) {
 			return job.Result{}, w.continueAsNew(ctx)
 		}
-		outcome := job.Plan(w.config, w.state, w.spec, workflow.Now(ctx))
-		w.show(ctx, outcome)
+		plan := job.Decide(w.config, w.state, w.spec, workflow.Now(ctx))
+		w.show(ctx, plan)
 		switch {
-		case outcome.Finished != nil:
-			return *outcome.Finished, w.last(ctx)
-		case !outcome.Idle() && passes <= busyPasses:
-			if err := w.attempt(ctx, outcome); err != nil {
+		case plan.Finished != nil:
+			return *plan.Finished, w.last(ctx)
+		case !plan.Idle() && passes <= busyPasses:
+			if err := w.attempt(ctx, plan); err != nil {
 				return job.Result{}, err
 			}
 			continue
-		case !outcome.Idle():
-			outcome.Wake = job.Wake{At: workflow.Now(ctx).Add(busyPause), Reason: "pause"}
+		case !plan.Idle():
+			plan.Wake = job.Wake{At: workflow.Now(ctx).Add(busyPause), Reason: "pause"}
 		default:
-			w.state = outcome.Next
+			w.state = plan.Next
 		}
-		if err := w.wait(ctx, outcome.Wake); err != nil {
+		if err := w.wait(ctx, plan.Wake); err != nil {
 			return job.Result{}, err
 		}
 		passes = 0
 	}
 }
 
-// attempt carries out an outcome. An error that callKube gave up on leaves the
+// attempt carries out a plan. An error that callKube gave up on leaves the
 // state as it was; the same is tried again after a pause that doubles.
-func (w *jobWorkflow) attempt(ctx workflow.Context, outcome job.PlanOutcome) error {
-	err := w.execute(ctx, outcome)
+func (w *jobWorkflow) attempt(ctx workflow.Context, plan job.Plan) error {
+	err := w.execute(ctx, plan)
 	if err == nil {
 		w.errors = 0
 		return nil
@@ -168,8 +168,8 @@ func (w *jobWorkflow) wait(ctx workflow.Context, wake job.Wake) error {
 // abandon ends the workflow of a Job that is gone, once its Pods are released. A
 // Job that took its place under the same name gets the workflow.
 func (w *jobWorkflow) abandon(ctx workflow.Context) (job.Result, error) {
-	request := protocol.ReleasePodsRequest{Job: w.input.Job}
-	_, err := callKube[protocol.ReleasePodsResult](ctx, "release pods of "+w.input.Job.Name, protocol.ReleasePodsActivity, request)
+	request := protocol.ReleaseOrphansRequest{Job: w.input.Job}
+	_, err := callKube[protocol.ReleaseOrphansResult](ctx, "release pods of "+w.input.Job.Name, protocol.ReleaseOrphansActivity, request)
 	switch {
 	case temporal.IsCanceledError(err):
 		return job.Result{}, err

@@ -34,57 +34,57 @@ func (w *jobWorkflow) edit(spec job.Spec) {
 	w.spec = spec
 }
 
-// execute carries out an outcome and records in the state what came of it. Many
+// execute carries out a plan and records in the state what came of it. Many
 // creates, deletes or releases go to the bulk queue: the former before the status,
 // the latter after it.
-func (w *jobWorkflow) execute(ctx workflow.Context, outcome job.PlanOutcome) error {
-	if outcome.List {
+func (w *jobWorkflow) execute(ctx workflow.Context, plan job.Plan) error {
+	if plan.List {
 		return w.relist(ctx)
 	}
 	var pods protocol.JobResult
 	request := protocol.JobRequest{
 		Job:      w.input.Job,
-		Creates:  outcome.Creates,
-		Deletes:  outcome.Deletes,
-		Status:   outcome.Status,
-		Releases: outcome.Releases,
-		Handled:  outcome.Handled,
-		Events:   outcome.Events,
+		Creates:  plan.Creates,
+		Deletes:  plan.Deletes,
+		Status:   plan.Status,
+		Releases: plan.Releases,
+		Handled:  plan.Handled,
+		Events:   plan.Events,
 	}
-	if len(outcome.Creates)+len(outcome.Deletes) > protocol.BulkThreshold {
+	if len(plan.Creates)+len(plan.Deletes) > protocol.BulkThreshold {
 		var err error
-		if pods, err = w.createAndDelete(ctx, outcome); err != nil {
+		if pods, err = w.createAndDelete(ctx, plan); err != nil {
 			return err
 		}
 		if pods.Gone || pods.Refused != nil {
-			w.record(ctx, outcome, pods, true)
+			w.record(ctx, plan, pods, true)
 			return w.reread(ctx, pods)
 		}
 		request.Creates, request.Deletes = nil, nil
 	}
-	many := len(outcome.Releases) > protocol.BulkThreshold
+	many := len(plan.Releases) > protocol.BulkThreshold
 	if many {
 		request.Releases = nil
 	}
-	result, err := callKube[protocol.JobResult](ctx, w.summary(outcome), protocol.ReconcileJobActivity, request)
+	result, err := callKube[protocol.JobResult](ctx, w.summary(plan), protocol.ReconcileJobActivity, request)
 	if err != nil {
 		return err
 	}
 	if many && !result.Gone && result.Refused == nil && result.StatusRefused == "" {
-		released, err := w.account(ctx, outcome.Releases)
+		released, err := w.account(ctx, plan.Releases)
 		if err != nil {
 			return err
 		}
 		result.Logs = append(result.Logs, released.Logs...)
 	}
 	result.Created = append(pods.Created, result.Created...)
-	w.record(ctx, outcome, result, false)
+	w.record(ctx, plan, result, false)
 	return w.reread(ctx, result)
 }
 
 // createAndDelete carries out many creates and deletes.
-func (w *jobWorkflow) createAndDelete(ctx workflow.Context, outcome job.PlanOutcome) (sum protocol.JobResult, err error) {
-	for deletes := range slices.Chunk(outcome.Deletes, bulkChunk) {
+func (w *jobWorkflow) createAndDelete(ctx workflow.Context, plan job.Plan) (sum protocol.JobResult, err error) {
+	for deletes := range slices.Chunk(plan.Deletes, bulkChunk) {
 		summary := fmt.Sprintf("delete %d pods of %s", len(deletes), w.input.Job.Name)
 		request := protocol.DeletePodsRequest{Job: w.input.Job, Deletes: deletes}
 		result, err := w.bulk(ctx, summary, protocol.DeletePodsActivity, request)
@@ -93,7 +93,7 @@ func (w *jobWorkflow) createAndDelete(ctx workflow.Context, outcome job.PlanOutc
 		}
 		sum.Gone = sum.Gone || result.Gone
 	}
-	for creates := range slices.Chunk(outcome.Creates, bulkChunk) {
+	for creates := range slices.Chunk(plan.Creates, bulkChunk) {
 		summary := fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name)
 		request := protocol.CreatePodsRequest{Job: w.input.Job, Creates: creates}
 		result, err := w.bulk(ctx, summary, protocol.CreatePodsActivity, request)
@@ -113,8 +113,8 @@ func (w *jobWorkflow) createAndDelete(ctx workflow.Context, outcome job.PlanOutc
 func (w *jobWorkflow) account(ctx workflow.Context, releases []job.Release) (sum protocol.JobResult, err error) {
 	for part := range slices.Chunk(releases, bulkChunk) {
 		summary := fmt.Sprintf("release %d pods of %s", len(part), w.input.Job.Name)
-		request := protocol.AccountPodsRequest{Job: w.input.Job, Releases: part}
-		result, err := w.bulk(ctx, summary, protocol.AccountPodsActivity, request)
+		request := protocol.ReleasePodsRequest{Job: w.input.Job, Releases: part}
+		result, err := w.bulk(ctx, summary, protocol.ReleasePodsActivity, request)
 		if err != nil {
 			return sum, err
 		}
@@ -141,7 +141,7 @@ func (w *jobWorkflow) bulk(ctx workflow.Context, summary, activity string, reque
 }
 
 // record takes the result of an activity into the state.
-func (w *jobWorkflow) record(ctx workflow.Context, outcome job.PlanOutcome, result protocol.JobResult, podsOnly bool) {
+func (w *jobWorkflow) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult, podsOnly bool) {
 	if result.Gone {
 		w.deleted = true
 		return
@@ -155,7 +155,7 @@ func (w *jobWorkflow) record(ctx workflow.Context, outcome job.PlanOutcome, resu
 		report.NameTaken = result.Refused.Reason == protocol.RefusedForeignObject
 		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", result.Refused.Reason, "message", result.Refused.Message)
 	}
-	w.state = job.Executed(w.config, w.state, outcome, report, workflow.Now(ctx))
+	w.state = job.Apply(plan, report, workflow.Now(ctx))
 }
 
 // reread looks at the cluster after a status was refused, or Pods of a Job that has

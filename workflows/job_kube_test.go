@@ -54,13 +54,13 @@ func newJobKube(t *testing.T) *jobKube {
 	kube := &jobKube{t: t, environment: environment}
 	environment.RegisterWorkflowWithOptions(workflows.Job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
 	for name, function := range map[string]any{
-		protocol.ReconcileJobActivity: kube.reconcile,
-		protocol.CreatePodsActivity:   kube.createPods,
-		protocol.DeletePodsActivity:   kube.deletePods,
-		protocol.AccountPodsActivity:  kube.accountPods,
-		protocol.ListPodsActivity:     kube.listPods,
-		protocol.ReleasePodsActivity:  kube.releasePods,
-		protocol.SetSuspendActivity:   kube.setSuspend,
+		protocol.ReconcileJobActivity:   kube.reconcile,
+		protocol.CreatePodsActivity:     kube.createPods,
+		protocol.DeletePodsActivity:     kube.deletePods,
+		protocol.ReleasePodsActivity:    kube.accountPods,
+		protocol.ListPodsActivity:       kube.listPods,
+		protocol.ReleaseOrphansActivity: kube.releasePods,
+		protocol.SetSuspendActivity:     kube.setSuspend,
 	} {
 		environment.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name})
 	}
@@ -115,10 +115,10 @@ func (k *jobKube) deletePods(_ context.Context, request protocol.DeletePodsReque
 	return protocol.JobResult{}, nil
 }
 
-func (k *jobKube) accountPods(_ context.Context, request protocol.AccountPodsRequest) (protocol.JobResult, error) {
+func (k *jobKube) accountPods(_ context.Context, request protocol.ReleasePodsRequest) (protocol.JobResult, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.AccountPodsActivity, len(request.Releases)))
+	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.ReleasePodsActivity, len(request.Releases)))
 	return protocol.JobResult{Logs: k.logs(request.Releases)}, nil
 }
 
@@ -143,11 +143,11 @@ func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.
 	return protocol.PodList{Facts: k.pods, Status: k.status}, nil
 }
 
-func (k *jobKube) releasePods(context.Context, protocol.ReleasePodsRequest) (protocol.ReleasePodsResult, error) {
+func (k *jobKube) releasePods(context.Context, protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.calls = append(k.calls, protocol.ReleasePodsActivity)
-	return protocol.ReleasePodsResult{Released: len(k.pods)}, nil
+	k.calls = append(k.calls, protocol.ReleaseOrphansActivity)
+	return protocol.ReleaseOrphansResult{Released: len(k.pods)}, nil
 }
 
 func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -39,30 +40,22 @@ func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
 
 // Defaults apply to Jobs that do not say otherwise by annotation.
 type Defaults struct {
-	// BackoffBase and BackoffCap bound the delay of Pods after failures, in whole
-	// seconds; 0 means DefaultConfig's.
-	BackoffBase, BackoffCap time.Duration
+	// BackoffBase and BackoffCap bound the delay of Pods after failures; 0 means
+	// DefaultConfig's.
+	BackoffBase time.Duration `json:"backoffBase,omitempty"`
+	BackoffCap  time.Duration `json:"backoffCap,omitempty"`
 }
 
 // WithDefaults returns the Spec with the defaults where the Job says nothing.
 func (s Spec) WithDefaults(defaults Defaults) Spec {
-	if s.BackoffBaseSeconds == 0 {
-		s.BackoffBaseSeconds = int64(defaults.BackoffBase / time.Second)
-	}
-	if s.BackoffCapSeconds == 0 {
-		s.BackoffCapSeconds = int64(defaults.BackoffCap / time.Second)
-	}
+	s.Defaults = defaults
 	return s
 }
 
-// configure returns the constants with the Job's own in their place. A base beyond
-// the cap is the cap.
+// configure returns the constants with the Job's own, or the defaults, in their
+// place. A base beyond the cap is the cap.
 func (s Spec) configure(config Config) Config {
-	if s.BackoffBaseSeconds > 0 {
-		config.BackoffBase = time.Duration(s.BackoffBaseSeconds) * time.Second
-	}
-	if s.BackoffCapSeconds > 0 {
-		config.BackoffCap = time.Duration(s.BackoffCapSeconds) * time.Second
-	}
+	config.BackoffBase = cmp.Or(time.Duration(s.BackoffBaseSeconds)*time.Second, s.Defaults.BackoffBase, config.BackoffBase)
+	config.BackoffCap = cmp.Or(time.Duration(s.BackoffCapSeconds)*time.Second, s.Defaults.BackoffCap, config.BackoffCap)
 	return config
 }

@@ -46,10 +46,10 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	}
 	// A deleted Pod counts as failed before it has ended (parity 2.6), so its
 	// back-off needs a finish time too.
-	if fact.Terminal() || fact.Deleting {
+	if fact.Ended() || fact.Deleting {
 		fact.Finished = finishTime(pod)
 	}
-	if !fact.Terminal() {
+	if !fact.Ended() {
 		fact.Ready = podCondition(pod, corev1.PodReady, corev1.ConditionTrue) != nil
 	}
 	if container, failure := firstFailure(pod); failure != nil {

@@ -22,12 +22,12 @@ const (
 	CreatePodsActivity = "CreatePods"
 	// DeletePodsActivity: DeletePodsRequest -> JobResult; bulk queue, heartbeats.
 	DeletePodsActivity = "DeletePods"
-	// AccountPodsActivity: AccountPodsRequest -> JobResult; bulk queue, heartbeats;
+	// ReleasePodsActivity: ReleasePodsRequest -> JobResult; bulk queue, heartbeats;
 	// carries out many Releases.
-	AccountPodsActivity = "AccountPods"
-	// ReleasePodsActivity: ReleasePodsRequest -> ReleasePodsResult; removes the
-	// tracking finalizer of every Pod of a Job that is gone or being deleted.
 	ReleasePodsActivity = "ReleasePods"
+	// ReleaseOrphansActivity: ReleaseOrphansRequest -> ReleaseOrphansResult; removes the
+	// tracking finalizer of every Pod of a Job that is gone or being deleted.
+	ReleaseOrphansActivity = "ReleaseOrphans"
 	// ListPodsActivity: ListPodsRequest -> PodList.
 	ListPodsActivity = "ListPods"
 	// SetSuspendActivity: SetSuspendRequest -> SetSuspendResult.
@@ -117,6 +117,12 @@ type JobRequest struct {
 	// that are not Ostinato's are kept by the activity. It is not applied when a
 	// create was refused.
 	Status *batchv1.JobStatus `json:"status,omitempty"`
+	// Digest is job.Spec.Digest of the spec that was planned with. A Job whose spec has
+	// another one is left as it is, and answered with CurrentSpec.
+	Digest string `json:"digest,omitempty"`
+	// Counted are the UIDs of the Pods that Status counts and that are not released yet
+	// (names.CountedAnnotation).
+	Counted []string `json:"counted,omitempty"`
 	// Releases follow the status, and only when it was applied.
 	Releases []job.Release `json:"releases,omitempty"`
 	// Handled is added to the metric of handled Pod failures when Status was applied.
@@ -126,7 +132,7 @@ type JobRequest struct {
 }
 
 // JobResult reports what a JobRequest, CreatePodsRequest, DeletePodsRequest or
-// AccountPodsRequest did.
+// ReleasePodsRequest did.
 type JobResult struct {
 	// Gone: the Job does not exist or has another UID; no Pod was created.
 	Gone bool `json:"gone,omitempty"`
@@ -134,6 +140,16 @@ type JobResult struct {
 	Created []CreatedPod `json:"created,omitempty"`
 	// Refused says why Creates after the Created ones were not carried out.
 	Refused *Refusal `json:"refused,omitempty"`
+	// Foreign: the Job is another controller's; nothing was done.
+	Foreign bool `json:"foreign,omitempty"`
+	// Vanished are the UIDs of Pods that a Delete or Release found gone.
+	Vanished []string `json:"vanished,omitempty"`
+	// Found are Pods that are not as their Delete or Release says, as they are; with
+	// them nothing was done.
+	Found []job.PodFact `json:"found,omitempty"`
+	// Failures are Deletes and Releases that the API server answered with an error.
+	// The others were carried out.
+	Failures []job.PodFailure `json:"failures,omitempty"`
 	// StatusRefused is the API server's message when it did not accept Status.
 	StatusRefused string `json:"statusRefused,omitempty"`
 	// Current and CurrentSpec are the Job's as read after the refusal of Status, or of
@@ -163,20 +179,20 @@ type DeletePodsRequest struct {
 	Deletes []job.Delete    `json:"deletes"`
 }
 
-// AccountPodsRequest releases Pods whose outcome is recorded; it reads the logs
+// ReleasePodsRequest releases Pods whose outcome is recorded; it reads the logs
 // that are asked for first.
-type AccountPodsRequest struct {
+type ReleasePodsRequest struct {
 	Job      ObjectReference `json:"job"`
 	Releases []job.Release   `json:"releases"`
 }
 
-// ReleasePodsRequest names a Job that is gone or being deleted.
-type ReleasePodsRequest struct {
+// ReleaseOrphansRequest names a Job that is gone or being deleted.
+type ReleaseOrphansRequest struct {
 	Job ObjectReference `json:"job"`
 }
 
-// ReleasePodsResult counts the Pods that were released.
-type ReleasePodsResult struct {
+// ReleaseOrphansResult counts the Pods that were released.
+type ReleaseOrphansResult struct {
 	Released int `json:"released"`
 }
 
@@ -202,7 +218,12 @@ type PodList struct {
 	// Attempts is the highest attempt that the name of any of the Job's Pods was
 	// made from, those that are not in Facts included.
 	Attempts int64 `json:"attempts,omitempty"`
-	// Status is the Job's as read before the Pods, where Rebuild asked for it.
+	// Counted are the UIDs of Pods that Status counts (names.CountedAnnotation).
+	Counted []string `json:"counted,omitempty"`
+	// Foreign: the Job is another controller's; nothing was listed.
+	Foreign bool `json:"foreign,omitempty"`
+	// Spec and Status are the Job's as read before the Pods, where Rebuild asked for them.
+	Spec   *job.Spec          `json:"spec,omitempty"`
 	Status *batchv1.JobStatus `json:"status,omitempty"`
 }
 

@@ -11,11 +11,9 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Outcome is what Plan decides. When Acts reports true it is to be carried out
-// in one go and the result given to Apply; otherwise State is the new state.
-type Outcome struct {
-	// State is the state after the decision and before its execution.
-	State State
+// Plan is what Decide wants done, in one go; Apply takes in what came of it. Of an
+// idle Plan nothing is to be done, and Next is the new state.
+type Plan struct {
 	// Deletes come before Start. Those with Replaced set must succeed.
 	Deletes []Delete
 	// Start asks for at most one run.
@@ -27,40 +25,42 @@ type Outcome struct {
 	Events []event.Event
 	// Wake is when to plan again; zero for not before something happens.
 	Wake time.Time
+	// Next is the state with the decisions made, and nothing carried out yet.
+	Next State
 }
 
-// Acts reports whether there is anything to carry out.
-func (o Outcome) Acts() bool {
-	return len(o.Deletes) > 0 || o.Start != nil || o.Status != nil || len(o.Events) > 0
+// Idle reports whether there is nothing to carry out.
+func (p Plan) Idle() bool {
+	return len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0
 }
 
-// Plan decides what a CronJob does now. Nominal times come from the last
+// Decide says what a CronJob does now. Nominal times come from the last
 // Evaluation taken; call it while NeedsEvaluation reports true.
-func Plan(state State, spec Spec, now time.Time) Outcome {
+func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
 	s.advance(spec, now)
 	s.dropLate(spec, now)
 
-	var outcome Outcome
+	var plan Plan
 	if spec.Deleting {
 		s.dropTriggers(now)
 	} else {
-		outcome.Start = s.chooseStart(spec, now)
+		plan.Start = s.chooseStart(spec, now)
 	}
-	if outcome.Start != nil && spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
+	if plan.Start != nil && spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
 		for _, run := range s.Active {
-			outcome.Deletes = append(outcome.Deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
+			plan.Deletes = append(plan.Deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
 		}
 	}
-	outcome.Deletes = append(outcome.Deletes, s.prune(spec, now)...)
+	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
 
 	s.setConditions(spec, now)
-	outcome.Status = s.report(spec, outcome)
-	outcome.Events, s.Outbox = s.Outbox, nil
-	outcome.Wake = s.wake(spec)
-	outcome.State = s
-	return outcome
+	plan.Status = s.changedStatus(spec, plan)
+	plan.Events, s.Outbox = s.Outbox, nil
+	plan.Wake = s.wake(spec)
+	plan.Next = s
+	return plan
 }
 
 // markSuspension opens and closes the suspension. While it lasts no times are
@@ -216,15 +216,15 @@ func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) Ledg
 	}
 }
 
-// report returns the status to apply: what the state says, without the runs
+// changedStatus returns the status to apply: what the state says, without the runs
 // that are to be replaced.
-func (s *State) report(spec Spec, outcome Outcome) *ostinatov1.CronJobStatus {
+func (s *State) changedStatus(spec Spec, plan Plan) *ostinatov1.CronJobStatus {
 	rest := *s
 	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
-		return slices.ContainsFunc(outcome.Deletes, func(d Delete) bool { return d.Replaced && d.UID == run.UID })
+		return slices.ContainsFunc(plan.Deletes, func(d Delete) bool { return d.Replaced && d.UID == run.UID })
 	})
 	status := StatusOf(rest, spec)
-	if outcome.Start == nil && s.Reported != nil && equalStatus(status, *s.Reported) {
+	if plan.Start == nil && s.Reported != nil && equalStatus(status, *s.Reported) {
 		return nil
 	}
 	return &status

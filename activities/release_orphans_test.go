@@ -18,7 +18,7 @@ func (s *stage) seen(name string) bool {
 	return labelled
 }
 
-func TestReleasePodsOfAGoneJob(t *testing.T) {
+func TestReleaseOrphansOfAGoneJob(t *testing.T) {
 	manual := helloPod("manual", corev1.PodRunning)
 	manual.Labels[batchv1.ControllerUidLabel] = "other-uid"
 	tests := map[string]struct {
@@ -41,30 +41,30 @@ func TestReleasePodsOfAGoneJob(t *testing.T) {
 				objects = append(objects, pod.Pod)
 			}
 			s := newStage(t, objects, nil)
-			request := protocol.ReleasePodsRequest{Job: jobRef}
-			if result := must[protocol.ReleasePodsResult](s, protocol.ReleasePodsActivity, request); result.Released != test.released {
+			request := protocol.ReleaseOrphansRequest{Job: jobRef}
+			if result := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, request); result.Released != test.released {
 				t.Errorf("released %d, want %d", result.Released, test.released)
 			}
-			if again := must[protocol.ReleasePodsResult](s, protocol.ReleasePodsActivity, request); again.Released != 0 {
+			if again := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, request); again.Released != 0 {
 				t.Errorf("released %d a second time", again.Released)
 			}
 		})
 	}
 }
 
-func TestReleasePodsLeavesAnotherJobsPods(t *testing.T) {
+func TestReleaseOrphansLeavesAnotherJobsPods(t *testing.T) {
 	other := helloPod("a", corev1.PodRunning)
 	other.OwnerReferences[0].UID = "other-uid"
 	s := newStage(t, []runtime.Object{other.Pod}, nil)
-	if result := must[protocol.ReleasePodsResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef}); result.Released != 0 {
+	if result := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef}); result.Released != 0 {
 		t.Errorf("released %d Pods of another Job", result.Released)
 	}
 }
 
-// TestReleasePodsLeavesTheLabelOnWhatRuns: PodWatch need not see the others again.
-func TestReleasePodsLeavesTheLabelOnWhatRuns(t *testing.T) {
+// TestReleaseOrphansLeavesTheLabelOnWhatRuns: PodWatch need not see the others again.
+func TestReleaseOrphansLeavesTheLabelOnWhatRuns(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloPod("ended", corev1.PodFailed).Pod, helloPod("running", corev1.PodRunning).Pod}, nil)
-	must[protocol.ReleasePodsResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef})
+	must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef})
 	if s.seen("ended") || !s.seen("running") {
 		t.Errorf("seen by PodWatch: ended %v, running %v", s.seen("ended"), s.seen("running"))
 	}

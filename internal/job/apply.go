@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Report says what came of an outcome. Deletes, and what it says nothing about,
+// Report says what came of a Plan. Deletes, and what it says nothing about,
 // were carried out; who can't carry out something goes on trying.
 type Report struct {
 	// Created lists the Pods that exist now.
@@ -25,36 +25,51 @@ type Report struct {
 	PodsOnly bool
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog
+	// Vanished are the UIDs of Pods that a delete or release found gone.
+	Vanished []string
+	// Found are Pods that are not as their delete or release says, as they are; with
+	// them nothing was done.
+	Found []PodFact
+	// Failures are deletes and releases that failed; the others were carried out.
+	Failures []PodFailure
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.
 type CreatedPod struct{ Name, UID string }
 
-// Executed returns the State after an outcome of Plan(config, before, ...) was
-// carried out as the report says. What was refused is planned again after a delay.
-func Executed(config Config, before State, outcome PlanOutcome, report Report, now time.Time) State {
-	state := outcome.Next
+// PodFailure is a delete or release of one Pod that the API server answered with an
+// error: an admission webhook that does not answer, a policy, a bug. It concerns this
+// Pod only.
+type PodFailure struct {
+	UID     string `json:"uid"`
+	Message string `json:"message"`
+}
+
+// Apply returns the State after a Plan was carried out as the report says. What was
+// refused is planned again after a delay.
+func Apply(plan Plan, report Report, now time.Time) State {
+	state := plan.Next
 	state.Pods = slices.Clone(state.Pods)
 	if report.PodsOnly || report.CreateRefused != "" || report.StatusRefused != "" {
-		state = state.withStatusOf(before)
+		state = state.withStatusOf(plan.before)
 	} else {
-		state.markReleased(outcome.Releases)
+		state.markReleased(plan.Releases)
 	}
 	state.takeLogs(report.Logs)
 	state.takeCreated(report.Created)
 	if report.NameTaken {
-		state.giveUp(outcome.Creates)
+		state.giveUp(plan.Creates)
 	}
 	switch {
 	case report.CreateRefused != "":
-		state.CreateRetry = state.CreateRetry.refused(config, report.CreateRefused, now)
-	case len(outcome.Creates) > 0:
+		state.CreateRetry = state.CreateRetry.refused(plan.config, report.CreateRefused, now)
+	case len(plan.Creates) > 0:
 		state.CreateRetry = Retry{}
 	}
 	switch {
 	case report.StatusRefused != "":
-		state.StatusRetry = state.StatusRetry.refused(config, report.StatusRefused, now)
-	case outcome.Status != nil && !report.PodsOnly && report.CreateRefused == "":
+		state.StatusRetry = state.StatusRetry.refused(plan.config, report.StatusRefused, now)
+	case plan.Status != nil && !report.PodsOnly && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
 	}
 	sortPods(state.Pods)

@@ -14,7 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// ReleasePods removes the tracking finalizer of every Pod of a Job that is gone
+// ReleaseOrphans removes the tracking finalizer of every Pod of a Job that is gone
 // or being deleted, so that the Pods can go: those that the Job controls, and those
 // with its label that garbage collection has cut loose. An attempt after a failure
 // finds only what is left.
@@ -22,7 +22,7 @@ import (
 // The Job's selector may not be known any more. So Pods are found by the label with
 // the Job's UID that the API server puts into the template, and, since a Job with a
 // manual selector has none or another's, by watch bucket.
-func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePodsRequest) (protocol.ReleasePodsResult, error) {
+func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
 	var count atomic.Int64
 	release := func(pod *corev1.Pod) func() error {
 		controller := metav1.GetControllerOfNoCopy(pod)
@@ -47,8 +47,8 @@ func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePo
 		{names.WatchBucketLabel: names.WatchBucket(request.Job.UID)},
 	} {
 		if err := a.eachPod(ctx, request.Job.Namespace, labels.SelectorFromSet(selector), release); err != nil {
-			return protocol.ReleasePodsResult{}, err
+			return protocol.ReleaseOrphansResult{}, err
 		}
 	}
-	return protocol.ReleasePodsResult{Released: int(count.Load())}, nil
+	return protocol.ReleaseOrphansResult{Released: int(count.Load())}, nil
 }
