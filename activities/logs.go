@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -121,6 +122,18 @@ func (a *Activities) readLog(ctx context.Context, namespace string, release job.
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
+	pod, err := a.Kubernetes.CoreV1().Pods(namespace).Get(ctx, release.Name, metav1.GetOptions{})
+	switch {
+	case err != nil:
+		log.Missing = missing(err)
+		return log
+	case string(pod.UID) != release.UID:
+		log.Missing = logGone
+		return log
+	}
+	if log.Missing = a.withholds(ctx, pod); log.Missing != "" {
+		return log
+	}
 	text, cut, err := a.tail(ctx, namespace, release, a.Logs.Lines)
 	if err == nil && cut && a.Logs.Lines > 1 {
 		text, _, err = a.tail(ctx, namespace, release, 1)

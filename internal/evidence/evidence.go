@@ -53,5 +53,5 @@ func Mistake(annotations map[string]string) string {
 	if !ok || value == Full.String() || value == Reason.String() {
 		return ""
 	}
-	return fmt.Sprintf("Annotation %s is %.40q: want full or reason, and take reason", names.EvidenceAnnotation, value)
+	return fmt.Sprintf("Annotation %s is %.40q: want full or reason; it counts as reason", names.EvidenceAnnotation, value)
 }

@@ -3,6 +3,7 @@
 package steering
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -49,7 +50,7 @@ func (s *Signals) String() string {
 func (s *Signals) Set(list string) error {
 	read, mistakes := parse(list)
 	if len(mistakes) > 0 {
-		return fmt.Errorf("%s: want %s", strings.Join(mistakes, "; "), words)
+		return errors.New(wrong(mistakes))
 	}
 	*s = read
 	return nil
@@ -121,8 +122,21 @@ func Accepts(allowed Signals, annotations map[string]string, signal string) (ok 
 	}
 	why = fmt.Sprintf("the object does not accept %s through Temporal (annotation %s is %.80q)", signal, names.AcceptSignalsAnnotation, list)
 	if len(mistakes) > 0 {
-		// An Event has room for a few.
-		why += fmt.Sprintf("; %s: want %s", strings.Join(mistakes[:min(len(mistakes), 3)], "; "), words)
+		why += "; " + wrong(mistakes)
 	}
 	return false, why
+}
+
+// Mistake says what is wrong with an object's annotation; empty when nothing is.
+func Mistake(annotations map[string]string) string {
+	_, mistakes := parse(annotations[names.AcceptSignalsAnnotation])
+	if len(mistakes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Annotation %s: %s", names.AcceptSignalsAnnotation, wrong(mistakes))
+}
+
+// wrong tells of the first mistakes: an Event has room for a few.
+func wrong(mistakes []string) string {
+	return strings.Join(mistakes[:min(len(mistakes), 3)], "; ") + ": want " + words
 }

@@ -62,6 +62,21 @@ func TestWhichSignalsAnObjectAccepts(t *testing.T) {
 
 func list(value string) *string { return &value }
 
+func TestMistakesInAnAnnotation(t *testing.T) {
+	for list, want := range map[string]string{
+		"suspend,trigger": "",
+		"":                "",
+		"none":            "",
+		"suspend,restart": `Annotation ostinato.dev/accept-signals: "restart" is no signal: want suspend, resume and trigger, or none alone`,
+		"resume,none":     "none stands beside other words",
+	} {
+		mistake := steering.Mistake(map[string]string{names.AcceptSignalsAnnotation: list})
+		assert.Contains(t, mistake, want, list)
+		assert.Equal(t, want == "", mistake == "", list)
+	}
+	assert.Empty(t, steering.Mistake(nil))
+}
+
 // A message is for an Event, whatever the annotation holds.
 func TestMessagesAreBounded(t *testing.T) {
 	annotations := map[string]string{names.AcceptSignalsAnnotation: strings.Repeat("nonsense,", 20_000) + strings.Repeat("x", 20_000)}
