@@ -34,7 +34,7 @@ func list(t *testing.T, args ...string) []string {
 }
 
 func TestNoTemporalServerInWorkerOrBridge(t *testing.T) {
-	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/ostinato"} {
+	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver", "./cmd/ostinato"} {
 		for _, dependency := range dependencies(t, pkg) {
 			if strings.HasPrefix(dependency, "go.temporal.io/server") || strings.HasPrefix(dependency, "k8s.io/kubernetes") {
 				t.Errorf("%s links %s", pkg, dependency)
@@ -97,7 +97,7 @@ func TestImportsPointOneWay(t *testing.T) {
 }
 
 func TestDevelopmentStackStaysOutOfTheProduct(t *testing.T) {
-	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge"} {
+	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver"} {
 		for _, dependency := range dependencies(t, pkg) {
 			if strings.HasPrefix(dependency, module+"internal/devstack") {
 				t.Errorf("%s links %s", pkg, dependency)
