@@ -51,8 +51,9 @@ type Options struct {
 // concurrent use.
 type Activities struct {
 	Options
-	bulk flowcontrol.RateLimiter
-	logs logAccess
+	bulk     flowcontrol.RateLimiter
+	logs     logAccess
+	evidence *namespaceEvidence
 }
 
 // New returns activities.
@@ -64,7 +65,7 @@ func New(options Options) *Activities {
 	if options.BulkQPS > 0 {
 		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
 	}
-	return &Activities{Options: options, bulk: bulk}
+	return &Activities{Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock)}
 }
 
 // Registry is where activities are registered: a worker or a test environment.

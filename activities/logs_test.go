@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -225,10 +226,12 @@ func TestForbiddenLogsAreNotAskedForAgainSoon(t *testing.T) {
 func TestTooManyLogsAreCut(t *testing.T) {
 	const size = 64 * 1024
 	var releases []job.Release
+	stored := objects(helloJob())
 	for i := range 120 {
-		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
+		name := fmt.Sprintf("pod-%d", i)
+		stored, releases = append(stored, helloPod(name, corev1.PodFailed).Pod), append(releases, release(name))
 	}
-	s := newStage(t, objects(helloJob()), nil, withLogs(20, size))
+	s := newStage(t, stored, nil, withLogs(20, size))
 	kept := s.saying(strings.Repeat("x", size))
 	for name, logs := range s.ends(releases...) {
 		total := 0
@@ -260,11 +263,14 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 			}
 			return
 		}
-		mutex.Lock()
-		released++
-		mutex.Unlock()
+		if request.Method == http.MethodPatch {
+			mutex.Lock()
+			released++
+			mutex.Unlock()
+		}
+		name := path.Base(request.URL.Path)
 		writer.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(writer, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`)
+		fmt.Fprintf(writer, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"uid":"%s-uid"}}`, name, namespace, name)
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(stop) })

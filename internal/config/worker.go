@@ -10,12 +10,16 @@ import (
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Worker holds the settings of cmd/worker.
 type Worker struct {
 	Common
 	Evidence
+	// AcceptSignals are the signals that people may send to objects through Temporal;
+	// an object can narrow them by annotation.
+	AcceptSignals steering.Signals
 	// MaxConcurrentWorkflowTasks (of CronJobs), MaxConcurrentJobTasks,
 	// MaxConcurrentActivities and MaxConcurrentLocalActivities bound what this
 	// process does at a time. Fewer Job than CronJob tasks let due runs start
@@ -70,6 +74,8 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	temporal.DurationVar(&w.StickyTimeout, "sticky-timeout", 5*time.Second, "wait for the worker that has a workflow in memory before another takes over")
 	temporal.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
 	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
+	w.AcceptSignals = steering.All()
+	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume and trigger, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
 	work := flags.Group(groupWork)
 	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 64, "workflow tasks of CronJobs at a time")
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
