@@ -2,13 +2,14 @@ package config_test
 
 import (
 	"bytes"
-	"errors"
-	"flag"
+	"context"
+	"io"
 	"log/slog"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -23,8 +24,28 @@ func environment(pairs map[string]string) config.LookupEnv {
 	}
 }
 
+// parseWorker returns the settings that a worker would run with.
+func parseWorker(arguments []string, lookup config.LookupEnv) (config.Worker, error) {
+	return parse(config.WorkerCommand, arguments, lookup)
+}
+
+// parseBridge returns the settings that a bridge would run with.
+func parseBridge(arguments []string, lookup config.LookupEnv) (config.Bridge, error) {
+	return parse(config.BridgeCommand, arguments, lookup)
+}
+
+func parse[Settings any](
+	newCommand func(config.LookupEnv, func(context.Context, Settings) error) *cobra.Command, arguments []string, lookup config.LookupEnv,
+) (settings Settings, err error) {
+	cmd := newCommand(lookup, func(_ context.Context, given Settings) error { settings = given; return nil })
+	cmd.SetArgs(slices.Concat([]string{}, arguments))
+	cmd.SetOut(io.Discard)
+	err = cmd.Execute()
+	return settings, err
+}
+
 func TestDefaultsAreValid(t *testing.T) {
-	worker, err := config.ParseWorker(nil, environment(nil), &bytes.Buffer{})
+	worker, err := parseWorker(nil, environment(nil))
 	require.NoError(t, err)
 	assert.Equal(t, ":8080", worker.MetricsAddress)
 	assert.Equal(t, ":8081", worker.HealthAddress)
@@ -36,7 +57,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	assert.Equal(t, job.Defaults{BackoffBase: 10 * time.Second, BackoffCap: 10 * time.Minute}, worker.JobDefaults)
 	assert.Equal(t, config.TakeOver{}, worker.TakeOver)
 
-	bridge, err := config.ParseBridge(nil, environment(nil), &bytes.Buffer{})
+	bridge, err := parseBridge(nil, environment(nil))
 	require.NoError(t, err)
 	assert.True(t, bridge.LeaderElection.Enabled)
 	assert.Equal(t, 15*time.Second, bridge.OverdueGrace)
@@ -56,7 +77,7 @@ func TestPrecedence(t *testing.T) {
 		{name: "an empty variable counts as unset", env: map[string]string{"OSTINATO_KUBE_QPS": ""}, want: 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			worker, err := config.ParseWorker(test.arguments, environment(test.env), &bytes.Buffer{})
+			worker, err := parseWorker(test.arguments, environment(test.env))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, worker.KubeQPS)
 		})
@@ -64,9 +85,9 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestListsLevelsAndDurations(t *testing.T) {
-	bridge, err := config.ParseBridge([]string{
+	bridge, err := parseBridge([]string{
 		"--namespaces=a, b,", "--log-level=debug", "--overdue-grace=3s", "--leader-elect=false", "--lease-namespace=",
-	}, environment(nil), &bytes.Buffer{})
+	}, environment(nil))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b"}, bridge.Namespaces)
 	assert.Equal(t, slog.LevelDebug, bridge.LogLevel)
@@ -88,10 +109,10 @@ func TestTakeOver(t *testing.T) {
 		{name: "a flag takes back what the environment says", arguments: []string{"--takeover="}, env: map[string]string{"OSTINATO_TAKEOVER": "jobs"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			worker, err := config.ParseWorker(test.arguments, environment(test.env), &bytes.Buffer{})
+			worker, err := parseWorker(test.arguments, environment(test.env))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, worker.TakeOver)
-			bridge, err := config.ParseBridge(test.arguments, environment(test.env), &bytes.Buffer{})
+			bridge, err := parseBridge(test.arguments, environment(test.env))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, bridge.TakeOver)
 		})
@@ -99,7 +120,7 @@ func TestTakeOver(t *testing.T) {
 }
 
 func TestLogEvidenceCanBeSwitchedOff(t *testing.T) {
-	worker, err := config.ParseWorker([]string{"--evidence-log-lines=0", "--evidence-log-bytes=0"}, environment(nil), &bytes.Buffer{})
+	worker, err := parseWorker([]string{"--evidence-log-lines=0", "--evidence-log-bytes=0"}, environment(nil))
 	require.NoError(t, err)
 	assert.Zero(t, worker.EvidenceLogLines)
 	assert.Zero(t, worker.EvidenceLogBytes)
@@ -107,11 +128,11 @@ func TestLogEvidenceCanBeSwitchedOff(t *testing.T) {
 
 func TestMistakesSayWhatToChange(t *testing.T) {
 	worker := func(arguments []string, lookup config.LookupEnv) error {
-		_, err := config.ParseWorker(arguments, lookup, &bytes.Buffer{})
+		_, err := parseWorker(arguments, lookup)
 		return err
 	}
 	bridge := func(arguments []string, lookup config.LookupEnv) error {
-		_, err := config.ParseBridge(arguments, lookup, &bytes.Buffer{})
+		_, err := parseBridge(arguments, lookup)
 		return err
 	}
 	for _, test := range []struct {
@@ -169,9 +190,9 @@ func TestKubernetesClientLimits(t *testing.T) {
 		{"set", []string{"--kube-qps=50", "--kube-burst=60"}, 50, 60},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			worker, err := config.ParseWorker(test.arguments, environment(nil), &bytes.Buffer{})
+			worker, err := parseWorker(test.arguments, environment(nil))
 			require.NoError(t, err)
-			options := worker.Kubernetes("ostinato-worker")
+			options := worker.Kubernetes.ClientOptions("ostinato-worker")
 			assert.Equal(t, test.qps, options.QPS)
 			assert.Equal(t, test.burst, options.Burst)
 			assert.Equal(t, "ostinato-worker", options.UserAgent)
@@ -180,25 +201,27 @@ func TestKubernetesClientLimits(t *testing.T) {
 }
 
 func TestEveryProblemIsReportedAtOnce(t *testing.T) {
-	_, err := config.ParseWorker([]string{"--kube-qps=-1", "--watch-shards=0"}, environment(nil), &bytes.Buffer{})
+	_, err := parseWorker([]string{"--kube-qps=-1", "--watch-shards=0"}, environment(nil))
 	assert.ErrorContains(t, err, "kube-qps")
 	assert.ErrorContains(t, err, "watch-shards")
 }
 
-func TestHelpNamesEveryFlagWithItsTwin(t *testing.T) {
+func TestHelpListsFlagsInGroupsWithTheirVariables(t *testing.T) {
 	var help bytes.Buffer
-	_, err := config.ParseBridge([]string{"--help"}, environment(nil), &help)
-	require.True(t, errors.Is(err, flag.ErrHelp))
-	for _, want := range []string{"--lease-name (OSTINATO_LEASE_NAME), default ostinato-bridge", "TEMPORAL_ADDRESS", "KUBECONFIG"} {
-		assert.True(t, strings.Contains(help.String(), want), "help lacks %q:\n%s", want, help.String())
-	}
+	cmd := config.BridgeCommand(environment(nil), func(context.Context, config.Bridge) error { t.Error("it ran"); return nil })
+	cmd.SetArgs([]string{"-h"})
+	cmd.SetOut(&help)
+	require.NoError(t, cmd.Execute())
+	assert.Regexp(t, `(?s)TEMPORAL_ADDRESS.*KUBECONFIG.*Temporal flags:.*--cluster.*Kubernetes flags:.*--namespaces.*Jobs flags:.*--pod-backoff-base.*`+
+		`Work flags:.*--workers.*Leader election flags:.*--lease-name string +name of the lease \[OSTINATO_LEASE_NAME\] \(default "ostinato-bridge"\).*`+
+		`Observability flags:.*--log-level.*Other flags:.*--help`, help.String())
 }
 
 func TestTemporalSettingsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", t.TempDir()+"/absent.toml")
 	t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
 	t.Setenv("TEMPORAL_NAMESPACE", "")
-	options, err := config.Temporal()
+	options, err := config.Temporal{}.ClientOptions()
 	require.NoError(t, err)
 	assert.Equal(t, "temporal.example:7233", options.HostPort)
 	assert.Equal(t, "default", options.Namespace)
