@@ -28,8 +28,8 @@ var elsewhere = map[string]any{
 	protocol.ReconcileJobActivity:     protocol.JobRequest{Job: jobRef},
 	protocol.CreatePodsActivity:       protocol.CreatePodsRequest{Job: jobRef},
 	protocol.DeletePodsActivity:       protocol.DeletePodsRequest{Job: jobRef},
-	protocol.AccountPodsActivity:      protocol.AccountPodsRequest{Job: jobRef},
 	protocol.ReleasePodsActivity:      protocol.ReleasePodsRequest{Job: jobRef},
+	protocol.ReleaseOrphansActivity:   protocol.ReleaseOrphansRequest{Job: jobRef},
 	protocol.ListPodsActivity:         protocol.ListPodsRequest{Job: jobRef},
 	protocol.SetSuspendActivity:       protocol.SetSuspendRequest{Kind: "Job", Object: jobRef, Suspend: true},
 }
