@@ -100,7 +100,8 @@ func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 		if i < 0 {
 			i = len(k.pods)
 			k.pods = append(k.pods, job.PodFact{
-				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Phase: corev1.PodPending, Tracked: true, Index: create.Index,
+				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Phase: corev1.PodPending, Tracked: true,
+				Index: create.Index, Attempt: create.Attempt,
 			})
 		}
 		created = append(created, protocol.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})

@@ -10,7 +10,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
@@ -234,7 +233,7 @@ func (c *cluster) create(create job.Create) (pod *modelPod, refused bool) {
 		return nil, true
 	}
 	pod = c.newPod(create.Name)
-	pod.index, pod.failures, pod.ignored = create.Index, create.Failures, create.Ignored
+	pod.attempt, pod.index, pod.failures, pod.ignored = create.Attempt, create.Index, create.Failures, create.Ignored
 	c.changed(pod)
 	c.checkActive(pod)
 	return pod, refused
@@ -317,8 +316,7 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 		if pod.disowned && !asked {
 			continue
 		}
-		attempt, _ := names.PodAttempt("work", "uid-1", pod.name)
-		list.Attempts = max(list.Attempts, attempt)
+		list.Attempts = max(list.Attempts, pod.attempt)
 		if !pod.terminal() || pod.tracked || asked || rebuild && pod.phase == "Failed" {
 			list.Pods = append(list.Pods, pod.fact())
 		}

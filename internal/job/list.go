@@ -5,8 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // List is a list of the Job's Pods, taken while no create was in flight. Of Pods
@@ -14,7 +12,8 @@ import (
 // (Undecided).
 type List struct {
 	Pods []PodFact
-	// Attempts is the highest attempt that any of the Job's Pods has a name of.
+	// Attempts is the highest attempt that any of the Job's Pods was made for, those
+	// that are not in Pods included.
 	Attempts int64
 	// Counted are the UIDs of Pods that the Job's status counts although they carry the
 	// tracking finalizer (names.CountedAnnotation).
@@ -35,9 +34,6 @@ func Reconstruct(namespace, name, uid string, spec Spec, status batchv1.JobStatu
 	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Pods)
 	var alive []PodFact
 	for _, fact := range list.Pods {
-		if attempt, ok := names.PodAttempt(name, uid, fact.Name); ok {
-			state.Attempts = max(state.Attempts, attempt)
-		}
 		if !fact.Ended() || fact.Tracked {
 			alive = append(alive, fact)
 		}
@@ -134,8 +130,7 @@ func (s State) adoptPods(pods []PodFact) State {
 		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Ended() {
 			continue
 		}
-		attempt, _ := s.attemptOf(fact, known)
-		s.Pods = append(s.Pods, Pod{PodFact: fact.numbered(attempt)})
+		s.Pods = append(s.Pods, Pod{PodFact: fact})
 	}
 	sortPods(s.Pods)
 	return s

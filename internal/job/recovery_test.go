@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 func TestRefusedCreateIsRepeatedWithItsName(t *testing.T) {
@@ -92,6 +93,23 @@ func TestLongSilenceListsThePods(t *testing.T) {
 	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 1, 1})
 	c.pass(10 * time.Second).settle()
 	equal(t, "wake", c.wake.At.Sub(c.now), 30*time.Minute-10*time.Second)
+}
+
+// TestNamesOfOthersAreNotAttempts: kube-controller-manager's names are random, and some
+// of them read like one that Ostinato made.
+func TestNamesOfOthersAreNotAttempts(t *testing.T) {
+	c := newCluster(t, specOf(3, 9)).settle().succeed(1).deliver().settle()
+	c.vanish(c.pods[0])
+	stranger := c.adopt(nil)
+	stranger.name, c.mailbox = c.pods[0].name, nil
+	c.endWell(stranger)
+	c.deliver().settle()
+	equal(t, "the stranger counts", c.status.Succeeded, 2)
+
+	other := c.adopt(nil)
+	other.name = names.Pod("work", "uid-1", 1_000_000)
+	c.restart()
+	equal(t, "attempts after the workflow was lost", c.state.Attempts, 4)
 }
 
 func TestReconstructGoesOnWhereTheStatusIs(t *testing.T) {
