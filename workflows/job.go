@@ -8,7 +8,6 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -26,10 +25,6 @@ const (
 	// workflow pauses: no misunderstanding with the API server may become a hot loop.
 	busyPasses = 50
 	busyPause  = time.Second
-	// errorPauseBase and errorPauseCap bound the pause after an error that a
-	// repetition at once can't change.
-	errorPauseBase = time.Second
-	errorPauseCap  = time.Minute
 )
 
 // Job runs one batch/v1 Job to its end: it merges what it hears of the Job's Pods
@@ -39,9 +34,6 @@ func Job(ctx workflow.Context, input protocol.JobInput) (job.Result, error) {
 	w := newJobWorkflow(ctx, input)
 	if err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, w.describe); err != nil {
 		return job.Result{}, fmt.Errorf("set query handler: %w", err)
-	}
-	if err := w.begin(ctx); err != nil {
-		return job.Result{}, err
 	}
 	return w.run(ctx)
 }
@@ -61,50 +53,23 @@ type jobWorkflow struct {
 	successor *protocol.JobInput
 	// steering holds signals of people that are not carried out yet.
 	steering []steer
-	// errors counts errors in a row.
-	errors int
 }
 
 func newJobWorkflow(ctx workflow.Context, input protocol.JobInput) *jobWorkflow {
-	return &jobWorkflow{
+	w := &jobWorkflow{
 		cluster: names.Cluster(input.Cluster),
 		config:  job.DefaultConfig(),
 		input:   input,
 		spec:    input.Spec,
-		state:   job.NewState(input.Job.Namespace, input.Job.Name, input.Job.UID),
 		signals: newJobSignals(ctx),
 	}
-}
-
-// begin finds out where the Job stands: from the state of the run before, or from
-// the Job's status and Pods.
-func (w *jobWorkflow) begin(ctx workflow.Context) error {
-	switch status := w.input.Status; {
-	case w.input.State != nil:
-		w.state = *w.input.State
-		w.state.Namespace = w.input.Job.Namespace
-	case status.StartTime != nil || len(status.Conditions) > 0 || w.spec.ManualSelector:
-		return w.rebuild(ctx, status)
+	if input.State != nil {
+		w.state = *input.State
+		w.state.Namespace = input.Job.Namespace
+	} else {
+		w.state = job.Begin(input.Job.Namespace, input.Job.Name, input.Job.UID, input.Spec, input.Status)
 	}
-	return nil
-}
-
-// rebuild makes the state anew from the Job's status and Pods. Evidence and the
-// numbers of attempts, which these don't tell, stay.
-func (w *jobWorkflow) rebuild(ctx workflow.Context, status batchv1.JobStatus) error {
-	list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
-	if err != nil || w.deleted {
-		return err
-	}
-	if list.Status != nil {
-		// What was known of the status may be out of date.
-		status = *list.Status
-	}
-	reference, before := w.input.Job, w.state
-	w.state = job.Reconstruct(reference.Namespace, reference.Name, reference.UID, w.spec, status, listOf(list), workflow.Now(ctx))
-	w.state.Attempts = max(w.state.Attempts, before.Attempts)
-	w.state.Evidence, w.state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
-	return nil
+	return w
 }
 
 func (w *jobWorkflow) run(ctx workflow.Context) (job.Result, error) {
@@ -140,22 +105,15 @@ func (w *jobWorkflow) run(ctx workflow.Context) (job.Result, error) {
 	}
 }
 
-// attempt carries out a plan. An error that callKube gave up on leaves the
-// state as it was; the same is tried again after a pause that doubles.
+// attempt carries out a plan, or notes the error that callKube gave up on.
 func (w *jobWorkflow) attempt(ctx workflow.Context, plan job.Plan) error {
 	err := w.execute(ctx, plan)
-	if err == nil {
-		w.errors = 0
-		return nil
-	}
-	if temporal.IsCanceledError(err) {
+	if err == nil || temporal.IsCanceledError(err) {
 		return err
 	}
-	w.errors++
-	pause := min(errorPauseBase<<min(w.errors-1, 10), errorPauseCap)
-	workflow.GetLogger(ctx).Error("Carrying out the plan failed", "error", err, "pause", pause)
-	w.waiting = fmt.Sprintf("an error (%v); next attempt in %s", err, pause)
-	return w.wait(ctx, job.Wake{At: workflow.Now(ctx).Add(pause), Reason: "error"})
+	workflow.GetLogger(ctx).Error("Carrying out the plan failed", "error", err)
+	w.state = job.Apply(plan, job.Report{Error: err.Error()}, workflow.Now(ctx))
+	return nil
 }
 
 // wait sleeps until a signal comes or the wake is due.
@@ -176,18 +134,8 @@ func (w *jobWorkflow) abandon(ctx workflow.Context) (job.Result, error) {
 	case err != nil:
 		workflow.GetLogger(ctx).Error("Releasing the Pods of a deleted Job failed", "error", err)
 	}
-	result := job.Result{
-		UID:       w.input.Job.UID,
-		Outcome:   job.Deleted,
-		StartTime: w.state.StartTime,
-		Succeeded: w.state.Succeeded,
-		Failed:    w.state.Failed,
-		Attempts:  w.state.Evidence,
-
-		AttemptsOmitted: w.state.EvidenceOmitted,
-	}
 	w.deleted = true
-	return result, w.last(ctx)
+	return w.state.ResultSoFar(), w.last(ctx)
 }
 
 // last takes the signals that came with the end, since none may be left unread.

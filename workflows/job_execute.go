@@ -7,8 +7,6 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-	batchv1 "k8s.io/api/batch/v1"
-
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -22,24 +20,15 @@ const (
 	bulkHeartbeat = 10 * time.Second
 )
 
-// edit takes a spec, unless it is older than the known one.
-func (w *jobWorkflow) edit(spec job.Spec) {
-	if spec.Generation < w.spec.Generation {
-		return
-	}
-	spec.Deleting = spec.Deleting || w.spec.Deleting
-	if spec.Generation > w.spec.Generation {
-		w.state = w.state.Edited()
-	}
-	w.spec = spec
-}
+// edit takes the Job's spec as it was read last.
+func (w *jobWorkflow) edit(spec job.Spec) { w.state, w.spec = w.state.Edited(w.spec, spec) }
 
 // execute carries out a plan and records in the state what came of it. Many
 // creates, deletes or releases go to the bulk queue: the former before the status,
 // the latter after it.
 func (w *jobWorkflow) execute(ctx workflow.Context, plan job.Plan) error {
 	if plan.List {
-		return w.relist(ctx)
+		return w.relist(ctx, plan.Rebuild)
 	}
 	var pods protocol.JobResult
 	request := protocol.JobRequest{
@@ -58,7 +47,8 @@ func (w *jobWorkflow) execute(ctx workflow.Context, plan job.Plan) error {
 		}
 		if pods.Gone || pods.Refused != nil {
 			w.record(ctx, plan, pods, true)
-			return w.reread(ctx, pods)
+			w.reread(pods)
+			return nil
 		}
 		request.Creates, request.Deletes = nil, nil
 	}
@@ -79,7 +69,8 @@ func (w *jobWorkflow) execute(ctx workflow.Context, plan job.Plan) error {
 	}
 	result.Created = append(pods.Created, result.Created...)
 	w.record(ctx, plan, result, false)
-	return w.reread(ctx, result)
+	w.reread(result)
+	return nil
 }
 
 // createAndDelete carries out many creates and deletes.
@@ -158,44 +149,41 @@ func (w *jobWorkflow) record(ctx workflow.Context, plan job.Plan, result protoco
 	w.state = job.Apply(plan, report, workflow.Now(ctx))
 }
 
-// reread looks at the cluster after a status was refused, or Pods of a Job that has
-// ended: the Job was edited, or its status was written by someone else.
-func (w *jobWorkflow) reread(ctx workflow.Context, result protocol.JobResult) error {
-	switch {
-	case w.deleted, result.StatusRefused == "" && result.Current == nil:
-		return nil
-	case result.StatusRefused != "":
-		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals)
+// reread takes in the Job as it was read after it refused something.
+func (w *jobWorkflow) reread(result protocol.JobResult) {
+	if result.Current == nil {
+		return
 	}
-	retry := w.state.StatusRetry
+	spec := w.spec
 	if result.CurrentSpec != nil {
-		w.edit(*result.CurrentSpec)
+		spec = *result.CurrentSpec
 	}
-	if result.Current != nil && overtaken(w.state.Status(), *result.Current) {
-		return w.rebuild(ctx, *result.Current)
-	}
-	if result.Current != nil {
-		w.state = w.state.Rebase(*result.Current)
-	}
-	// The delay stays, even if the spec is new: the refusal may have another reason.
-	w.state.StatusRetry = retry
-	return w.relist(ctx)
-}
-
-// overtaken reports whether somebody else has counted Pods since the last status was
-// written: the built-in controller, while the workflow slept. Which ones, the Job and
-// its Pods tell, and the state does not.
-func overtaken(written, current batchv1.JobStatus) bool {
-	return current.Succeeded > written.Succeeded || current.Failed > written.Failed
+	w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
 }
 
 // relist compares the state with the cluster: the Job may be gone, and so may Pods.
-func (w *jobWorkflow) relist(ctx workflow.Context) error {
-	list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
-	if err != nil || w.deleted {
-		return err
+// A state that can't be believed is made anew.
+func (w *jobWorkflow) relist(ctx workflow.Context, rebuild bool) error {
+	request := protocol.ListPodsRequest{Job: w.input.Job, Rebuild: rebuild}
+	if !rebuild {
+		request.Undecided = w.state.Undecided()
 	}
-	w.state = w.state.Listed(listOf(list), workflow.Now(ctx))
+	list, err := w.list(ctx, request)
+	switch {
+	case err != nil || w.deleted:
+		return err
+	case !rebuild:
+		w.state = w.state.Listed(listOf(list), workflow.Now(ctx))
+		return nil
+	}
+	status := w.state.Status()
+	if list.Status != nil {
+		status = *list.Status
+	}
+	if list.Spec != nil {
+		w.edit(*list.Spec)
+	}
+	w.state = job.Reconstruct(w.state, w.spec, status, listOf(list), workflow.Now(ctx))
 	return nil
 }
 
@@ -227,5 +215,5 @@ func (w *jobWorkflow) list(ctx workflow.Context, request protocol.ListPodsReques
 }
 
 func listOf(list protocol.PodList) job.List {
-	return job.List{Pods: list.Facts, Attempts: list.Attempts}
+	return job.List{Pods: list.Facts, Attempts: list.Attempts, Counted: list.Counted}
 }

@@ -100,7 +100,9 @@ func (w *jobWorkflow) takeSpecs() (stranger *protocol.JobInput) {
 			stranger = &signal.Input
 			continue
 		}
-		w.edit(signal.Input.Spec)
+		if signal.Input.Spec.Generation >= w.spec.Generation {
+			w.edit(signal.Input.Spec)
+		}
 	}
 }
 

@@ -282,7 +282,7 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
 	expect(t, "calls", kube.calls, []string{
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
-		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
+		protocol.CreatePodsActivity, protocol.ReconcileJobActivity, protocol.ListPodsActivity,
 		protocol.DeletePodsActivity + " 500", protocol.DeletePodsActivity + " 100", protocol.ReconcileJobActivity,
 		protocol.ReleaseOrphansActivity,
 	})

@@ -97,11 +97,14 @@ func (c *cluster) settle() *cluster {
 			c.state = c.roundTrip(plan.Next)
 			return c
 		}
-		if plan.List {
+		switch {
+		case plan.Rebuild:
+			c.rebuild()
+		case plan.List:
 			c.listed()
-			continue
+		default:
+			c.execute(plan)
 		}
-		c.execute(plan)
 	}
 	c.t.Fatalf("planning does not come to rest: %+v", job.Decide(c.config, c.state, c.spec, c.now))
 	return c
@@ -157,13 +160,10 @@ func (c *cluster) execute(plan job.Plan) {
 	}
 	c.state = c.roundTrip(job.Apply(plan, report, c.now))
 	if report.StatusRefused != "" && c.reread {
-		retry := c.state.StatusRetry
-		c.state = c.state.Rebase(c.status)
-		c.state.StatusRetry = retry
+		c.state, _ = c.state.Reread(c.spec, c.spec, c.status)
 		if c.ledger != nil {
 			c.ledger.rebase()
 		}
-		c.listed()
 	}
 }
 
@@ -327,12 +327,21 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 // restart is what happens to a Job whose workflow was lost.
 func (c *cluster) restart() *cluster {
 	c.mailbox, c.forgotten = nil, len(c.creates)
+	c.state = job.NewState("default", "work", "uid-1")
+	if c.ledger != nil {
+		c.ledger.remembered = 0
+	}
+	c.rebuild()
+	return c
+}
+
+// rebuild makes the State anew from what there is of the Job.
+func (c *cluster) rebuild() {
 	list := c.list(nil, c.indexed() && c.spec.BackoffLimitPerIndex != nil)
 	if c.ledger != nil {
 		c.ledger.restart(list)
 	}
-	c.state = c.roundTrip(job.Reconstruct("default", "work", "uid-1", c.spec, c.status, list, c.now))
-	return c
+	c.state = c.roundTrip(job.Reconstruct(c.state, c.spec, c.status, list, c.now))
 }
 
 // roundTrip is what continue-as-new does to a State.

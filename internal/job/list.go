@@ -20,17 +20,32 @@ type List struct {
 	Counted []string
 }
 
-// Reconstruct returns the State of a Job whose workflow is started anew, or that
-// another controller has run so far: counters, indexes, conditions and times come
-// from its status, Pods from a list of them. Pods without the finalizer were counted,
-// or given up uncounted, already; the list holds those that failed where indexes have
-// a back-off of their own (protocol.ListPodsRequest.Rebuild).
-func Reconstruct(namespace, name, uid string, spec Spec, status batchv1.JobStatus, list List, now time.Time) State {
+// Begin returns the State of a Job whose workflow starts. A Job that has a past, or may
+// have Pods, asks to be rebuilt from what there is of it.
+func Begin(namespace, name, uid string, spec Spec, status batchv1.JobStatus) State {
 	state := NewState(namespace, name, uid)
+	if status.StartTime != nil || len(status.Conditions) > 0 || spec.ManualSelector {
+		state = state.takeStatus(status)
+		state.Rebuild = true
+	}
+	return state
+}
+
+// Reconstruct returns the State of a Job whose workflow is started anew, that another
+// controller has run so far, or that asked for it (Plan.Rebuild): counters, indexes,
+// conditions and times come from its status, Pods from a list of them. What these
+// don't tell, evidence and the numbers of attempts, stays as before. Pods without the
+// finalizer were counted, or given up uncounted, already; the list holds those that
+// failed where indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
+func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, now time.Time) State {
+	state := NewState(before.Namespace, before.Name, before.UID)
+	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
+	state.Announced, state.Skipped, state.Revised = before.Announced, before.Skipped, before.Revised
+	state.CreateRetry, state.StatusRetry = before.CreateRetry, before.StatusRetry
 	state.Succeeded, state.Failed = status.Succeeded, status.Failed
-	state = state.adopt(status)
+	state = state.takeStatus(status)
 	state.Completed, state.FailedIndexes = state.WrittenCompleted, state.WrittenFailed
-	state.Attempts = list.Attempts
+	state.Attempts = max(list.Attempts, before.Attempts)
 	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Pods)
 	var alive []PodFact
 	for _, fact := range list.Pods {
@@ -38,8 +53,8 @@ func Reconstruct(namespace, name, uid string, spec Spec, status batchv1.JobStatu
 			alive = append(alive, fact)
 		}
 	}
-	state = state.adoptPods(alive).Heard(now)
-	state.Listing = now
+	state = state.takePods(alive).Heard(now)
+	state.Listing, state.Fresh = now, true
 	for i := range state.Pods {
 		if !state.Pods[i].Tracked {
 			state.Pods[i].Fate = PodUncounted
@@ -101,7 +116,7 @@ func (s State) Listed(list List, now time.Time) State {
 	before := s.Pods
 	s = s.Observe(list.Pods)
 	known := newIndex(s.Pods)
-	s = s.adoptPods(list.Pods)
+	s = s.takePods(list.Pods)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() })
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -117,13 +132,13 @@ func (s State) Listed(list List, now time.Time) State {
 		lists = 0
 	}
 	s.Silence = Silence{Since: now, Lists: lists}
-	s.Listing, s.Fresh, s.Doubtful = now, true, false
+	s.Listing, s.Fresh, s.Doubtful, s.ErrorRetry = now, true, false, Retry{}
 	return s
 }
 
-// adoptPods takes in the Pods of a list that are tracked and not known. Those
+// takePods takes in the Pods of a list that are tracked and not known. Those
 // that ended and are accounted for were counted before.
-func (s State) adoptPods(pods []PodFact) State {
+func (s State) takePods(pods []PodFact) State {
 	known := newIndex(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range pods {

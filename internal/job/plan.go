@@ -11,8 +11,9 @@ import (
 // Plan is what Decide wants done, in the order of its fields. Carrying it out is
 // idempotent; Apply takes in what came of it.
 type Plan struct {
-	// List asks for a list of the Job's Pods (Listed) before anything else.
-	List bool
+	// List asks for a list of the Job's Pods (Listed) before anything else; with Rebuild
+	// it asks for one to start over from, with the Job's spec and status (Reconstruct).
+	List, Rebuild bool
 	// Creates and Deletes are never both set.
 	Creates []Create
 	Deletes []Delete
@@ -64,6 +65,8 @@ const (
 	// WakeCreateRetry and WakeStatusRetry: the API server refused.
 	WakeCreateRetry WakeReason = "create retry"
 	WakeStatusRetry WakeReason = "status retry"
+	// WakeErrorRetry: an error kept a plan from being carried out.
+	WakeErrorRetry WakeReason = "error retry"
 	// WakePending: a Pod has not started for too long (PendingDeadlineSeconds).
 	WakePending WakeReason = "pending deadline"
 	// WakeList: no fact has come for long, so the Pods are to be listed.

@@ -4,9 +4,6 @@ import (
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -31,7 +28,7 @@ func TestEditEndsTheDelayOfRefusals(t *testing.T) {
 	c := newCluster(t, specOf(1, 1))
 	c.refuseCreates = 1
 	c.settle()
-	c.state = c.state.Edited()
+	c.edit(func(*job.Spec) {})
 	c.settle()
 	equal(t, "active", c.status.Active, 1)
 }
@@ -65,16 +62,6 @@ func TestRefusedStatusHoldsBackReleasesAndEvents(t *testing.T) {
 	c.pass(time.Second).settle()
 	equal(t, "outcome", c.finished.Outcome, job.Complete)
 	equal(t, "Events", c.reasons(), []string{"Completed"})
-}
-
-func TestRebaseTakesOverWhatOthersWrote(t *testing.T) {
-	c := newCluster(t, specOf(1, 1)).settle()
-	c.status.Failed = 3
-	c.status.Conditions = []batchv1.JobCondition{{Type: "example.com/Mine", Status: corev1.ConditionTrue}}
-	c.state = c.state.Rebase(c.status)
-	c.succeed(1).deliver().settle()
-	equal(t, "counters", counts(c.status), [5]int32{0, 0, 0, 1, 3})
-	equal(t, "conditions", len(c.status.Conditions), 2)
 }
 
 func TestLongSilenceListsThePods(t *testing.T) {

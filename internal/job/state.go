@@ -57,9 +57,11 @@ type State struct {
 	// older ones.
 	Evidence        []Attempt `json:"evidence,omitempty"`
 	EvidenceOmitted int       `json:"evidenceOmitted,omitempty"`
-	// CreateRetry and StatusRetry delay what the API server refused.
+	// CreateRetry and StatusRetry delay what the API server refused, ErrorRetry all that
+	// is planned, after an error.
 	CreateRetry Retry `json:"createRetry,omitzero"`
 	StatusRetry Retry `json:"statusRetry,omitzero"`
+	ErrorRetry  Retry `json:"errorRetry,omitzero"`
 	// Skipped is the completion mode for which the Job's being skipped was announced.
 	Skipped batchv1.CompletionMode `json:"skipped,omitempty"`
 	// Announced are the Spec's Mistakes that were announced.
@@ -74,6 +76,11 @@ type State struct {
 	// Doubtful is set when a fact says of a Pod that is accounted for that it is the
 	// Job's and alive: it is late, or the Pod was let go and is the Job's again.
 	Doubtful bool `json:"doubtful,omitempty"`
+	// Rebuild is set when the State can't be believed: the Job has a past that it does
+	// not hold, or somebody else has counted.
+	Rebuild bool `json:"rebuild,omitempty"`
+	// Revised is set when the spec has changed since the Job's first plan.
+	Revised bool `json:"revised,omitempty"`
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.

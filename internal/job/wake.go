@@ -12,6 +12,13 @@ func (p *pass) wake(at time.Time, reason WakeReason) {
 	}
 }
 
+// pause waits until what an error has stopped is to be tried again.
+func (p *pass) pause() {
+	retry := p.state.ErrorRetry
+	p.wake(retry.Until, WakeErrorRetry)
+	p.plan.Waiting = fmt.Sprintf("an error (%s); next attempt at %s", retry.Message, retry.Until.UTC().Format(time.RFC3339))
+}
+
 func (p *pass) wakeForDeadline() {
 	if deadline, ok := p.deadline(); ok && p.interim() == nil {
 		p.wake(deadline, WakeDeadline)
