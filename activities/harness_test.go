@@ -173,7 +173,7 @@ func (s *stage) environment() *testsuite.TestActivityEnvironment {
 // run executes an activity by its name, as a worker would. A request without a digest is
 // one that was planned for the object as it is.
 func run[Result any](s *stage, activity string, request any) (Result, error) {
-	return runIn[Result](s.environment(), activity, s.planned(request))
+	return runIn[Result](s, s.environment(), activity, request)
 }
 
 func (s *stage) planned(request any) any {
@@ -200,8 +200,9 @@ func (s *stage) planned(request any) any {
 	return request
 }
 
-func runIn[Result any](environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {
-	value, err := environment.ExecuteActivity(activity, request)
+// runIn is run in an environment that was prepared.
+func runIn[Result any](s *stage, environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {
+	value, err := environment.ExecuteActivity(activity, s.planned(request))
 	if err != nil {
 		return result, err
 	}
