@@ -60,11 +60,11 @@ func (p *pass) cleanUp() {
 		}
 	}
 	p.release()
-	if p.outcome.Idle() {
-		p.outcome.Finished = p.state.result()
+	if p.plan.Idle() {
+		p.plan.Finished = p.state.result()
 	}
-	if len(p.outcome.Releases) > 0 {
-		p.outcome.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.outcome.Releases))
+	if len(p.plan.Releases) > 0 {
+		p.plan.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.plan.Releases))
 	}
 }
 
@@ -77,7 +77,7 @@ func (s State) result() *Result {
 		Message:        condition.Message,
 		StartTime:      s.StartTime,
 		CompletionTime: s.CompletionTime,
-		Succeeded:      s.Written.Succeeded,
+		Succeeded:      s.Status().Succeeded,
 		Failed:         s.Failed,
 		Attempts:       s.Evidence,
 

@@ -260,15 +260,15 @@ func (c *cluster) deliverSome(t *rapid.T) {
 
 // checkRest asserts what holds when there is nothing left to do.
 func (c *cluster) checkRest() {
-	outcome := job.Plan(c.config, c.state, c.spec, c.now)
-	if !outcome.Idle() {
-		c.t.Fatalf("planning again wants more: %+v", outcome)
+	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	if !plan.Idle() {
+		c.t.Fatalf("planning again wants more: %+v", plan)
 	}
-	if !outcome.Wake.At.IsZero() && !outcome.Wake.At.After(c.now) {
-		c.t.Fatalf("the wake %+v is not after %s, so the workflow would spin", outcome.Wake, c.now)
+	if !plan.Wake.At.IsZero() && !plan.Wake.At.After(c.now) {
+		c.t.Fatalf("the wake %+v is not after %s, so the workflow would spin", plan.Wake, c.now)
 	}
-	if outcome.Wake.At.IsZero() && outcome.Finished == nil {
-		c.t.Fatalf("an unfinished Job would sleep for ever: %+v", outcome)
+	if plan.Wake.At.IsZero() && plan.Finished == nil {
+		c.t.Fatalf("an unfinished Job would sleep for ever: %+v", plan)
 	}
 	if len(c.state.Evidence) > c.config.MaxAttempts {
 		c.t.Fatalf("evidence of %d Pods", len(c.state.Evidence))

@@ -16,6 +16,9 @@ type List struct {
 	Pods []PodFact
 	// Attempts is the highest attempt that any of the Job's Pods has a name of.
 	Attempts int64
+	// Counted are the UIDs of Pods that the Job's status counts although they carry the
+	// tracking finalizer (names.CountedAnnotation).
+	Counted []string
 }
 
 // Reconstruct returns the State of a Job whose workflow is started anew, or that
@@ -35,7 +38,7 @@ func Reconstruct(namespace, name, uid string, spec Spec, status batchv1.JobStatu
 		if attempt, ok := names.PodAttempt(name, uid, fact.Name); ok {
 			state.Attempts = max(state.Attempts, attempt)
 		}
-		if !fact.Terminal() || fact.Tracked {
+		if !fact.Ended() || fact.Tracked {
 			alive = append(alive, fact)
 		}
 	}
@@ -109,7 +112,7 @@ func (s State) Listed(list List, now time.Time) State {
 		if !listed[pod.UID] {
 			pod.Gone = true
 		}
-		if _, ok := known.byUID[pod.UID]; !ok && (pod.terminal() || !pod.Tracked) {
+		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) {
 			pod.Fate = PodUncounted
 		}
 	}
@@ -128,11 +131,11 @@ func (s State) adoptPods(pods []PodFact) State {
 	known := newIndex(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range pods {
-		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Terminal() {
+		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Ended() {
 			continue
 		}
 		attempt, _ := s.attemptOf(fact, known)
-		s.Pods = append(s.Pods, Pod{PodFact: fact, Attempt: attempt})
+		s.Pods = append(s.Pods, Pod{PodFact: fact.numbered(attempt)})
 	}
 	sortPods(s.Pods)
 	return s

@@ -19,7 +19,7 @@ func (p *pass) manage() {
 		return
 	}
 	p.managed = true
-	if len(p.outcome.Deletes) > 0 {
+	if len(p.plan.Deletes) > 0 {
 		// Pods that did not start in time go first; creates wait for the next plan.
 		return
 	}
@@ -84,7 +84,7 @@ func (p *pass) remove(surplus []int) {
 	for _, i := range surplus {
 		pod := &p.state.Pods[i]
 		pod.Fate, pod.Deleting, pod.Tracked = PodUncounted, true, false
-		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID, Untrack: true})
+		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: true})
 	}
 }
 

@@ -36,7 +36,7 @@ func (s State) Observe(facts []PodFact) State {
 		}
 		known.byUID[fact.UID] = len(s.Pods)
 		known.names[fact.Name]++
-		s.Pods = append(s.Pods, Pod{PodFact: fact, Attempt: attempt})
+		s.Pods = append(s.Pods, Pod{PodFact: fact.numbered(attempt)})
 	}
 	sortPods(s.Pods)
 	return s
@@ -119,6 +119,8 @@ func join(a, b PodFact) PodFact {
 	joined.Node = max(a.Node, b.Node)
 	joined.Started = earlier(a.Started, b.Started)
 	joined.Disowned = a.Disowned || b.Disowned
+	joined.Attempt = max(a.Attempt, b.Attempt)
+	joined.Removed = a.Removed || b.Removed
 	joined.Deleting = a.Deleting || b.Deleting
 	joined.Gone = a.Gone || b.Gone
 	joined.Tracked = a.Tracked && b.Tracked

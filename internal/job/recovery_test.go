@@ -37,9 +37,9 @@ func TestEditEndsTheDelayOfRefusals(t *testing.T) {
 
 func TestTakenNameIsGivenUp(t *testing.T) {
 	c := newCluster(t, specOf(1, 1))
-	outcome := job.Plan(c.config, c.state, c.spec, c.now)
+	plan := job.Decide(c.config, c.state, c.spec, c.now)
 	report := job.Report{CreateRefused: "already exists", NameTaken: true}
-	c.state = job.Executed(c.config, c.state, outcome, report, c.now)
+	c.state = job.Apply(plan, report, c.now)
 	c.pass(time.Second).settle()
 	equal(t, "attempt", c.creates[0].Attempt, 2)
 }

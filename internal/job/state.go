@@ -81,14 +81,12 @@ type State struct {
 // Until its create is known to have happened it has a name and no UID.
 type Pod struct {
 	PodFact
-	// Attempt is the number Name was made from; 0 when Ostinato did not make the name.
-	Attempt int64 `json:"a,omitempty"`
 	// Fate is how the Pod was counted.
-	Fate Fate `json:"o,omitempty"`
+	Fate Fate `json:"fate,omitempty"`
 	// Since is when the Pod was first planned with, where a start has a deadline.
-	Since time.Time `json:"h,omitzero"`
+	Since time.Time `json:"since,omitzero"`
 	// PendingFailed is set when the Pod was given up because it did not start in time.
-	PendingFailed bool `json:"pf,omitempty"`
+	PendingFailed bool `json:"pendingFailed,omitempty"`
 }
 
 // Fate says how a Pod was counted. Once given it never changes, whatever facts
