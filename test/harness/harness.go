@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/await"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -185,23 +186,8 @@ func Eventually(t *testing.T, within time.Duration, check func(context.Context) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	var last error
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		// The check that the end of the time cuts short says nothing.
-		if last == nil || ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", within.Round(time.Millisecond), last)
-		case <-ticker.C:
-		}
+	if err := await.Success(ctx, 100*time.Millisecond, check); err != nil {
+		t.Fatalf("not within %s: %v", within.Round(time.Millisecond), err)
 	}
 }
 
