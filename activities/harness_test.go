@@ -31,6 +31,7 @@ import (
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 const (
@@ -112,7 +113,7 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 	s.options = activities.Options{
 		Kubernetes: s.kubernetes, CronJobs: s.cronJobs, Temporal: s.signals, Namespace: "temporal-namespace",
 		Events:  activities.Recorders{CronJobs: s.events, Jobs: s.events},
-		Metrics: activities.NewMetrics(s.registry),
+		Metrics: activities.NewMetrics(s.registry), AcceptSignals: steering.All(),
 	}
 	for _, apply := range with {
 		apply(&s.options)
