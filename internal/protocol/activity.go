@@ -36,6 +36,10 @@ const (
 	WatchPodsActivity = "WatchPods"
 )
 
+// InvalidRequestErrorType is the type of the error, not to be retried, of an activity that
+// was asked for what no workflow of Ostinato asks for.
+const InvalidRequestErrorType = "InvalidRequest"
+
 // BulkThreshold is the number of Pod creates and deletes, and that of releases, up
 // to which a plan is carried out by ReconcileJob alone; more creates and deletes go
 // to the bulk queue first, more releases afterwards.

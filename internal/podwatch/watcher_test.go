@@ -1,76 +1,24 @@
-package activities_test
+package podwatch_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
-
-	"ostinato.dev/ostinato/activities"
-	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/protocol"
 )
-
-// watch runs WatchPods until the test ends or stop is called; stop returns its
-// error. It returns when the watch is open.
-func (s *stage) watch() (stop func() error) {
-	opened := s.watches.Load()
-	stopping := make(chan struct{})
-	ended := make(chan error, 1)
-	environment := s.environment()
-	environment.SetWorkerStopChannel(stopping)
-	go func() {
-		_, err := environment.ExecuteActivity(protocol.WatchPodsActivity, protocol.PodWatchInput{Shards: 1})
-		ended <- err
-	}()
-	var stopped bool
-	var result error
-	stop = func() error {
-		if !stopped {
-			stopped = true
-			close(stopping)
-			select {
-			case result = <-ended:
-			case <-time.After(20 * time.Second):
-				s.t.Error("the watch does not stop")
-			}
-		}
-		return result
-	}
-	s.t.Cleanup(func() { _ = stop() })
-	eventually(s.t, "the watch is open", func() bool { return s.watches.Load() > opened })
-	return stop
-}
-
-// createPod creates a Pod as Ostinato does; as someone else, if the Pod says so.
-func (s *stage) createPod(pod podBuilder) {
-	s.t.Helper()
-	options := metav1.CreateOptions{FieldManager: k8s.JobFieldManager}
-	for _, entry := range pod.ManagedFields {
-		options.FieldManager = entry.Manager
-	}
-	if _, err := s.kubernetes.CoreV1().Pods(namespace).Create(s.t.Context(), pod.Pod, options); err != nil {
-		s.t.Fatalf("create Pod: %v", err)
-	}
-}
-
-func (s *stage) tracked(name string) bool { return k8s.Tracked(s.pod(name)) }
 
 var closed = serviceerror.NewNotFound("workflow execution already completed")
 
 func TestWatchSignalsTheEndOfAPod(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).Pod}, nil)
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).Pod})
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodSucceeded).Pod)
+	s.updatePod(helloPod("a", corev1.PodSucceeded))
 	eventually(t, "the Pod's end is signalled", func() bool { return len(s.signals.all()) == 1 })
 	signal := s.signals.all()[0]
 	if signal.workflowID != workflowID || signal.facts.JobUID != jobUID || len(signal.facts.Facts) != 1 ||
@@ -80,12 +28,10 @@ func TestWatchSignalsTheEndOfAPod(t *testing.T) {
 }
 
 func TestWatchSignalsAPodThatVanishes(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).released().Pod, helloPod("b", corev1.PodFailed).Pod}, nil)
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).released().Pod, helloPod("b", corev1.PodFailed).Pod})
 	s.watch()
 	eventually(t, "the watch is there", func() bool { return slices.Contains(s.signals.names(), "b") })
-	if err := s.kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s.deletePod("a")
 	eventually(t, "the vanished Pod is signalled", func() bool {
 		return slices.ContainsFunc(s.signals.all(), func(signal signal) bool {
 			return signal.facts.Facts[0].Name == "a" && signal.facts.Facts[0].Gone
@@ -103,7 +49,7 @@ func TestTakeOverSignalsExactlyWhatIsNotAccounted(t *testing.T) {
 		helloPod("pending", corev1.PodPending).Pod,
 		helloPod("running", corev1.PodRunning).Pod,
 		helloPod("terminating", corev1.PodRunning).deleting().Pod,
-	}, nil)
+	})
 	want := []string{"ended", "terminating"}
 	first := s.watch()
 	eventually(t, "the first watch signals", func() bool { return slices.Equal(s.signals.names(), want) })
@@ -114,44 +60,26 @@ func TestTakeOverSignalsExactlyWhatIsNotAccounted(t *testing.T) {
 	eventually(t, "the second watch signals", func() bool { return slices.Equal(s.signals.names(), append(want, want...)) })
 
 	// After the release a third has nothing more to say of that Pod.
-	s.updatePod(helloPod("ended", corev1.PodSucceeded).released().Pod)
+	s.updatePod(helloPod("ended", corev1.PodSucceeded).released())
 	s.watch()
 	eventually(t, "the third watch signals", func() bool {
 		return slices.Equal(s.signals.names(), append(slices.Concat(want, want), "terminating"))
 	})
 }
 
-func TestWatchOfAStoppingWorkerEndsAtOnce(t *testing.T) {
-	s := newStage(t, nil, nil)
-	err := s.watch()()
-	var application *temporal.ApplicationError
-	if !errors.As(err, &application) || application.Type() != activities.WorkerStoppingErrorType || application.NonRetryable() {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestWatchOfAnImpossibleShardIsNotRetried(t *testing.T) {
-	s := newStage(t, nil, nil)
-	_, err := s.environment().ExecuteActivity(protocol.WatchPodsActivity, protocol.PodWatchInput{Shard: 3, Shards: 2})
-	var application *temporal.ApplicationError
-	if !errors.As(err, &application) || !application.NonRetryable() {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestSignalsToOneJobAreASecondApart(t *testing.T) {
-	clock := clocktesting.NewFakeClock(scheduled)
+	clock := clocktesting.NewFakeClock(noon)
 	objects := []runtime.Object{helloJob()}
 	for i := range 4 {
 		objects = append(objects, helloPod(fmt.Sprintf("pod-%d", i), corev1.PodRunning).Pod)
 	}
-	s := newStage(t, objects, nil, withClock(clock))
+	s := newStage(t, objects, withClock(clock))
 	s.signals.now = clock.Now
 	s.watch()
-	s.updatePod(helloPod("pod-0", corev1.PodFailed).Pod)
+	s.updatePod(helloPod("pod-0", corev1.PodFailed))
 	eventually(t, "the first change is signalled", func() bool { return len(s.signals.all()) == 1 })
-	s.updatePod(helloPod("pod-1", corev1.PodFailed).Pod)
-	s.updatePod(helloPod("pod-2", corev1.PodFailed).Pod)
+	s.updatePod(helloPod("pod-1", corev1.PodFailed))
+	s.updatePod(helloPod("pod-2", corev1.PodFailed))
 	eventually(t, "the second signal comes", func() bool {
 		if len(s.signals.all()) == 1 {
 			clock.Step(50 * time.Millisecond)
@@ -166,7 +94,7 @@ func TestSignalsToOneJobAreASecondApart(t *testing.T) {
 		t.Errorf("signalled %v, want both changes in the second signal", names)
 	}
 	// The clock stands still, but nothing of the Job runs any more.
-	s.updatePod(helloPod("pod-3", corev1.PodSucceeded).Pod)
+	s.updatePod(helloPod("pod-3", corev1.PodSucceeded))
 	eventually(t, "the last Pod's end is signalled at once", func() bool { return len(s.signals.all()) == 3 })
 }
 
@@ -175,7 +103,7 @@ func TestSignalHoldsFiveHundredFacts(t *testing.T) {
 	for i := range 501 {
 		objects = append(objects, helloPod(fmt.Sprintf("pod-%03d", i), corev1.PodSucceeded).Pod)
 	}
-	s := newStage(t, objects, nil)
+	s := newStage(t, objects)
 	s.watch()
 	eventually(t, "all facts are signalled", func() bool { return len(s.signals.names()) == 501 })
 	if signals := s.signals.all(); len(signals) != 2 || len(signals[0].facts.Facts) != 500 {
@@ -184,7 +112,7 @@ func TestSignalHoldsFiveHundredFacts(t *testing.T) {
 }
 
 func TestSignalThatFailsIsRepeatedUntilItIsTaken(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodFailed).Pod}, nil)
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodFailed).Pod})
 	s.signals.set(func(string) error { return serviceerror.NewUnavailable("down") })
 	s.watch()
 	eventually(t, "the signal is tried again", func() bool { return s.signals.attempts() >= 3 })
@@ -193,7 +121,7 @@ func TestSignalThatFailsIsRepeatedUntilItIsTaken(t *testing.T) {
 }
 
 func TestPodOfARunningJobWithoutWorkflowWaitsForIt(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod})
 	s.signals.set(func(string) error { return closed })
 	s.watch()
 	eventually(t, "the signal is tried again", func() bool { return s.signals.attempts() >= 3 })
@@ -205,13 +133,12 @@ func TestPodOfARunningJobWithoutWorkflowWaitsForIt(t *testing.T) {
 }
 
 func TestOrphansAreReleased(t *testing.T) {
-	finished := helloJob()
-	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "")}
+	finished := finishedJob(helloJob(), batchv1.JobFailed)
 	recreated := helloJob()
 	recreated.UID = "new-uid"
 	for name, objects := range map[string][]runtime.Object{"Job gone": nil, "Job finished": {finished}, "Job re-created": {recreated}} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, append(objects, helloPod("a", corev1.PodSucceeded).Pod, helloPod("b", corev1.PodRunning).Pod), nil)
+			s := newStage(t, append(objects, helloPod("a", corev1.PodSucceeded).Pod, helloPod("b", corev1.PodRunning).Pod))
 			s.signals.set(func(string) error { return closed })
 			s.watch()
 			eventually(t, "both Pods are released", func() bool { return !s.tracked("a") && !s.tracked("b") })
@@ -224,32 +151,29 @@ func TestOrphansAreReleased(t *testing.T) {
 }
 
 func TestPodCutLooseIsReleased(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloPod("a", corev1.PodRunning).uncontrolled().Pod}, nil)
+	s := newStage(t, []runtime.Object{helloPod("a", corev1.PodRunning).uncontrolled().Pod})
 	s.watch()
 	eventually(t, "the Pod is released", func() bool { return !s.tracked("a") })
 }
 
 func TestReadinessIsProjectedWithoutASignal(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	s := newStage(t, []runtime.Object{helloJob()})
 	s.watch()
 	s.createPod(helloPod("a", corev1.PodPending))
 	pod := s.pod("a")
-	pod.Status = helloPod("a", corev1.PodRunning).ready(true).Status
-	s.updatePod(pod)
-	eventually(t, "status.ready is 1", func() bool {
-		ready := s.job(jobName).Status.Ready
-		return ready != nil && *ready == 1
-	})
+	pod.Status = helloPod("a", corev1.PodRunning).ready().Status
+	s.updatePod(podBuilder{pod})
+	eventually(t, "status.ready is 1", func() bool { return s.ready(jobName) == 1 })
 	if names := s.signals.names(); len(names) != 0 {
 		t.Errorf("readiness woke the workflow: %v", names)
 	}
 }
 
 func TestTerminatedTrackedPodsAreCounted(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod})
 	s.watch()
 	const metric = "job_controller_terminated_pods_tracking_finalizer_total"
 	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
-	s.updatePod(helloPod("a", corev1.PodSucceeded).released().Pod)
+	s.updatePod(helloPod("a", corev1.PodSucceeded).released())
 	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
 }

@@ -1,4 +1,4 @@
-package activities_test
+package podwatch_test
 
 import (
 	"fmt"
@@ -8,64 +8,21 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
-	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// told describes what workflows were told, in short and in order.
-func (s *stage) told() []string {
-	var facts []string
-	for _, signal := range s.signals.all() {
-		for _, fact := range signal.facts.Facts {
-			text := fact.Name
-			switch {
-			case fact.Disowned:
-				text += " disowned"
-			case fact.Gone:
-				text += " gone"
-			case fact.Ended():
-				text += " ended"
-			}
-			facts = append(facts, text)
-		}
-	}
-	return facts
-}
-
-func (s *stage) eventuallyTold(want ...string) {
-	s.t.Helper()
-	eventually(s.t, fmt.Sprintf("the workflow is told %q", want), func() bool { return slices.Equal(s.told(), want) })
-}
-
-// quiet checks that the watch has nothing more to say: another Pod's end, which
-// comes after what was there before, is all that is told.
-func (s *stage) quiet(want ...string) {
-	s.t.Helper()
-	s.createPod(helloPod("zz-last", corev1.PodFailed))
-	s.eventuallyTold(append(want, "zz-last ended")...)
-}
-
-func (s *stage) controlled(name string, owner *batchv1.Job) bool {
-	return metav1.IsControlledBy(s.pod(name), owner)
-}
-
-func deletingJob(owner *batchv1.Job) *batchv1.Job {
-	now := metav1.NewTime(scheduled)
-	owner.DeletionTimestamp, owner.Finalizers = &now, []string{"orphan"}
-	return owner
-}
-
 func TestPodThatLostTheWatchsLabelGetsItBack(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).unseen().Pod)
+	s.updatePod(helloPod("a", corev1.PodRunning).unseen())
 	eventually(t, "the Pod is seen again", func() bool { return s.seen("a") })
-	s.updatePod(helloPod("a", corev1.PodFailed).Pod)
+	s.updatePod(helloPod("a", corev1.PodFailed))
 	s.eventuallyTold("a ended")
 }
 
@@ -76,9 +33,9 @@ func TestPodWhoseLabelsNoLongerMatchIsLetGo(t *testing.T) {
 	}
 	for name, changed := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 			s.watch()
-			s.updatePod(changed.Pod)
+			s.updatePod(changed)
 			s.eventuallyTold("a disowned")
 			if s.controlled("a", helloJob()) || s.tracked("a") {
 				t.Errorf("owners %v, finalizers %v, labels %v", s.pod("a").OwnerReferences, s.pod("a").Finalizers, s.pod("a").Labels)
@@ -89,14 +46,14 @@ func TestPodWhoseLabelsNoLongerMatchIsLetGo(t *testing.T) {
 }
 
 func TestPodWhoseLabelsMatchAgainIsTakenBack(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning)), nil)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).stranger().Pod)
+	s.updatePod(helloPod("a", corev1.PodRunning).stranger())
 	eventually(t, "the Pod is let go", func() bool { return !s.controlled("a", helloJob()) })
 	s.eventuallyTold("a disowned")
 	back := s.pod("a")
 	back.Labels[batchv1.ControllerUidLabel] = jobUID
-	s.updatePod(back)
+	s.updatePod(podBuilder{back})
 	s.eventuallyTold("a disowned", "a")
 	if !s.controlled("a", helloJob()) || !s.tracked("a") {
 		t.Errorf("owners %v, finalizers %v", s.pod("a").OwnerReferences, s.pod("a").Finalizers)
@@ -111,13 +68,9 @@ func TestPodThatTheWorkflowMayNotKnowIsIntroduced(t *testing.T) {
 		"without":             helloPod("copy", corev1.PodRunning).uncontrolled().released().labelled(batchv1.JobNameLabel, jobName),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 			s.watch()
-			copied.ManagedFields = []metav1.ManagedFieldsEntry{{
-				Manager: "kubectl-create", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:restartPolicy":{}}}`),
-			}}
-			s.createPod(copied)
+			s.createPod(copied.madeElsewhere())
 			s.eventuallyTold("copy")
 			if !s.controlled("copy", helloJob()) || !s.tracked("copy") {
 				t.Errorf("owners %v, finalizers %v", s.pod("copy").OwnerReferences, s.pod("copy").Finalizers)
@@ -128,9 +81,9 @@ func TestPodThatTheWorkflowMayNotKnowIsIntroduced(t *testing.T) {
 }
 
 func TestPodWhoseLabelsNoLongerMatchStaysWithAJobThatIsBeingDeleted(t *testing.T) {
-	s := newStage(t, objects(deletingJob(helloJob()), helloPod("a", corev1.PodRunning)), nil)
+	s := newStage(t, objects(deletingJob(helloJob()), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).stranger().Pod)
+	s.updatePod(helloPod("a", corev1.PodRunning).stranger())
 	s.eventuallyTold("a disowned")
 	if !s.controlled("a", helloJob()) || s.tracked("a") {
 		t.Errorf("owners %v, finalizers %v", s.pod("a").OwnerReferences, s.pod("a").Finalizers)
@@ -138,47 +91,50 @@ func TestPodWhoseLabelsNoLongerMatchStaysWithAJobThatIsBeingDeleted(t *testing.T
 }
 
 func TestPodThatLostItsControllerIsAdoptedAgain(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).uncontrolled().released().Pod)
+	s.updatePod(helloPod("a", corev1.PodRunning).uncontrolled().released())
 	eventually(t, "the Pod is adopted", func() bool { return s.controlled("a", helloJob()) && s.tracked("a") })
 	s.quiet()
 }
 
 func TestPodThatLostItsControllerIsNotAdopted(t *testing.T) {
-	finished, foreign, unmarked := helloJob(), helloJob(), helloJob()
-	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "")}
-	other := "example.com/controller"
-	foreign.Spec.ManagedBy, unmarked.Spec.ManagedBy = &other, nil
 	orphan := func() podBuilder { return helloPod("a", corev1.PodRunning).uncontrolled() }
 	tests := map[string]struct {
 		owner *batchv1.Job
 		pod   podBuilder
+		// tracked: it is left as it is, for whoever the Job belongs to.
+		tracked bool
 	}{
-		"Job being deleted": {deletingJob(helloJob()), orphan()},
-		"Job finished":      {finished, orphan()},
-		"Job of another":    {foreign, orphan()},
-		"unmarked Job":      {unmarked, orphan()},
-		"being deleted":     {helloJob(), orphan().deleting()},
-		"other labels too":  {helloJob(), orphan().stranger()},
+		"Job being deleted": {deletingJob(helloJob()), orphan(), false},
+		"Job finished":      {finishedJob(helloJob(), batchv1.JobFailed), orphan(), false},
+		"Job of another":    {managedBy(helloJob(), pointer("example.com/controller")), orphan().labelled(batchv1.JobNameLabel, jobName), true},
+		"unmarked Job":      {managedBy(helloJob(), nil), orphan().labelled(batchv1.JobNameLabel, jobName), true},
+		"being deleted":     {helloJob(), orphan().deleting(), false},
+		"other labels too":  {helloJob(), orphan().stranger(), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, objects(test.owner, helloPod("a", corev1.PodRunning)), nil)
+			s := newStage(t, objects(test.owner, helloPod("a", corev1.PodRunning)))
 			s.watch()
-			s.updatePod(test.pod.Pod)
+			s.updatePod(test.pod)
 			s.eventuallyTold("a disowned")
-			if s.tracked("a") || len(s.pod("a").OwnerReferences) != 0 {
-				t.Errorf("finalizers %v, owners %v", s.pod("a").Finalizers, s.pod("a").OwnerReferences)
+			eventually(t, "the Pod is as it is to be", func() bool { return s.tracked("a") == test.tracked })
+			if len(s.pod("a").OwnerReferences) != 0 {
+				t.Errorf("owners %v", s.pod("a").OwnerReferences)
+			}
+			s.quiet("a disowned")
+			if s.tracked("a") != test.tracked {
+				t.Errorf("finalizers %v", s.pod("a").Finalizers)
 			}
 		})
 	}
 }
 
 func TestPodThatAnotherControllerTakesIsLeftAlone(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).of(otherJob()).labelled(batchv1.ControllerUidLabel, "other-uid").Pod)
+	s.updatePod(helloPod("a", corev1.PodRunning).of(otherJob()).labelled(batchv1.ControllerUidLabel, "other-uid"))
 	s.eventuallyTold("a disowned")
 	if !s.tracked("a") || !s.controlled("a", otherJob()) {
 		t.Errorf("finalizers %v, owners %v", s.pod("a").Finalizers, s.pod("a").OwnerReferences)
@@ -186,51 +142,62 @@ func TestPodThatAnotherControllerTakesIsLeftAlone(t *testing.T) {
 }
 
 func TestOrphansSeenByTheWatch(t *testing.T) {
-	finished, unmarked := helloJob(), helloJob()
-	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
-	unmarked.Spec.ManagedBy = nil
 	orphan := func(phase corev1.PodPhase) podBuilder {
 		return helloPod("a", phase).uncontrolled().labelled(batchv1.JobNameLabel, jobName)
 	}
+	type fate int
+	const (
+		adopted fate = iota
+		released
+		left
+	)
+	unmarked := func() *batchv1.Job { return managedBy(helloJob(), nil) }
 	tests := map[string]struct {
-		owner   *batchv1.Job
-		pod     podBuilder
-		with    []option
-		adopted bool
+		owner *batchv1.Job
+		pod   podBuilder
+		with  []option
+		fate  fate
 	}{
-		"running":                  {helloJob(), orphan(corev1.PodRunning), nil, true},
-		"running, never tracked":   {helloJob(), orphan(corev1.PodRunning).released(), nil, true},
-		"ended":                    {helloJob(), orphan(corev1.PodFailed), nil, true},
-		"ended and accounted":      {helloJob(), orphan(corev1.PodFailed).released(), nil, false},
-		"no such Job":              {otherJob(), orphan(corev1.PodRunning), nil, false},
-		"no Job named":             {helloJob(), orphan(corev1.PodRunning).labelled(batchv1.JobNameLabel, ""), nil, false},
-		"Job finished":             {finished, orphan(corev1.PodRunning), nil, false},
-		"unmarked Job":             {unmarked, orphan(corev1.PodRunning), nil, false},
-		"unmarked Job, taken over": {unmarked, orphan(corev1.PodRunning), []option{takingOver}, true},
+		"running":                  {helloJob(), orphan(corev1.PodRunning), nil, adopted},
+		"running, never tracked":   {helloJob(), orphan(corev1.PodRunning).released(), nil, adopted},
+		"ended":                    {helloJob(), orphan(corev1.PodFailed), nil, adopted},
+		"ended and accounted":      {helloJob(), orphan(corev1.PodFailed).released(), nil, left},
+		"no such Job":              {otherJob(), orphan(corev1.PodRunning), nil, released},
+		"no such Job, ended":       {otherJob(), orphan(corev1.PodFailed), nil, released},
+		"no Job named":             {helloJob(), orphan(corev1.PodRunning).labelled(batchv1.JobNameLabel, ""), nil, released},
+		"Job finished":             {finishedJob(helloJob(), batchv1.JobComplete), orphan(corev1.PodRunning), nil, released},
+		"unmarked Job":             {unmarked(), orphan(corev1.PodRunning), nil, left},
+		"unmarked Job, taken over": {unmarked(), orphan(corev1.PodRunning), []option{takingOver}, adopted},
+		"another's Job":            {managedBy(helloJob(), pointer("example.com/x")), orphan(corev1.PodRunning), []option{takingOver}, left},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, objects(test.owner), nil, test.with...)
+			s := newStage(t, objects(test.owner), test.with...)
 			s.watch()
 			s.createPod(test.pod)
-			if test.adopted {
+			ended := test.pod.Status.Phase == corev1.PodFailed
+			switch test.fate {
+			case adopted:
 				eventually(t, "the Pod is adopted", func() bool { return s.controlled("a", test.owner) && s.tracked("a") && s.seen("a") })
-			} else {
-				ended := test.pod.Status.Phase == corev1.PodFailed
+				want := "a"
+				if ended {
+					want = "a ended"
+				}
+				s.eventuallyTold(want)
+			case released:
 				eventually(t, "the Pod is released", func() bool { return !s.tracked("a") && s.seen("a") != ended })
-			}
-			switch {
-			case test.adopted && test.pod.Status.Phase == corev1.PodFailed:
-				s.eventuallyTold("a ended")
-			case test.adopted:
-				s.eventuallyTold("a")
+			case left:
+				s.quiet()
+				if left := s.pod("a"); !slices.Equal(left.Finalizers, test.pod.Finalizers) || len(left.OwnerReferences) != 0 || !s.seen("a") {
+					t.Errorf("finalizers %v, owners %v, labels %v", left.Finalizers, left.OwnerReferences, left.Labels)
+				}
 			}
 		})
 	}
 }
 
 func TestOrphanWithoutTheJobsNameIsAdoptedByAJobThatIsWatched(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("other", corev1.PodRunning)), nil)
+	s := newStage(t, objects(helloJob(), helloPod("other", corev1.PodRunning)))
 	s.watch()
 	s.createPod(helloPod("a", corev1.PodRunning).uncontrolled())
 	eventually(t, "the Pod is adopted", func() bool { return s.controlled("a", helloJob()) && s.tracked("a") })
@@ -240,12 +207,12 @@ func TestPodsOfAJobWithASelectorOfItsOwn(t *testing.T) {
 	manual := func(name string, phase corev1.PodPhase) podBuilder {
 		return helloPod(name, phase).stranger().labelled("app", "hello")
 	}
-	s := newStage(t, objects(manualJob(), manual("a", corev1.PodSucceeded), manual("b", corev1.PodRunning), manual("c", corev1.PodRunning)), nil)
+	s := newStage(t, objects(manualJob(), manual("a", corev1.PodSucceeded), manual("b", corev1.PodRunning), manual("c", corev1.PodRunning)))
 	s.watch()
 	s.eventuallyTold("a ended")
-	s.updatePod(manual("b", corev1.PodFailed).Pod)
+	s.updatePod(manual("b", corev1.PodFailed))
 	s.eventuallyTold("a ended", "b ended")
-	s.updatePod(manual("c", corev1.PodRunning).labelled("app", "other").Pod)
+	s.updatePod(manual("c", corev1.PodRunning).labelled("app", "other"))
 	s.eventuallyTold("a ended", "b ended", "c disowned")
 	if s.controlled("c", manualJob()) || !s.controlled("b", manualJob()) {
 		t.Error("the wrong Pod was let go")
@@ -254,19 +221,19 @@ func TestPodsOfAJobWithASelectorOfItsOwn(t *testing.T) {
 
 // TestAccountedPodsAreForgotten: the watch's memory is of what is not accounted.
 func TestAccountedPodsAreForgotten(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning)), nil)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning)))
 	stop := s.watch()
 	s.eventuallyTold("a ended")
-	release := func(name string, phase corev1.PodPhase) {
-		must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{
-			Job: jobRef, Releases: []job.Release{{Name: name, UID: name + "-uid", Phase: phase}},
-		})
+	release := func(name string) {
+		if _, err := k8s.ReleasePod(t.Context(), s.kubernetes, namespace, name, types.UID(name+"-uid"), true); err != nil {
+			t.Fatal(err)
+		}
 	}
-	release("a", corev1.PodSucceeded)
-	s.updatePod(helloPod("b", corev1.PodFailed).Pod)
+	release("a")
+	s.updatePod(helloPod("b", corev1.PodFailed))
 	s.eventuallyTold("a ended", "b ended")
-	release("b", corev1.PodFailed)
-	eventually(t, "no Job is watched", func() bool { return s.gauge("ostinato_podwatch_jobs") == 0 })
+	release("b")
+	eventually(t, "no Job is watched", func() bool { return s.metric("ostinato_podwatch_jobs") == 0 })
 	_ = stop()
 	for _, action := range s.kubernetes.Actions() {
 		if action.GetVerb() == "get" && action.GetResource().Resource == "pods" {
@@ -278,13 +245,12 @@ func TestAccountedPodsAreForgotten(t *testing.T) {
 }
 
 func TestPodsOfAnothersJobAreLeftAlone(t *testing.T) {
-	foreign := helloJob()
-	foreign.Spec.ManagedBy = nil // taken over before, and not any more
-	s := newStage(t, objects(foreign, helloPod("a", corev1.PodSucceeded)), nil)
+	foreign := managedBy(helloJob(), nil) // taken over before, and not any more
+	s := newStage(t, objects(foreign, helloPod("a", corev1.PodSucceeded)))
 	s.signals.set(func(string) error { return closed })
 	s.watch()
 	eventually(t, "the workflow is missing", func() bool { return s.signals.attempts() == 1 })
-	s.updatePod(helloPod("a", corev1.PodSucceeded).annotated("changed", "yes").Pod)
+	s.updatePod(helloPod("a", corev1.PodSucceeded).annotated("changed", "yes"))
 	s.createPod(helloPod("other", corev1.PodFailed).of(otherJob()))
 	eventually(t, "another Job's Pod is signalled", func() bool { return s.signals.attempts() >= 2 })
 	if !s.tracked("a") {
@@ -298,16 +264,14 @@ func TestSweepForPodsLeftByTheBuiltinController(t *testing.T) {
 	left := func(name string) podBuilder {
 		return helloPod(name, corev1.PodSucceeded).unseen().labelled(batchv1.JobNameLabel, jobName)
 	}
-	alive, ended := otherJob(), otherJob()
+	alive, ended := managedBy(otherJob(), nil), managedBy(finishedJob(otherJob(), batchv1.JobComplete), nil)
 	alive.Name, alive.UID = "alive", "alive-uid"
 	ended.Name, ended.UID = "ended", "ended-uid"
-	ended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
-	alive.Spec.ManagedBy, ended.Spec.ManagedBy = nil, nil
 	world := func() []runtime.Object {
 		return append(objects(alive, left("of-gone"), left("of-alive").of(alive), left("of-ended").of(ended)), ended)
 	}
 	t.Run("taken over", func(t *testing.T) {
-		s := newStage(t, world(), nil, takingOver)
+		s := newStage(t, world(), takingOver)
 		s.watch()
 		eventually(t, "Pods that nobody counts are released", func() bool { return !s.tracked("of-gone") && !s.tracked("of-ended") })
 		if !s.tracked("of-alive") {
@@ -315,7 +279,7 @@ func TestSweepForPodsLeftByTheBuiltinController(t *testing.T) {
 		}
 	})
 	t.Run("not taken over", func(t *testing.T) {
-		s := newStage(t, world(), nil)
+		s := newStage(t, world())
 		s.watch()
 		s.quiet()
 		if !s.tracked("of-gone") || !s.tracked("of-ended") {
@@ -329,9 +293,9 @@ func TestManyPodsEndAtOnce(t *testing.T) {
 	const count = 5000
 	running := &corev1.PodList{}
 	for i := range count {
-		running.Items = append(running.Items, *helloPod(fmt.Sprintf("pod-%04d", i), corev1.PodRunning).ready(true).Pod)
+		running.Items = append(running.Items, *helloPod(fmt.Sprintf("pod-%04d", i), corev1.PodRunning).ready().Pod)
 	}
-	s := newStage(t, objects(helloJob()), nil)
+	s := newStage(t, objects(helloJob()))
 	// The tracker of the fake API server takes milliseconds for an update.
 	s.kubernetes.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, running.DeepCopy(), nil

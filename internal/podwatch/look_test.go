@@ -1,4 +1,4 @@
-package activities
+package podwatch
 
 import (
 	"strconv"
@@ -16,7 +16,7 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 		s.see(fact("a", deleting, ready))
 		s.sends("a")
 		s.after(time.Minute)
-		s.remove("a", false)
+		s.leaves("a", false)
 		if due := s.sends("a"); !due.facts[0].Gone || due.facts[0].Ready {
 			t.Errorf("fact %+v", due.facts[0])
 		}
@@ -27,11 +27,11 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 	t.Run("while it runs: it is looked up, and gone", func(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", ready))
-		s.remove("a", false)
+		s.leaves("a", false)
 		if due := s.sends(); len(due.look) != 1 || due.look[0].Name != "a" {
 			t.Fatalf("decision %+v", due)
 		}
-		s.gone("a")
+		s.isGone("a")
 		if due := s.sends("a"); !due.facts[0].Gone || len(due.look) != 0 || len(s.pods) != 0 {
 			t.Errorf("decision %+v", due)
 		}
@@ -39,9 +39,9 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 	t.Run("while it runs: it is looked up, and not the Job's any more", func(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", ready))
-		s.remove("a", false)
-		s.disown("a")
-		s.remove("a", false) // its label is taken off
+		s.leaves("a", false)
+		s.isForeign("a")
+		s.leaves("a", false) // its label is taken off
 		if due := s.sends("a"); !due.facts[0].Disowned || due.facts[0].Gone || len(s.pods) != 0 {
 			t.Errorf("decision %+v", due)
 		}
@@ -50,7 +50,7 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", deleting))
 		s.sends("a")
-		s.remove("a", true)
+		s.leaves("a", true)
 		if due := s.sends(); len(due.look) != 1 {
 			t.Errorf("decision %+v", due)
 		}
@@ -58,19 +58,19 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 	t.Run("it comes back before the answer: the answer is stale", func(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a"))
-		s.remove("a", false)
+		s.leaves("a", false)
 		s.see(fact("a"))
-		s.gone("a")
-		s.disown("a")
-		if due := s.sends(); len(due.look) != 0 || s.left != 1 {
+		s.isGone("a")
+		s.isForeign("a")
+		if due := s.sends(); len(due.look) != 0 || s.remaining != 1 {
 			t.Errorf("decision %+v", due)
 		}
 	})
 	t.Run("it ended and was released by somebody: how it ended, and then nothing", func(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a"))
-		s.remove("a", false)
-		s.found(fact("a", failed, untracked), true)
+		s.leaves("a", false)
+		s.answer("a", foundOut, sight{fact: fact("a", failed, untracked)}, s.now)
 		if s.sends("a"); len(s.pods) != 0 {
 			t.Error("the Pod is remembered though nothing will be heard of it")
 		}
@@ -78,8 +78,8 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 	t.Run("ended, but nobody was told yet: it is looked up", func(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", failed))
-		s.remove("a", false)
-		s.gone("a")
+		s.leaves("a", false)
+		s.isGone("a")
 		if due := s.sends("a"); !due.facts[0].Gone || due.facts[0].Phase != corev1.PodFailed {
 			t.Errorf("fact %+v", due.facts[0])
 		}
@@ -88,7 +88,7 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", succeeded))
 		facts := s.decide(s.now).facts
-		s.remove("a", false)
+		s.leaves("a", false)
 		s.watchedJob.told(facts, s.now)
 		s.after(time.Hour)
 		if due := s.sends(); len(due.look) != 0 || len(s.pods) != 0 {
@@ -99,7 +99,7 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 		s := newScene(t)
 		s.see(fact("a", succeeded))
 		s.sends("a")
-		s.remove("a", false)
+		s.leaves("a", false)
 		s.after(time.Hour)
 		if due := s.sends(); len(due.look) != 0 || len(s.pods) != 0 {
 			t.Errorf("decision %+v", due)
@@ -109,21 +109,21 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 
 func TestPodWhoseLabelsMayNotMatchIsLookedUpFirst(t *testing.T) {
 	s := newScene(t)
-	s.observe(fact("a", succeeded), false, false, false, s.now)
+	s.doubt(fact("a", succeeded))
 	if due := s.sends(); len(due.look) != 1 {
 		t.Fatalf("decision %+v", due)
 	}
-	s.found(fact("a", succeeded), false)
+	s.isFound(fact("a", succeeded))
 	s.sends("a")
 }
 
 func TestLookUpDoesNotTakeBackWhatTheWatchHasSeenSince(t *testing.T) {
 	at := func(version int64) func(*job.PodFact) { return func(f *job.PodFact) { f.Version = version } }
 	s := newScene(t)
-	s.observe(fact("a", at(7)), false, false, false, s.now)
+	s.doubt(fact("a", at(7)))
 	s.decide(s.now)
-	s.observe(fact("a", ready, at(8)), false, false, false, s.now)
-	s.found(fact("a", at(7)), false)
+	s.doubt(fact("a", ready, at(8)))
+	s.isFound(fact("a", at(7)))
 	s.sends()
 	s.after(readyDelay)
 	if due := s.sends(); !due.project || due.ready != 1 {
@@ -136,7 +136,7 @@ func TestLookupsAreBounded(t *testing.T) {
 	for i := range 3 * lookups {
 		name := strconv.Itoa(i)
 		s.see(fact(name))
-		s.remove(name, false)
+		s.leaves(name, false)
 	}
 	if due := s.decide(s.now); len(due.look) != lookups {
 		t.Errorf("%d Pods are looked up at once", len(due.look))

@@ -1,4 +1,4 @@
-package activities
+package podwatch
 
 import (
 	"slices"
@@ -37,13 +37,33 @@ type scene struct {
 	now time.Time
 }
 
-func newScene(t *testing.T) *scene { return &scene{newWatchedJob("default", "hello", "uid"), t, noon} }
+func newScene(t *testing.T) *scene {
+	return &scene{newWatchedJob(jobKey{namespace: "default", name: "hello", uid: "uid"}), t, noon}
+}
 
 func (s *scene) see(facts ...job.PodFact) {
 	for _, fact := range facts {
-		s.observe(fact, false, false, true, s.now)
+		s.observe(sight{fact: fact}, false, s.now)
 	}
 }
+
+// doubt is see for Pods whose labels may not match.
+func (s *scene) doubt(facts ...job.PodFact) {
+	for _, fact := range facts {
+		s.observe(sight{fact: fact, doubtful: true}, false, s.now)
+	}
+}
+
+// leaves takes a Pod out of the watch's sight, as it was seen last.
+func (s *scene) leaves(name string, exists bool) {
+	s.remove(sight{fact: s.pods[name].fact}, exists, s.now)
+}
+
+func (s *scene) isGone(name string) { s.answer(name, foundGone, sight{}, s.now) }
+
+func (s *scene) isForeign(name string) { s.answer(name, foundForeign, sight{}, s.now) }
+
+func (s *scene) isFound(fact job.PodFact) { s.found(sight{fact: fact}, s.now) }
 
 // acts decides and lets everything succeed; it returns the names that were sent.
 func (s *scene) acts() ([]string, decision) {
@@ -99,10 +119,10 @@ func TestNewsOfAPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			if test.told != nil {
-				s.observe(*test.told, test.restartable, false, true, s.now)
+				s.observe(sight{fact: *test.told, restartable: test.restartable}, false, s.now)
 				s.watchedJob.told([]job.PodFact{*test.told}, s.now.Add(-time.Minute))
 			}
-			s.observe(test.now, test.restartable, false, true, s.now)
+			s.observe(sight{fact: test.now, restartable: test.restartable}, false, s.now)
 			if sent, _ := s.acts(); (len(sent) > 0) != test.want {
 				t.Errorf("sent %v, want news: %v", sent, test.want)
 			}
@@ -271,7 +291,7 @@ func TestReadinessIsConfirmedWhereTheWorkflowMayWriteAnOlderOne(t *testing.T) {
 
 func TestReadinessFoundAtStartIsProjectedSpreadOut(t *testing.T) {
 	s := newScene(t)
-	s.observe(fact("a", ready), false, true, true, s.now)
+	s.observe(sight{fact: fact("a", ready)}, true, s.now)
 	s.sends()
 	s.after(readySpread + readyDelay)
 	if due := s.sends(); !due.project || due.ready != 1 {
@@ -300,12 +320,12 @@ func TestUnreleasedPodIsLookedIntoAgain(t *testing.T) {
 func TestSettledJobIsQuiet(t *testing.T) {
 	s := newScene(t)
 	s.see(fact("a", succeeded), fact("b"), fact("c"), fact("d", deleting))
-	s.remove("c", false)
-	s.remove("d", false)
+	s.leaves("c", false)
+	s.leaves("d", false)
 	if orphans := s.tracked(); len(orphans) != 3 {
 		t.Errorf("orphans %v", orphans)
 	}
-	s.settle()
+	s.settle(s.now)
 	s.see(fact("b", ready))
 	s.after(time.Hour)
 	if due := s.sends(); due.project || len(due.look) != 0 || len(s.pods) != 2 {
