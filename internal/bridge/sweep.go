@@ -43,10 +43,12 @@ func (c *controller) sweepRegularly(ctx context.Context) {
 func (c *controller) forgetJobs() {
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
-	maps.DeleteFunc(c.memory.jobs, func(name types.NamespacedName, _ jobMemory) bool {
+	over := func(name types.NamespacedName) bool {
 		job := c.objects.job(name)
 		return job == nil || finished(job)
-	})
+	}
+	maps.DeleteFunc(c.memory.jobs, func(name types.NamespacedName, _ jobMemory) bool { return over(name) })
+	maps.DeleteFunc(c.memory.restarts, func(name types.NamespacedName, _ restarts) bool { return over(name) })
 }
 
 // scanCronJobs and scanJobs find running workflows whose object went away, or to

@@ -42,6 +42,10 @@ type Temporal interface {
 	SignalWithStart(ctx context.Context, start Start, signal Signal) error
 	// Signal signals a running workflow; found is false when none runs.
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
+	// Runs reports whether a workflow of the ID runs. It needs no worker.
+	Runs(ctx context.Context, workflowID string) (bool, error)
+	// End ends a running workflow at once, whatever it is about.
+	End(ctx context.Context, workflowID, reason string) error
 	// Terminate ends the running workflow of the object with this UID, where it began
 	// before a time, at once and without anything done by it; a zero time means
 	// whenever it began. ended is false when there is none. It needs a worker, but
@@ -116,17 +120,42 @@ func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal S
 	return true, nil
 }
 
-func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (bool, error) {
+func (t *temporalClient) Runs(ctx context.Context, workflowID string) (bool, error) {
+	description, err := t.describe(ctx, workflowID)
+	return isOpen(description), err
+}
+
+// describe returns what Temporal says of a workflow's newest run; nil when there is none.
+func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
 	if notFound(err) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+		return nil, fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
+	return description, nil
+}
+
+// isOpen reports whether a run has not ended. One that is paused goes on some time.
+func isOpen(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
+	status := description.GetWorkflowExecutionInfo().GetStatus()
+	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
+}
+
+func (t *temporalClient) End(ctx context.Context, workflowID, reason string) error {
+	err := t.sdk.TerminateWorkflow(ctx, workflowID, "", reason)
+	if err != nil && !notFound(err) {
+		return fmt.Errorf("terminate workflow %s: %w", workflowID, err)
+	}
+	return nil
+}
+
+func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (bool, error) {
+	description, err := t.describe(ctx, workflowID)
 	info := description.GetWorkflowExecutionInfo()
-	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || !before.IsZero() && !info.GetStartTime().AsTime().Before(before) {
-		return false, nil
+	if err != nil || !isOpen(description) || !before.IsZero() && !info.GetStartTime().AsTime().Before(before) {
+		return false, err
 	}
 	if known, found, err := t.ObjectUID(ctx, workflowID); err != nil || !found || known != uid {
 		return false, err

@@ -25,7 +25,7 @@ type Bridge struct {
 	// Workers is how many objects are handled at a time.
 	Workers int
 	// SweepRate bounds, per second, the calls of the sweep that makes sure every
-	// object has its workflow.
+	// object has its workflow. Rounds over the Jobs under way take a tenth of it.
 	SweepRate float64
 	// SweepInterval is how often, after the first time at leader start, the sweep
 	// is repeated; 0 means never.
@@ -33,6 +33,8 @@ type Bridge struct {
 	// OverdueGrace is how long after a CronJob's next schedule time the watchdog
 	// waits before it pokes the workflow.
 	OverdueGrace time.Duration
+	// WatchShards is the number of PodWatch workflows; the workers' own.
+	WatchShards int
 	// SearchAttributes is one of the SearchAttributes constants.
 	SearchAttributes string
 	LeaderElection   LeaderElection
@@ -60,9 +62,10 @@ func ParseBridge(arguments []string, lookup LookupEnv, output io.Writer) (Bridge
 	set.DurationVar(&b.DrainTimeout, "drain-timeout", 10*time.Second, "how long calls in progress may take after SIGTERM")
 	set.Var((*nameList)(&b.Namespaces), "namespaces", "comma-separated Kubernetes namespaces to serve; empty means all")
 	set.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
-	set.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow")
+	set.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow; the rounds over running Jobs make a tenth of it")
 	set.DurationVar(&b.SweepInterval, "sweep-interval", 30*time.Minute, "how often the sweep is repeated; 0 only at leader start")
 	set.DurationVar(&b.OverdueGrace, "overdue-grace", 15*time.Second, "how late a CronJob may be before its workflow is poked")
+	set.IntVar(&b.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same as for the workers. Those of another number are ended")
 	set.StringVar(&b.SearchAttributes, "search-attributes", SearchAttributesAuto, "auto, on or off: set search attributes on workflows")
 	set.BoolVar(&b.LeaderElection.Enabled, "leader-elect", true, "lead only while holding the lease")
 	set.StringVar(&b.LeaderElection.Namespace, "lease-namespace", "ostinato-system", "namespace of the lease")

@@ -96,8 +96,7 @@ func (w Worker) validate() error {
 		"is %d; set it to 0 (no logs) or to %d at most", w.EvidenceLogBytes, mostEvidenceBytes)
 	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
 	p.positiveDuration(w.StickyTimeout, "sticky-timeout")
-	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
-		"is %d; set it between 1 and %d", w.WatchShards, names.WatchBuckets)
+	p.watchShards(w.WatchShards)
 	p.check((w.DeploymentName == "") == (w.BuildID == ""), "build-id",
 		"versioning needs both --deployment-name and --build-id; set the other one too, or neither")
 	p.check(!strings.ContainsAny(w.DeploymentName, "."), "deployment-name", "%q holds a dot, which Temporal reserves; use a hyphen", w.DeploymentName)
@@ -114,6 +113,7 @@ func (b Bridge) validate() error {
 	p.positive(b.SweepRate, "sweep-rate")
 	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
 	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
+	p.watchShards(b.WatchShards)
 	switch b.SearchAttributes {
 	case SearchAttributesAuto, SearchAttributesOn, SearchAttributesOff:
 	default:
@@ -125,6 +125,10 @@ func (b Bridge) validate() error {
 	p.check(!b.TakeOver.Jobs || b.LeaderElection.Namespace != "", "lease-namespace",
 		"is empty; name the bridge's own namespace: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs")
 	return errors.Join(p...)
+}
+
+func (p *problems) watchShards(value int) {
+	p.check(value >= 1 && value <= names.WatchBuckets, "watch-shards", "is %d; set it between 1 and %d", value, names.WatchBuckets)
 }
 
 func (l LeaderElection) validate(p *problems) {
