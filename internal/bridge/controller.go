@@ -185,7 +185,7 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 	case unattendedJobKind:
 		return 0, c.syncUnattended(ctx, item.NamespacedName)
 	case strayJobKind:
-		return 0, c.syncStray(ctx, item.NamespacedName)
+		return c.syncStray(ctx, item.NamespacedName)
 	default:
 		return 0, c.syncOrphan(ctx, item)
 	}

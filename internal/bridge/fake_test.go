@@ -37,11 +37,13 @@ type fakeTemporal struct {
 	crowd  int
 	// looks is how often a workflow was asked for.
 	looks map[string]int
+	// described is what Jobs' workflows say of themselves.
+	described map[string]JobWorkflow
 }
 
 func newFakeTemporal() *fakeTemporal {
 	return &fakeTemporal{
-		running: map[string]string{podWatchID: ""}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{}, looks: map[string]int{},
+		running: map[string]string{podWatchID: ""}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{}, looks: map[string]int{}, described: map[string]JobWorkflow{},
 	}
 }
 
@@ -179,6 +181,26 @@ func (f *fakeTemporal) starts(workflowID, uid string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.running[workflowID] = uid
+}
+
+// DescribeJob tells what a test says, or of a workflow that has nothing to do.
+func (f *fakeTemporal) DescribeJob(_ context.Context, workflowID string) (JobWorkflow, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	uid, running := f.running[workflowID]
+	if !running {
+		return JobWorkflow{}, nil
+	}
+	workflow := f.described[workflowID]
+	workflow.Running, workflow.Description.Job.UID = true, uid
+	return workflow, nil
+}
+
+// describes makes a Job's workflow one that knows this.
+func (f *fakeTemporal) describes(workflowID string, workflow JobWorkflow) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.described[workflowID] = workflow
 }
 
 // lose ends a workflow as somebody does who cancels it.

@@ -16,6 +16,8 @@ type memory struct {
 	jobs     map[types.NamespacedName]jobMemory
 	// restarts are those of Jobs' workflows.
 	restarts map[types.NamespacedName]restarts
+	// strays are Jobs to be handed back, with what each was last seen to wait for.
+	strays map[types.NamespacedName]string
 	// gone holds the UIDs of objects seen deleted, until that was sent.
 	gone map[key][]string
 }
@@ -25,6 +27,7 @@ func newMemory() memory {
 		cronJobs: map[types.NamespacedName]cronJobMemory{},
 		jobs:     map[types.NamespacedName]jobMemory{},
 		restarts: map[types.NamespacedName]restarts{},
+		strays:   map[types.NamespacedName]string{},
 		gone:     map[key][]string{},
 	}
 }
@@ -90,6 +93,33 @@ func (m *memory) attended(job *batchv1.Job) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.restarts, jobKey(job).NamespacedName)
+}
+
+// stray remembers a Job to be handed back, and returns how many there are.
+func (m *memory) stray(name types.NamespacedName) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.strays[name] = m.strays[name]
+	return len(m.strays)
+}
+
+// waitsFor remembers what a Job to be handed back waits for; news reports that it is
+// another thing than before.
+func (m *memory) waitsFor(name types.NamespacedName, why string) (news bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	news = m.strays[name] != why
+	m.strays[name] = why
+	return news
+}
+
+// noStray forgets a Job to be handed back, and returns how many are left.
+func (m *memory) noStray(name types.NamespacedName) (left int, was bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, was = m.strays[name]
+	delete(m.strays, name)
+	return len(m.strays), was
 }
 
 // markGone remembers that an object was deleted.

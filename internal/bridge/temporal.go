@@ -33,6 +33,16 @@ type Signal struct {
 	Argument any
 }
 
+// JobWorkflow is what there is to know of a Job's workflow.
+type JobWorkflow struct {
+	// Running is false when there is none, and the rest then empty.
+	Running bool
+	// AtWork says that a workflow task or an activity was under way while the workflow
+	// was asked, so that more may have been done than the description knows.
+	AtWork      bool
+	Description protocol.JobDescription
+}
+
 // Temporal is what the bridge asks of Temporal. All calls may be repeated.
 type Temporal interface {
 	// Start starts a workflow unless one of that ID runs, which running reports.
@@ -44,6 +54,8 @@ type Temporal interface {
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
 	// Runs reports whether a workflow of the ID runs. It needs no worker.
 	Runs(ctx context.Context, workflowID string) (bool, error)
+	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
+	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
 	// End ends a running workflow at once, whatever it is about.
 	End(ctx context.Context, workflowID, reason string) error
 	// Terminate ends the running workflow of the object with this UID, where it began
@@ -123,6 +135,33 @@ func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal S
 func (t *temporalClient) Runs(ctx context.Context, workflowID string) (bool, error) {
 	description, err := t.describe(ctx, workflowID)
 	return isOpen(description), err
+}
+
+func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
+	before, err := t.describe(ctx, workflowID)
+	if err != nil || !isOpen(before) {
+		return JobWorkflow{}, err
+	}
+	workflow := JobWorkflow{Running: true}
+	value, err := t.sdk.QueryWorkflow(ctx, workflowID, before.GetWorkflowExecutionInfo().GetExecution().GetRunId(), protocol.DescribeQuery)
+	if err == nil {
+		err = value.Get(&workflow.Description)
+	}
+	if err != nil {
+		return JobWorkflow{}, fmt.Errorf("ask workflow %s how it stands: %w", workflowID, err)
+	}
+	after, err := t.describe(ctx, workflowID)
+	if err != nil {
+		return JobWorkflow{}, err
+	}
+	workflow.AtWork = atWork(before) || atWork(after) ||
+		before.GetWorkflowExecutionInfo().GetHistoryLength() != after.GetWorkflowExecutionInfo().GetHistoryLength()
+	return workflow, nil
+}
+
+// atWork reports whether a workflow task or an activity is pending or under way.
+func atWork(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
+	return description.GetPendingWorkflowTask() != nil || len(description.GetPendingActivities()) > 0
 }
 
 // describe returns what Temporal says of a workflow's newest run; nil when there is none.
