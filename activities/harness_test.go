@@ -1,7 +1,9 @@
 package activities_test
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,8 +27,10 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 const (
@@ -88,6 +93,15 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 		}
 		s.watches.Add(1)
 		return true, watch.Filter(stream, selecting(restrictions.Labels, seen)), nil
+	})
+	// The fake API server answers a JSON patch whose test fails with an error of no kind.
+	patch := clienttesting.ObjectReaction(s.kubernetes.Tracker())
+	s.kubernetes.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		handled, object, err := patch(action)
+		if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+			err = apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", corev1.Resource("pods"), "", err.Error(), 0, false)
+		}
+		return handled, object, err
 	})
 	s.kubernetes.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		object := action.(clienttesting.CreateAction).GetObject().(metav1.Object)
@@ -156,9 +170,34 @@ func (s *stage) environment() *testsuite.TestActivityEnvironment {
 	return environment
 }
 
-// run executes an activity by its name, as a worker would.
+// run executes an activity by its name, as a worker would. A request without a digest is
+// one that was planned for the object as it is.
 func run[Result any](s *stage, activity string, request any) (Result, error) {
-	return runIn[Result](s.environment(), activity, request)
+	return runIn[Result](s.environment(), activity, s.planned(request))
+}
+
+func (s *stage) planned(request any) any {
+	digest := ""
+	if owner, err := s.kubernetes.Tracker().Get(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, jobName); err == nil {
+		digest = job.SpecOf(owner.(*batchv1.Job)).Digest()
+	}
+	switch request := request.(type) {
+	case protocol.JobRequest:
+		request.Digest = cmp.Or(request.Digest, digest)
+		return request
+	case protocol.CreatePodsRequest:
+		request.Digest = cmp.Or(request.Digest, digest)
+		return request
+	case protocol.DeletePodsRequest:
+		request.Digest = cmp.Or(request.Digest, digest)
+		return request
+	case protocol.CronJobRequest:
+		if cronJob := s.cronJobs.Stored(request.CronJob.Namespace, request.CronJob.Name); cronJob != nil && request.Digest == "" {
+			request.Digest = schedule.SpecOf(cronJob).Digest()
+		}
+		return request
+	}
+	return request
 }
 
 func runIn[Result any](environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {

@@ -103,7 +103,7 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 			}
 		}
 		fact := k8s.PodFact(pod)
-		if fact.Terminal() && !fact.Tracked {
+		if fact.Ended() && !fact.Tracked {
 			c.ended(fact, asked)
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -58,16 +59,16 @@ func (s *stage) saying(text string) *logs {
 }
 
 func release(name string) job.Release {
-	return job.Release{Name: name, UID: name + "-uid", Ended: true, Logs: true}
+	return job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodFailed, Logs: true}
 }
 
-// ends releases Pods by ReconcileJob and by AccountPods in turn, and returns what
+// ends releases Pods by ReconcileJob and by ReleasePods in turn, and returns what
 // came back of the logs.
 func (s *stage) ends(releases ...job.Release) map[string][]job.PodLog {
 	s.t.Helper()
 	return map[string][]job.PodLog{
 		"ReconcileJob": must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs,
-		"AccountPods":  must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases}).Logs,
+		"ReleasePods":  must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs,
 	}
 }
 
@@ -96,7 +97,7 @@ func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
 func TestReleaseOfAPodThatCanStillRunLeavesItSeen(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
 	running := release("a")
-	running.Ended, running.Logs = false, false
+	running.Phase, running.Logs = "", false
 	for name, logs := range s.ends(running) {
 		if s.tracked("a") || !s.seen("a") || logs != nil {
 			t.Errorf("%s: tracked %v, seen %v, logs %v", name, s.tracked("a"), s.seen("a"), logs)
@@ -225,10 +226,12 @@ func TestForbiddenLogsAreNotAskedForAgainSoon(t *testing.T) {
 func TestTooManyLogsAreCut(t *testing.T) {
 	const size = 64 * 1024
 	var releases []job.Release
+	stored := objects(helloJob())
 	for i := range 120 {
-		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
+		name := fmt.Sprintf("pod-%d", i)
+		stored, releases = append(stored, helloPod(name, corev1.PodFailed).Pod), append(releases, release(name))
 	}
-	s := newStage(t, objects(helloJob()), nil, withLogs(20, size))
+	s := newStage(t, stored, nil, withLogs(20, size))
 	kept := s.saying(strings.Repeat("x", size))
 	for name, logs := range s.ends(releases...) {
 		total := 0
@@ -260,11 +263,14 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 			}
 			return
 		}
-		mutex.Lock()
-		released++
-		mutex.Unlock()
+		if request.Method == http.MethodPatch {
+			mutex.Lock()
+			released++
+			mutex.Unlock()
+		}
+		name := path.Base(request.URL.Path)
 		writer.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(writer, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`)
+		fmt.Fprintf(writer, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"uid":"%s-uid"}}`, name, namespace, name)
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(stop) })
@@ -278,7 +284,7 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
 	}
 	began := time.Now()
-	result := must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases})
+	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("released after %v", took)
 	}

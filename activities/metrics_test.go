@@ -130,6 +130,6 @@ func TestAccountedPodsAreNoLongerCountedAsTracked(t *testing.T) {
 	s.watch()
 	const metric = "job_controller_terminated_pods_tracking_finalizer_total"
 	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
-	must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Ended: true}}})
+	must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}}})
 	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
 }

@@ -12,12 +12,14 @@ import (
 
 // helloJob is a managed Job as the API server stores it.
 func helloJob() *batchv1.Job {
-	managedBy := names.JobController
+	managedBy, many := names.JobController, int32(2000)
 	labels := map[string]string{batchv1.ControllerUidLabel: jobUID, batchv1.JobNameLabel: jobName}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: jobName, UID: jobUID, ResourceVersion: "7"},
 		Spec: batchv1.JobSpec{
-			ManagedBy: &managedBy,
+			ManagedBy:   &managedBy,
+			Parallelism: &many,
+			Completions: &many,
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{

@@ -85,7 +85,7 @@ func TestAccountReleasesWhatIsLeft(t *testing.T) {
 	for i := range 100 {
 		name := fmt.Sprintf("pod-%03d", i)
 		owned = append(owned, helloPod(name, corev1.PodSucceeded))
-		releases = append(releases, job.Release{Name: name, UID: name + "-uid", Ended: true})
+		releases = append(releases, job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodSucceeded})
 	}
 	s := newStage(t, objects(helloJob(), owned...), nil, withLogs(20, 4096))
 	kept := s.saying("text")
@@ -94,7 +94,7 @@ func TestAccountReleasesWhatIsLeft(t *testing.T) {
 	environment.SetHeartbeatDetails(map[string]any{
 		"logs": []job.PodLog{{UID: "pod-000-uid", Lines: "read before"}, {UID: "pod-099-uid", Missing: "timeout"}}, "released": 60,
 	})
-	result, err := runIn[protocol.JobResult](environment, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases})
+	result, err := runIn[protocol.JobResult](environment, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
 	if err != nil || len(s.writes()) != 40 {
 		t.Errorf("%d releases after the heartbeat of 60, error %v", len(s.writes()), err)
 	}
@@ -106,11 +106,11 @@ func TestAccountReleasesWhatIsLeft(t *testing.T) {
 func TestAccountReportsAnOutage(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
 	s.refuse("patch", "pods", 1, errors.New("connection refused"))
-	request := protocol.AccountPodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Ended: true}, {Name: "gone", UID: "gone-uid"}}}
-	if _, err := run[protocol.JobResult](s, protocol.AccountPodsActivity, request); err == nil {
+	request := protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}, {Name: "gone", UID: "gone-uid"}}}
+	if _, err := run[protocol.JobResult](s, protocol.ReleasePodsActivity, request); err == nil {
 		t.Fatal("the outage is no error")
 	}
-	if must[protocol.JobResult](s, protocol.AccountPodsActivity, request); s.tracked("a") {
+	if must[protocol.JobResult](s, protocol.ReleasePodsActivity, request); s.tracked("a") {
 		t.Error("the Pod is not released")
 	}
 }
@@ -127,7 +127,7 @@ func TestBulkWorkIsRateLimited(t *testing.T) {
 	for activity, request := range map[string]any{
 		protocol.CreatePodsActivity:  protocol.CreatePodsRequest{Job: jobRef, Creates: creates(15)},
 		protocol.DeletePodsActivity:  protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes},
-		protocol.AccountPodsActivity: protocol.AccountPodsRequest{Job: jobRef, Releases: releases},
+		protocol.ReleasePodsActivity: protocol.ReleasePodsRequest{Job: jobRef, Releases: releases},
 	} {
 		t.Run(activity, func(t *testing.T) {
 			s := newStage(t, objects(helloJob()), nil, limited)

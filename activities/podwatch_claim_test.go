@@ -28,7 +28,7 @@ func (s *stage) told() []string {
 				text += " disowned"
 			case fact.Gone:
 				text += " gone"
-			case fact.Terminal():
+			case fact.Ended():
 				text += " ended"
 			}
 			facts = append(facts, text)
@@ -258,8 +258,8 @@ func TestAccountedPodsAreForgotten(t *testing.T) {
 	stop := s.watch()
 	s.eventuallyTold("a ended")
 	release := func(name string) {
-		must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{
-			Job: jobRef, Releases: []job.Release{{Name: name, UID: name + "-uid", Ended: true}},
+		must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{
+			Job: jobRef, Releases: []job.Release{{Name: name, UID: name + "-uid", Phase: corev1.PodSucceeded}},
 		})
 	}
 	release("a")

@@ -135,7 +135,7 @@ func (w *watchedJob) observe(fact job.PodFact, restartable, initial, belongs boo
 	}
 	w.update(pod, func() {
 		if !known {
-			pod.accounted = fact.Terminal() && !fact.Tracked
+			pod.accounted = fact.Ended() && !fact.Tracked
 		}
 		pod.fact, pod.restartable, pod.absent, pod.unseen = fact, restartable, !belongs, false
 	})

@@ -37,7 +37,7 @@ func (w *podWatcher) settleOrphans(ctx context.Context, watched *watchedJob) (se
 	w.mutex.Unlock()
 	if !foreign {
 		err = each(orphans, func(pod job.PodFact) error {
-			return w.releaseOrphan(ctx, watched.namespace, pod.Name, types.UID(pod.UID), pod.Terminal())
+			return w.releaseOrphan(ctx, watched.namespace, pod.Name, types.UID(pod.UID), pod.Ended())
 		})
 		if err != nil {
 			return false, err

@@ -45,7 +45,7 @@ type toldPod struct {
 }
 
 // over reports whether the Job has nothing more to expect of the Pod.
-func over(fact job.PodFact) bool { return fact.Terminal() || fact.Disowned }
+func over(fact job.PodFact) bool { return fact.Ended() || fact.Disowned }
 
 func isReady(fact job.PodFact) bool { return fact.Ready && !fact.Deleting }
 

@@ -236,7 +236,7 @@ func TestSetSuspend(t *testing.T) {
 		Note: protocol.SignalNote{Note: `maintenance "window"`, By: "alice"},
 	}
 	s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})
-	if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); result.Generation != 3 || result.Gone {
+	if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); result.CronJobSpec == nil || !result.CronJobSpec.Suspend || result.Gone {
 		t.Errorf("result %+v", result)
 	}
 	stored := s.cronJob()

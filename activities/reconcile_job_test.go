@@ -303,7 +303,7 @@ func TestDeletes(t *testing.T) {
 		helloJob(), helloPod("kept", corev1.PodRunning).Pod, helloPod("untracked", corev1.PodRunning).Pod,
 	}, nil)
 	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Deletes: []job.Delete{
-		{Name: "kept", UID: "kept-uid"}, {Name: "untracked", UID: "untracked-uid", Untrack: true}, {Name: "gone", UID: "gone-uid"},
+		{Name: "kept", UID: "kept-uid"}, {Name: "untracked", UID: "untracked-uid", Release: true}, {Name: "gone", UID: "gone-uid"},
 	}})
 	writes := s.writes()
 	slices.Sort(writes)

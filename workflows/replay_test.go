@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -36,8 +37,13 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimPrefix(path, "testdata/history/"), func(t *testing.T) {
-			replayer := worker.NewWorkflowReplayer()
-			workflows.Register(replayer, false)
+			replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+				Interceptors: []interceptor.WorkerInterceptor{workflows.SignalOrder()},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			workflows.Register(replayer, workflows.Options{})
 			if err := replayer.ReplayWorkflowHistory(nil, read(t, path)); err != nil {
 				t.Error(err)
 			}

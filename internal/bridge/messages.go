@@ -46,7 +46,6 @@ func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job)
 		Type:    protocol.CronJobWorkflow,
 		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
 		Input: protocol.CronJobInput{
-			Cluster:          string(m.cluster),
 			CronJob:          referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID)),
 			Created:          cronJob.CreationTimestamp.UTC(),
 			Spec:             schedule.SpecOf(cronJob),
@@ -64,7 +63,6 @@ func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job)
 // jobInput is a Job's workflow input.
 func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 	input := protocol.JobInput{
-		Cluster:   string(m.cluster),
 		Job:       referenceOf(object.Namespace, object.Name, string(object.UID)),
 		Spec:      job.SpecOf(object).WithDefaults(m.jobDefaults),
 		Status:    object.Status,
@@ -102,7 +100,7 @@ func (m messages) podWatchStart(shard, shards int) Start {
 		ID:      m.cluster.PodWatchWorkflowID(shard, shards),
 		Type:    protocol.PodWatchWorkflow,
 		Summary: fmt.Sprintf("watches Pods, shard %d of %d", shard, shards),
-		Input:   protocol.PodWatchInput{Cluster: string(m.cluster), Shard: shard, Shards: shards},
+		Input:   protocol.PodWatchInput{Shard: shard, Shards: shards},
 	}
 }
 

@@ -90,10 +90,10 @@ func (p *pass) announceFailure(pod Pod) {
 	if action == "" || pod.Fate != PodFailed && pod.Fate != PodIgnored {
 		return
 	}
-	if p.outcome.Handled == nil {
-		p.outcome.Handled = map[batchv1.PodFailurePolicyAction]int32{}
+	if p.plan.Handled == nil {
+		p.plan.Handled = map[batchv1.PodFailurePolicyAction]int32{}
 	}
-	p.outcome.Handled[action]++
+	p.plan.Handled[action]++
 }
 
 func (p *pass) count(pod *Pod, fate Fate) {
@@ -146,16 +146,22 @@ func (p *pass) release() {
 		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
-		if len(p.outcome.Releases) == p.config.MaxPods {
+		if p.delayed(pod) {
+			continue
+		}
+		if len(p.plan.Releases) == p.config.MaxPods {
 			p.capped = true
 			return
 		}
 		p.announceFailure(pod)
-		release := Release{Name: pod.Name, UID: pod.UID, Ended: pod.terminal()}
+		release := Release{Name: pod.Name, UID: pod.UID}
+		if pod.Ended() {
+			release.Phase = pod.Phase
+		}
 		if p.state.wantsLog(pod) {
 			release.Logs, release.Container = true, pod.Container
 		}
-		p.outcome.Releases = append(p.outcome.Releases, release)
+		p.plan.Releases = append(p.plan.Releases, release)
 	}
 }
 
@@ -166,7 +172,7 @@ func (s State) prune() State {
 	s.Pods = slices.Clone(s.Pods)
 	s.Accounted = slices.Clone(s.Accounted)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
-		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.terminal() && !pod.Tracked)
+		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.done() && !pod.Tracked)
 		if over && (!s.named(pod) || known.names[pod.Name] > 1) {
 			if i, found := slices.BinarySearch(s.Accounted, pod.UID); !found {
 				s.Accounted = slices.Insert(s.Accounted, i, pod.UID)

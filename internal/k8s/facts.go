@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -23,8 +24,12 @@ const (
 )
 
 // PodFact reads a Pod, whole or as TrimPod leaves it, into what the Job
-// workflow needs to know of it.
+// workflow needs to know of it. Messages are left out where the Pod's annotation
+// asks for that (evidence.Of).
 func PodFact(pod *corev1.Pod) job.PodFact {
+	if evidence.Of(pod.Annotations) != evidence.Full {
+		pod = withoutMessages(pod)
+	}
 	fact := job.PodFact{
 		Name:     pod.Name,
 		UID:      string(pod.UID),
@@ -41,10 +46,10 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	}
 	// A deleted Pod counts as failed before it has ended (parity 2.6), so its
 	// back-off needs a finish time too.
-	if fact.Terminal() || fact.Deleting {
+	if fact.Ended() || fact.Deleting {
 		fact.Finished = finishTime(pod)
 	}
-	if !fact.Terminal() {
+	if !fact.Ended() {
 		fact.Ready = podCondition(pod, corev1.PodReady, corev1.ConditionTrue) != nil
 	}
 	if container, failure := firstFailure(pod); failure != nil {
@@ -153,6 +158,9 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.C
 
 // Bounded cuts a message to 256 bytes at a rune's border.
 func Bounded(message string) string { return bounded(message, maxMessage) }
+
+// Truncated cuts a text to so many bytes at a rune's border.
+func Truncated(text string, limit int) string { return bounded(text, limit) }
 
 func bounded(text string, limit int) string {
 	if len(text) <= limit {

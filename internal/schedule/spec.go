@@ -1,6 +1,9 @@
 package schedule
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -60,6 +63,17 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 	return spec
 }
 
+// Digest returns a short hash of what the CronJob object says. Two Specs of one digest
+// prescribe the same.
+func (s Spec) Digest() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
 // Start asks for one run's Job.
 type Start struct {
 	// Name is the Job's deterministic name.
@@ -69,6 +83,8 @@ type Start struct {
 	// Manual is set for a run started by a trigger signal: it does not advance
 	// lastScheduleTime.
 	Manual bool `json:"manual,omitempty"`
+	// Sequence is the trigger's number, from which Name is made.
+	Sequence int64 `json:"sequence,omitempty"`
 	// Note is the trigger's note.
 	Note string `json:"note,omitempty"`
 	// Before is when it is too late to create the Job: the starting deadline has

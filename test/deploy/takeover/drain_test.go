@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -17,6 +16,10 @@ import (
 
 	"ostinato.dev/ostinato/test/harness"
 )
+
+// handOver is twice what it takes until a bridge that takes over the lease of a killed
+// one has ended the workflow of a Job that is drained.
+const handOver = 2 * harness.LeaseTakeOver
 
 // A Pod that is counted and not released yet would be counted again by the built-in
 // controller: the workflow is ended only when the release that the API server refused
@@ -35,8 +38,7 @@ func TestAJobIsDrainedBeforeItIsHandedBack(t *testing.T) {
 	})
 	startBridge := withoutBridge(t)
 	stopBridge := bridgeWithoutTheFlag(t)
-	// As long as an ordinary hand-over takes, and some.
-	harness.Always(t, 8*time.Second, func(ctx context.Context) error {
+	harness.Always(t, handOver, func(ctx context.Context) error {
 		return hasStatus(ctx, namespace, "drained", enums.WORKFLOW_EXECUTION_STATUS_RUNNING)
 	})
 	letGo()
