@@ -12,6 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Signaller is the part of the Temporal client that activities use.
@@ -43,6 +44,9 @@ type Options struct {
 	TakeOverJobs bool
 	// JobDefaults are what a Job gets that does not say it itself.
 	JobDefaults job.Defaults
+	// AcceptSignals are the signals that people may send to objects through Temporal; an
+	// object can narrow them by annotation.
+	AcceptSignals steering.Signals
 	// Logs bounds what is kept of the logs of failed Pods.
 	Logs LogLimits
 	// Clock is the real one when nil.

@@ -31,6 +31,7 @@ import (
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 const (
@@ -112,7 +113,7 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 	s.options = activities.Options{
 		Kubernetes: s.kubernetes, CronJobs: s.cronJobs, Temporal: s.signals, Namespace: "temporal-namespace",
 		Events:  activities.Recorders{CronJobs: s.events, Jobs: s.events},
-		Metrics: activities.NewMetrics(s.registry),
+		Metrics: activities.NewMetrics(s.registry), AcceptSignals: steering.All(),
 	}
 	for _, apply := range with {
 		apply(&s.options)
@@ -173,7 +174,7 @@ func (s *stage) environment() *testsuite.TestActivityEnvironment {
 // run executes an activity by its name, as a worker would. A request without a digest is
 // one that was planned for the object as it is.
 func run[Result any](s *stage, activity string, request any) (Result, error) {
-	return runIn[Result](s.environment(), activity, s.planned(request))
+	return runIn[Result](s, s.environment(), activity, request)
 }
 
 func (s *stage) planned(request any) any {
@@ -200,8 +201,9 @@ func (s *stage) planned(request any) any {
 	return request
 }
 
-func runIn[Result any](environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {
-	value, err := environment.ExecuteActivity(activity, request)
+// runIn is run in an environment that was prepared.
+func runIn[Result any](s *stage, environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {
+	value, err := environment.ExecuteActivity(activity, s.planned(request))
 	if err != nil {
 		return result, err
 	}

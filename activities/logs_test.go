@@ -2,12 +2,12 @@ package activities_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -226,12 +226,12 @@ func TestForbiddenLogsAreNotAskedForAgainSoon(t *testing.T) {
 func TestTooManyLogsAreCut(t *testing.T) {
 	const size = 64 * 1024
 	var releases []job.Release
-	stored := objects(helloJob())
+	var failed []podBuilder
 	for i := range 120 {
 		name := fmt.Sprintf("pod-%d", i)
-		stored, releases = append(stored, helloPod(name, corev1.PodFailed).Pod), append(releases, release(name))
+		releases, failed = append(releases, release(name)), append(failed, helloPod(name, corev1.PodFailed))
 	}
-	s := newStage(t, stored, nil, withLogs(20, size))
+	s := newStage(t, objects(helloJob(), failed...), nil, withLogs(20, size))
 	kept := s.saying(strings.Repeat("x", size))
 	for name, logs := range s.ends(releases...) {
 		total := 0
@@ -256,21 +256,32 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 	released := 0
 	stop := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-		if strings.HasSuffix(request.URL.Path, "/log") {
+		var object any
+		switch path := request.URL.Path; {
+		case strings.HasSuffix(path, "/log"):
 			select {
 			case <-request.Context().Done():
 			case <-stop:
 			}
 			return
+		case strings.HasSuffix(path, "/jobs/"+jobName):
+			owner := helloJob()
+			owner.APIVersion, owner.Kind = "batch/v1", "Job"
+			object = owner
+		default:
+			pod := helloPod(path[strings.LastIndex(path, "/")+1:], corev1.PodFailed)
+			pod.APIVersion, pod.Kind = "v1", "Pod"
+			object = pod.Pod
 		}
 		if request.Method == http.MethodPatch {
 			mutex.Lock()
 			released++
 			mutex.Unlock()
 		}
-		name := path.Base(request.URL.Path)
 		writer.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(writer, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":%q,"uid":"%s-uid"}}`, name, namespace, name)
+		if err := json.NewEncoder(writer).Encode(object); err != nil {
+			t.Error(err)
+		}
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(stop) })

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -115,8 +116,12 @@ func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			owner := helloJob()
 			owner.Spec.PodReplacementPolicy, owner.Status = test.policy, test.status
+			test.create.Name, test.create.Attempt = names.Pod(jobName, jobUID, 1), 1
+			if test.create.Index != nil {
+				mode := batchv1.IndexedCompletion
+				owner.Spec.CompletionMode, test.create.Name = &mode, indexedCreate(index, 1).Name
+			}
 			s := newStage(t, objects(owner), nil)
-			test.create.Name, test.create.Attempt = "x", 1
 			must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}, Status: &test.planned})
 			if got := s.metric(podsCreated, test.want, "succeeded"); got != 1 {
 				t.Errorf("%v Pods created for the reason %s", got, test.want)

@@ -107,6 +107,33 @@ func (p podBuilder) of(owner *batchv1.Job) podBuilder {
 	return p
 }
 
+// by makes another controller's Pod of it.
+func (p podBuilder) by(controller metav1.OwnerReference) podBuilder {
+	p.OwnerReferences = []metav1.OwnerReference{controller}
+	return p
+}
+
+// after puts an owner before those that there are.
+func (p podBuilder) after(owner metav1.OwnerReference) podBuilder {
+	p.OwnerReferences = append([]metav1.OwnerReference{owner}, p.OwnerReferences...)
+	return p
+}
+
+func (p podBuilder) finalized(finalizers ...string) podBuilder {
+	p.Finalizers = finalizers
+	return p
+}
+
+func (p podBuilder) identified(uid types.UID) podBuilder {
+	p.UID = uid
+	return p
+}
+
+func (p podBuilder) in(namespace string) podBuilder {
+	p.Namespace = namespace
+	return p
+}
+
 func (p podBuilder) annotated(key, value string) podBuilder {
 	if p.Annotations == nil {
 		p.Annotations = map[string]string{}

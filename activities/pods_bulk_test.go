@@ -3,6 +3,7 @@ package activities_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestBulkCreateGoesOnWhereItLeftOff(t *testing.T) {
 	}
 	environment := s.environment()
 	environment.SetHeartbeatDetails(reported)
-	result, err := runIn[protocol.JobResult](environment, protocol.CreatePodsActivity, request)
+	result, err := runIn[protocol.JobResult](s, environment, protocol.CreatePodsActivity, request)
 	if err != nil || len(result.Created) != 20 || len(s.writes()) != 5 {
 		t.Errorf("created %d with %d requests, error %v", len(result.Created), len(s.writes()), err)
 	}
@@ -62,7 +63,7 @@ func TestBulkCreateReportsAnOutage(t *testing.T) {
 	}
 }
 
-func TestBulkDeleteRemovesWhatIsLeft(t *testing.T) {
+func TestBulkDeleteGoesOnWhereItLeftOff(t *testing.T) {
 	objects := []runtime.Object{helloJob()}
 	var deletes []job.Delete
 	for i := range 100 {
@@ -72,14 +73,17 @@ func TestBulkDeleteRemovesWhatIsLeft(t *testing.T) {
 	}
 	s := newStage(t, objects, nil)
 	environment := s.environment()
-	environment.SetHeartbeatDetails(60)
-	_, err := runIn[protocol.JobResult](environment, protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes})
+	environment.SetHeartbeatDetails(map[string]any{"done": 60, "result": map[string]any{"vanished": []string{"seen-before"}}})
+	result, err := runIn[protocol.JobResult](s, environment, protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes})
 	if err != nil || len(s.writes()) != 40 {
 		t.Errorf("%d deletes after the heartbeat of 60, error %v", len(s.writes()), err)
 	}
+	if !slices.Equal(result.Vanished, []string{"seen-before"}) {
+		t.Errorf("what came to light before the heartbeat is lost: %+v", result)
+	}
 }
 
-func TestAccountReleasesWhatIsLeft(t *testing.T) {
+func TestBulkReleaseGoesOnWhereItLeftOff(t *testing.T) {
 	owned := []podBuilder{}
 	var releases []job.Release
 	for i := range 100 {
@@ -92,9 +96,10 @@ func TestAccountReleasesWhatIsLeft(t *testing.T) {
 	releases[99].Logs, releases[0].Logs = true, true
 	environment := s.environment()
 	environment.SetHeartbeatDetails(map[string]any{
-		"logs": []job.PodLog{{UID: "pod-000-uid", Lines: "read before"}, {UID: "pod-099-uid", Missing: "timeout"}}, "released": 60,
+		"done":   60,
+		"result": protocol.JobResult{Logs: []job.PodLog{{UID: "pod-000-uid", Lines: "read before"}, {UID: "pod-099-uid", Missing: "timeout"}}},
 	})
-	result, err := runIn[protocol.JobResult](environment, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
+	result, err := runIn[protocol.JobResult](s, environment, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
 	if err != nil || len(s.writes()) != 40 {
 		t.Errorf("%d releases after the heartbeat of 60, error %v", len(s.writes()), err)
 	}
@@ -103,7 +108,7 @@ func TestAccountReleasesWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestAccountReportsAnOutage(t *testing.T) {
+func TestBulkReleaseReportsAnOutage(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
 	s.refuse("patch", "pods", 1, errors.New("connection refused"))
 	request := protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}, {Name: "gone", UID: "gone-uid"}}}

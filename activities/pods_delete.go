@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,6 +35,13 @@ func (f *findings) found(fact job.PodFact) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.result.Found = append(f.result.Found, fact)
+}
+
+// foreignFact says that a Pod is not the Job's. It tells nothing else of the Pod:
+// whoever asked may not be allowed to read it.
+func foreignFact(pod *corev1.Pod) job.PodFact {
+	fact := k8s.PodFact(pod)
+	return job.PodFact{Name: fact.Name, UID: fact.UID, Version: fact.Version, Disowned: true}
 }
 
 // failed takes an error of what was being done to one Pod. What concerns that Pod only
@@ -65,9 +73,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		case err != nil:
 			return out.failed(target.UID, err, "get Pod %s/%s", owner.Namespace, target.Name)
 		case !a.owns(owner, pod):
-			fact := k8s.PodFact(pod)
-			fact.Disowned = true
-			out.found(fact)
+			out.found(foreignFact(pod))
 			return nil
 		case !target.Release:
 		case k8s.Ended(pod) && k8s.Tracked(pod):

@@ -46,9 +46,7 @@ func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, re
 		case err != nil:
 			return err
 		case !a.owns(owner, pod):
-			fact := k8s.PodFact(pod)
-			fact.Disowned = true
-			out.found(fact)
+			out.found(foreignFact(pod))
 			return nil
 		case release.Phase != "" && pod.Status.Phase != release.Phase:
 			out.found(k8s.PodFact(pod))

@@ -257,15 +257,15 @@ func TestAccountedPodsAreForgotten(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodRunning)), nil)
 	stop := s.watch()
 	s.eventuallyTold("a ended")
-	release := func(name string) {
+	release := func(name string, phase corev1.PodPhase) {
 		must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{
-			Job: jobRef, Releases: []job.Release{{Name: name, UID: name + "-uid", Phase: corev1.PodSucceeded}},
+			Job: jobRef, Releases: []job.Release{{Name: name, UID: name + "-uid", Phase: phase}},
 		})
 	}
-	release("a")
+	release("a", corev1.PodSucceeded)
 	s.updatePod(helloPod("b", corev1.PodFailed).Pod)
 	s.eventuallyTold("a ended", "b ended")
-	release("b")
+	release("b", corev1.PodFailed)
 	eventually(t, "no Job is watched", func() bool { return s.gauge("ostinato_podwatch_jobs") == 0 })
 	_ = stop()
 	for _, action := range s.kubernetes.Actions() {

@@ -16,18 +16,16 @@ import (
 // tells. count says that the object does not tell, and that the Pods which can still run
 // are to be counted (TooMany).
 //
-// Names are made from attempts, and a name is taken once. So creates without an index
-// whose attempts do not exceed the Pods that ended and were counted, and parallelism,
-// never make more Pods than the Job is to have, however often they are repeated.
+// Names are made from attempts. So creates without an index whose attempts are the next
+// after the Pods that ended and were counted, as many as parallelism, make no more Pods
+// than that, however often they are repeated. Earlier ones may be names that are free
+// again.
 func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
 	spec, status := SpecOf(object), object.Status
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
 		return false, refusal
 	}
-	limit := spec.Parallelism
-	if spec.Completions != nil {
-		limit = min(limit, *spec.Completions)
-	}
+	limit := spec.mostCreates(status)
 	if len(creates) > int(limit) {
 		return false, fmt.Sprintf("the Job is to have %d Pods at a time, and %d were to be created", limit, len(creates))
 	}
@@ -47,11 +45,23 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 		if create.Index != nil && (completed.Contains(*create.Index) || failed.Contains(*create.Index)) {
 			return false, fmt.Sprintf("index %d is over", *create.Index)
 		}
-		if create.Index != nil || create.Attempt > int64(status.Succeeded)+int64(status.Failed)+int64(spec.Parallelism) {
+		counted := int64(status.Succeeded) + int64(status.Failed)
+		if create.Index != nil || create.Attempt <= counted || create.Attempt > counted+int64(spec.Parallelism) {
 			count = true
 		}
 	}
 	return count, ""
+}
+
+// mostCreates is how many Pods the Job may be short of, by its status.
+func (s Spec) mostCreates(status batchv1.JobStatus) int32 {
+	switch {
+	case s.Completions == nil && status.Succeeded > 0:
+		return 0
+	case s.Completions == nil:
+		return s.Parallelism
+	}
+	return max(min(s.Parallelism, *s.Completions-status.Succeeded), 0)
 }
 
 // closedForCreates says why the Job takes no Pods at all.

@@ -63,6 +63,8 @@ const (
 	RefusedForeignObject = "ForeignObject"
 	// RefusedNotPrescribed: the object, as it is now, does not ask for it.
 	RefusedNotPrescribed = "NotPrescribed"
+	// RefusedSignal: the object or the worker does not take the signal that asked for it.
+	RefusedSignal = schedule.SignalRefused
 	// RefusedTooLate: the time before which the run was to be created has passed,
 	// and no earlier attempt created it.
 	RefusedTooLate = schedule.TooLate

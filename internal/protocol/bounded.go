@@ -5,14 +5,18 @@ import "ostinato.dev/ostinato/internal/packed"
 // What arrives through Temporal may be anybody's, so what holds lists is bounded before
 // it is decoded (packed.Unmarshal). A type without methods stands for each.
 type (
-	plainPodList        PodList
-	plainJobInput       JobInput
-	plainCronJobInput   CronJobInput
-	plainPodFacts       PodFacts
-	plainCronJobRequest CronJobRequest
-	plainCronJobResult  CronJobResult
-	plainJobRequest     JobRequest
-	plainJobResult      JobResult
+	plainPodList            PodList
+	plainJobInput           JobInput
+	plainCronJobInput       CronJobInput
+	plainPodFacts           PodFacts
+	plainCronJobRequest     CronJobRequest
+	plainCronJobResult      CronJobResult
+	plainJobRequest         JobRequest
+	plainJobResult          JobResult
+	plainCreatePodsRequest  CreatePodsRequest
+	plainDeletePodsRequest  DeletePodsRequest
+	plainReleasePodsRequest ReleasePodsRequest
+	plainListPodsRequest    ListPodsRequest
 )
 
 // MarshalJSON implements json.Marshaler: a long list is compressed.
@@ -56,4 +60,24 @@ func (j *JobRequest) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON implements json.Unmarshaler.
 func (j *JobResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobResult)(j))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CreatePodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCreatePodsRequest)(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *DeletePodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainDeletePodsRequest)(d))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *ReleasePodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainReleasePodsRequest)(r))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainListPodsRequest)(l))
 }

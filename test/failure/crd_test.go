@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,16 +36,19 @@ func TestBridgeWithoutTheCRD(t *testing.T) {
 		_, err := stack.CronJobs.CronJobs(namespace).List(ctx, metav1.ListOptions{})
 		return err
 	})
-	// The bridge asks again after five seconds.
+	// The bridge asks again after five seconds, and has one look.
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "needs-it", harness.Yearly, harness.JobSpec()))
 	run := stack.Trigger(t, namespace, "needs-it")
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
 }
 
+// kubectlBound is ample for one command, which may wait until the CronJobs of all tests before are deleted.
+const kubectlBound = time.Minute
+
 // kubectl runs kubectl, also after the test.
 func kubectl(t *testing.T, arguments ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), harness.Bulk)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), kubectlBound)
 	defer cancel()
 	if _, err := stack.Stack.Kubectl(ctx, arguments...); err != nil {
 		t.Fatal(err)
