@@ -119,6 +119,24 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+func TestMetricsByTLS(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		want      bool
+	}{
+		{name: "not by default"},
+		{name: "with authentication, since tokens are sent", arguments: []string{"--metrics-authentication"}, want: true},
+		{name: "with a certificate", arguments: []string{"--metrics-tls-cert-file=a", "--metrics-tls-private-key-file=b"}, want: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := parseWorker(test.arguments, environment(nil))
+			require.NoError(t, err)
+			assert.Equal(t, test.want, worker.MetricsTLS())
+		})
+	}
+}
+
 func TestLogEvidenceCanBeSwitchedOff(t *testing.T) {
 	worker, err := parseWorker([]string{"--evidence-log-lines=0", "--evidence-log-bytes=0"}, environment(nil))
 	require.NoError(t, err)
@@ -151,6 +169,8 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"rate", worker, []string{"--kube-qps=-1"}, nil, "set it to 0 or more"},
 		{"burst", worker, []string{"--kube-burst=0"}, nil, "set it to 1 or more"},
 		{"address", worker, []string{"--metrics-address=8080"}, nil, "host:port"},
+		{"a certificate without a key", worker, []string{"--metrics-tls-cert-file=tls.crt"}, nil, "--metrics-tls-private-key-file; set the other one too"},
+		{"probes behind TLS", bridge, []string{"--metrics-authentication", "--health-address=:8080"}, nil, "choose another port"},
 		{"profiling in public", worker, []string{"--profiling"}, nil, "loopback"},
 		{"log format", worker, []string{"--log-format=xml"}, nil, "use text or json"},
 		{"log level", worker, []string{"--log-level=loud"}, nil, "log-level"},
