@@ -62,6 +62,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	assert.True(t, bridge.LeaderElection.Enabled)
 	assert.Equal(t, 15*time.Second, bridge.OverdueGrace)
 	assert.Empty(t, bridge.Namespaces)
+	assert.Empty(t, worker.Namespaces)
 }
 
 func TestPrecedence(t *testing.T) {
@@ -166,6 +167,8 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"cluster name", worker, []string{"--cluster=Prod/1"}, nil, "lower case letters"},
 		{"reserved cluster name", worker, []string{"--cluster=job"}, nil, "choose another name"},
 		{"namespace", bridge, []string{"--namespaces=a b"}, nil, "separated by commas"},
+		{"namespace of a worker", worker, []string{"--namespaces=A"}, nil, "no namespace name"},
+		{"a namespace twice", worker, []string{"--namespaces=a,b,a"}, nil, `"a" is there twice`},
 		{"rate", worker, []string{"--kube-qps=-1"}, nil, "set it to 0 or more"},
 		{"burst", worker, []string{"--kube-burst=0"}, nil, "set it to 1 or more"},
 		{"address", worker, []string{"--metrics-address=8080"}, nil, "host:port"},
