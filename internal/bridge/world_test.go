@@ -105,7 +105,7 @@ func (w *world) lead() *world {
 // takingOver makes the world one in which Jobs are taken over.
 func (w *world) takingOver() *world {
 	w.settings.TakeOver.Jobs = true
-	w.settings.LeaderElection.Namespace = "system"
+	w.settings.ProbeNamespace = "system"
 	return w
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"ostinato.dev/ostinato/internal/command"
 )
@@ -37,7 +38,10 @@ type Bridge struct {
 	OverdueGrace time.Duration
 	// SearchAttributes is one of the SearchAttributes constants.
 	SearchAttributes string
-	LeaderElection   LeaderElection
+	// ProbeNamespace is where the bridge creates a Job for a moment, when it is to take
+	// Jobs over, to see whether the built-in controller runs. It holds nothing else.
+	ProbeNamespace string
+	LeaderElection LeaderElection
 }
 
 // BridgeCommand returns the command that runs a bridge with the settings that its
@@ -57,6 +61,8 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 	temporal := flags.Group(groupTemporal)
 	command.Choice(temporal, &b.SearchAttributes, "search-attributes", SearchAttributesAuto,
 		[]string{SearchAttributesAuto, SearchAttributesOn, SearchAttributesOff}, "set search attributes on workflows")
+	kubernetes := flags.Group(groupKubernetes)
+	kubernetes.StringVar(&b.ProbeNamespace, "takeover-probe-namespace", "ostinato-probe", "namespace of the Job by which --takeover=jobs sees whether the built-in controller runs")
 	work := flags.Group(groupWork)
 	work.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
 	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow")
@@ -74,7 +80,7 @@ func (b *Bridge) validate() error {
 	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
 	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
 	b.LeaderElection.validate(&p)
-	p.check(!b.TakeOver.Jobs || b.LeaderElection.Namespace != "", "lease-namespace",
-		"is empty; name the bridge's own namespace: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs")
+	p.check(!b.TakeOver.Jobs || len(validation.IsDNS1123Label(b.ProbeNamespace)) == 0, "takeover-probe-namespace",
+		"%q is no namespace name; name one that holds nothing else: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs", b.ProbeNamespace)
 	return errors.Join(p...)
 }
