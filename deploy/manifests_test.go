@@ -226,8 +226,8 @@ func TestTakeOverIsOfBothAndGivesTheBridgeTwoRights(t *testing.T) {
 	assert.Equal(t, jobs("delete"), everywhere[0].Rules, "for the TTL")
 	own := objectsOf[rbacv1.Role](t, takeOver, "Role")
 	require.Len(t, own, 1)
-	assert.Equal(t, jobs("create"), own[0].Rules, "for the probe")
-	assert.Equal(t, "ostinato-system", own[0].Namespace)
+	assert.Equal(t, []string{"get", "list", "create", "delete"}, own[0].Rules[0].Verbs, "for the probe")
+	assert.Equal(t, "ostinato-probe", own[0].Namespace)
 	assert.Equal(t, bridge, objectsOf[rbacv1.ClusterRoleBinding](t, takeOver, "ClusterRoleBinding")[0].Subjects)
 	assert.Equal(t, bridge, objectsOf[rbacv1.RoleBinding](t, takeOver, "RoleBinding")[0].Subjects)
 }

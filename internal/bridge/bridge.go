@@ -60,7 +60,7 @@ func New(options Options) (*Bridge, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, probeNamespace: options.Config.LeaderElection.Namespace}
+	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, probeNamespace: options.Config.ProbeNamespace}
 	objects, err := newObjects(options.Clients, owner, options.Config.Namespaces)
 	if err != nil {
 		return nil, err

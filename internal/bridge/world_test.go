@@ -117,7 +117,7 @@ func (w *world) begin(b *Bridge) {
 // takingOver makes the world one in which Jobs are taken over.
 func (w *world) takingOver() *world {
 	w.settings.TakeOver.Jobs = true
-	w.settings.LeaderElection.Namespace = "system"
+	w.settings.ProbeNamespace = "system"
 	return w
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,10 @@ type Bridge struct {
 	WatchShards int
 	// SearchAttributes is one of the SearchAttributes constants.
 	SearchAttributes string
-	LeaderElection   LeaderElection
+	// ProbeNamespace is where the bridge creates a Job for a moment, when it is to take
+	// Jobs over, to see whether the built-in controller runs. It holds nothing else.
+	ProbeNamespace string
+	LeaderElection LeaderElection
 }
 
 // BridgeCommand returns the command that runs a bridge with the settings that its
@@ -59,6 +63,8 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 	temporal := flags.Group(groupTemporal)
 	command.Choice(temporal, &b.SearchAttributes, "search-attributes", SearchAttributesAuto,
 		[]string{SearchAttributesAuto, SearchAttributesOn, SearchAttributesOff}, "set search attributes on workflows")
+	kubernetes := flags.Group(groupKubernetes)
+	kubernetes.StringVar(&b.ProbeNamespace, "takeover-probe-namespace", "ostinato-probe", "namespace of the Job by which --takeover=jobs sees whether the built-in controller runs")
 	work := flags.Group(groupWork)
 	work.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
 	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow; the rounds over running Jobs make a tenth of it")
@@ -78,7 +84,7 @@ func (b *Bridge) validate() error {
 	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
 	p.watchShards(b.WatchShards)
 	b.LeaderElection.validate(&p)
-	p.check(!b.TakeOver.Jobs || b.LeaderElection.Namespace != "", "lease-namespace",
-		"is empty; name the bridge's own namespace: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs")
+	p.check(!b.TakeOver.Jobs || len(validation.IsDNS1123Label(b.ProbeNamespace)) == 0, "takeover-probe-namespace",
+		"%q is no namespace name; name one that holds nothing else: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs", b.ProbeNamespace)
 	return errors.Join(p...)
 }

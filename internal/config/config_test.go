@@ -71,6 +71,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	assert.Equal(t, 15*time.Second, bridge.OverdueGrace)
 	assert.Empty(t, bridge.Namespaces)
 	assert.Empty(t, worker.Namespaces)
+	assert.Equal(t, "ostinato-probe", bridge.ProbeNamespace)
 }
 
 func TestPrecedence(t *testing.T) {
@@ -279,7 +280,7 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"take-over of CronJobs", worker, []string{"--takeover=cronjobs,jobs"}, nil, "not there yet"},
 		{"take-over of CronJobs by the environment", bridge, nil, map[string]string{"OSTINATO_TAKEOVER": "cronjobs"}, "not there yet"},
 		{"take-over of something else", bridge, []string{"--takeover=jobs,pods"}, nil, `"pods" can't be taken over; use jobs`},
-		{"take-over without a namespace", bridge, []string{"--takeover=jobs", "--leader-elect=false", "--lease-namespace="}, nil, "the bridge's own namespace"},
+		{"take-over without a namespace for the probe", bridge, []string{"--takeover=jobs", "--takeover-probe-namespace="}, nil, "name one that holds nothing else"},
 		{"back-off below a second", worker, []string{"--pod-backoff-base=500ms"}, nil, "1s or more"},
 		{"back-off of half seconds", bridge, []string{"--pod-backoff-cap=90500ms"}, nil, "whole seconds"},
 		{"back-off above its cap", bridge, []string{"--pod-backoff-base=11m"}, nil, "--pod-backoff-cap, 10m0s, or less"},

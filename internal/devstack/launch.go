@@ -121,14 +121,17 @@ func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
 
-// systemNamespace is where the bridge's lease is, as in deploy/base.
-const systemNamespace = "ostinato-system"
+// bridgeNamespaces are where the bridge has its lease, as in deploy/base, and its probe,
+// as in deploy/components/takeover-jobs.
+var bridgeNamespaces = []string{"ostinato-system", "ostinato-probe"}
 
 // applyCRD applies the CRD of the checkout, waits until it is served and makes
-// the namespace of the bridge's lease.
+// the namespaces that the bridge needs.
 func (s *Stack) applyCRD(ctx context.Context) error {
-	if _, err := s.Kubectl(ctx, "create", "namespace", systemNamespace); err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
-		return err
+	for _, namespace := range bridgeNamespaces {
+		if _, err := s.Kubectl(ctx, "create", "namespace", namespace); err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
+			return err
+		}
 	}
 	root, err := toolchain.RepositoryRoot()
 	if err != nil {

@@ -30,6 +30,9 @@ const (
 // SystemNamespace is where the manifests put worker and bridge.
 const SystemNamespace = "ostinato-system"
 
+// ProbeNamespace is where the bridge looks for the built-in job controller.
+const ProbeNamespace = "ostinato-probe"
+
 // The service accounts of worker and bridge.
 const (
 	WorkerAccount = "ostinato-worker"

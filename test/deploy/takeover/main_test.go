@@ -61,7 +61,8 @@ func TestTakeOverGivesTwoRights(t *testing.T) {
 		account, namespace, request string
 		want                        bool
 	}{
-		{deployment.BridgeAccount, own, "create jobs.batch", true},
+		{deployment.BridgeAccount, deployment.ProbeNamespace, "create jobs.batch", true},
+		{deployment.BridgeAccount, own, "create jobs.batch", false},
 		{deployment.BridgeAccount, own, "delete jobs.batch", true},
 		{deployment.BridgeAccount, "default", "delete jobs.batch", true},
 		{deployment.BridgeAccount, "default", "create jobs.batch", false},
