@@ -34,6 +34,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	workers := newWorkers(settings, p.Temporal, activities.New(activities.Options{
 		Kubernetes:   p.Kubernetes.Kubernetes,
 		CronJobs:     p.Kubernetes.CronJobs,
+		Namespaces:   settings.Namespaces,
 		Temporal:     p.Temporal,
 		Namespace:    p.TemporalNamespace,
 		Cluster:      settings.Cluster,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"ostinato.dev/ostinato/internal/command"
 )
@@ -25,9 +24,6 @@ const (
 // Bridge holds the settings of cmd/bridge.
 type Bridge struct {
 	Common
-	// Namespaces are the Kubernetes namespaces whose CronJobs and Jobs to serve;
-	// empty means all.
-	Namespaces []string
 	// Workers is how many objects are handled at a time.
 	Workers int
 	// SweepRate bounds, per second, the calls of the sweep that makes sure every
@@ -61,8 +57,6 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 	temporal := flags.Group(groupTemporal)
 	command.Choice(temporal, &b.SearchAttributes, "search-attributes", SearchAttributesAuto,
 		[]string{SearchAttributesAuto, SearchAttributesOn, SearchAttributesOff}, "set search attributes on workflows")
-	kubernetes := flags.Group(groupKubernetes)
-	kubernetes.Var((*nameList)(&b.Namespaces), "namespaces", "comma-separated Kubernetes namespaces to serve; empty means all")
 	work := flags.Group(groupWork)
 	work.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
 	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow")
@@ -75,9 +69,6 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 func (b *Bridge) validate() error {
 	var p problems
 	b.Common.validate(&p)
-	for _, namespace := range b.Namespaces {
-		p.check(len(validation.IsDNS1123Label(namespace)) == 0, "namespaces", "%q is no namespace name; give names separated by commas", namespace)
-	}
 	p.atLeast(b.Workers, 1, "workers")
 	p.positive(b.SweepRate, "sweep-rate")
 	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
