@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
@@ -23,12 +22,8 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-const (
-	// patience is ample for one step.
-	patience = 30 * time.Second
-	// lastWords is what the failing Pod says.
-	lastWords = "the password is swordfish"
-)
+// lastWords is what the failing Pod says.
+const lastWords = "the password is swordfish"
 
 // A Job fails, and its history keeps what its Pod said for those with a key alone.
 func TestAnEncryptedRun(t *testing.T) {
@@ -37,7 +32,7 @@ func TestAnEncryptedRun(t *testing.T) {
 	created := stack.CreateJob(t, namespace, "fails",
 		harness.JobSpec(harness.ExitCode(3), harness.BackoffLimit(1), harness.PodAnnotation("ostinato.dev/test-exit-message", lastWords)))
 	workflow := harness.JobWorkflow(namespace, "fails")
-	harness.Eventually(t, 2*patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.PodBackoff+harness.Prompt, func(ctx context.Context) error {
 		status, err := stack.WorkflowStatus(ctx, workflow)
 		if err == nil && status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			err = errors.New("the workflow runs")
@@ -108,11 +103,11 @@ func TestPlainSignalsSteerEncryptedWorkflows(t *testing.T) {
 	workflow := harness.CronJobWorkflow(namespace, "hello")
 
 	run := stack.Trigger(t, namespace, "hello")
-	harness.Eventually(t, patience, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
 	stack.Signal(t, workflow, protocol.SuspendSignal, map[string]string{"note": "maintenance"})
-	harness.Eventually(t, patience, func(ctx context.Context) error { return suspended(ctx, namespace, true) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return suspended(ctx, namespace, true) })
 	stack.Signal(t, workflow, protocol.ResumeSignal, nil)
-	harness.Eventually(t, patience, func(ctx context.Context) error { return suspended(ctx, namespace, false) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return suspended(ctx, namespace, false) })
 
 	recorded := historyOf(t, workflow)
 	typed := 0
@@ -173,7 +168,7 @@ func TestAForgedPayloadIsNoSignal(t *testing.T) {
 		}
 	}
 	run := stack.Trigger(t, namespace, "hello")
-	harness.Eventually(t, patience, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
 }
 
 func historyOf(t *testing.T, workflow string) *history.History {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -61,7 +60,7 @@ func TestEvidenceObeysAnnotations(t *testing.T) {
 				t.Fatal(err)
 			}
 			workflow := harness.JobWorkflow(namespace, "fails")
-			harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				status, err := stack.WorkflowStatus(ctx, workflow)
 				if err == nil && status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 					err = errors.New("the workflow runs")
