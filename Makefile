@@ -12,6 +12,8 @@ NODE ?= auto
 CONTROLLER ?= ostinato
 # Only the specs whose names match this regular expression; empty: all, and docs/conformance.md is written.
 export FOCUS ?=
+# Where make vulncheck reads what is known.
+VULNDB ?= https://vuln.go.dev
 # The longest a package's tests may take.
 TEST_TIMEOUT ?= 15m
 # The race detector needs a C compiler; Go says 0 where there is none.
@@ -65,6 +67,22 @@ check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, g
 generate: cli ## Regenerate deep copies and the CRD.
 	$(call TOOL,controller-gen) object paths=./api/v1
 	$(call TOOL,controller-gen) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
+
+.PHONY: vulncheck
+vulncheck: cli ## Look for known vulnerabilities in what is built. Asks VULNDB.
+	@tool=$(call TOOL,govulncheck); status=0; "$$tool" -db="$(VULNDB)" ./cmd/... || status=$$?; case $$status in \
+	0) ;; \
+	3) echo "vulncheck: the programs call code with known vulnerabilities, see above: update those modules"; exit 1;; \
+	*) echo "vulncheck: nothing was checked. It needs the Go vulnerability database at $(VULNDB), or VULNDB=file://... with a copy of it"; exit 1;; \
+	esac
+
+.PHONY: pin-images
+pin-images: ## Write the digest of deploy/Dockerfile's build image into it. Asks its registry, by docker or crane.
+	@image=$$(sed -n 's/^ARG BUILD_IMAGE=\([^@]*\).*/\1/p' deploy/Dockerfile); \
+	digest=$$(docker buildx imagetools inspect "$$image" --format '{{.Manifest.Digest}}' 2>/dev/null || crane digest "$$image" 2>/dev/null || true); \
+	[[ "$$digest" =~ ^sha256:[0-9a-f]{64}$$ ]] || { echo "pin-images: no digest of $$image: it needs docker with buildx, or crane, and the image's registry"; exit 1; }; \
+	sed -i.old "s|^ARG BUILD_IMAGE=.*|ARG BUILD_IMAGE=$$image@$$digest|" deploy/Dockerfile && rm deploy/Dockerfile.old; \
+	grep '^ARG BUILD_IMAGE' deploy/Dockerfile
 
 .PHONY: bench
 bench: cli ## Compare with kube-controller-manager on one API server; prints a table (BENCH_ARGS=...).

@@ -26,6 +26,8 @@ type Options struct {
 	CronJobs   k8s.CronJobsGetter
 	// Temporal signals Job workflows; only WatchPods uses it.
 	Temporal Signaller
+	// Namespaces are those of Kubernetes whose objects are served; none means all.
+	Namespaces []string
 	// Namespace is Temporal's, for links from objects to workflows.
 	Namespace string
 	// Cluster is the optional name of the Kubernetes cluster.
@@ -51,8 +53,9 @@ type Options struct {
 // concurrent use.
 type Activities struct {
 	Options
-	bulk flowcontrol.RateLimiter
-	logs logAccess
+	bulk     flowcontrol.RateLimiter
+	logs     logAccess
+	evidence *namespaceEvidence
 }
 
 // New returns activities.
@@ -64,7 +67,7 @@ func New(options Options) *Activities {
 	if options.BulkQPS > 0 {
 		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
 	}
-	return &Activities{Options: options, bulk: bulk}
+	return &Activities{Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock)}
 }
 
 // Registry is where activities are registered: a worker or a test environment.
@@ -75,18 +78,18 @@ type Registry interface {
 // RegisterControl registers the short activities, which run on the control task
 // queue, most of them as local activities of the workflows' worker.
 func (a *Activities) RegisterControl(registry Registry) {
-	register(registry, protocol.ReconcileCronJobActivity, a.ReconcileCronJob)
-	register(registry, protocol.ReconcileJobActivity, a.ReconcileJob)
-	register(registry, protocol.ReleaseOrphansActivity, a.ReleaseOrphans)
-	register(registry, protocol.ListPodsActivity, a.ListPods)
-	register(registry, protocol.SetSuspendActivity, a.SetSuspend)
+	register(registry, protocol.ReconcileCronJobActivity, serving(a, func(r protocol.CronJobRequest) protocol.ObjectReference { return r.CronJob }, a.ReconcileCronJob))
+	register(registry, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) protocol.ObjectReference { return r.Job }, a.ReconcileJob))
+	register(registry, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) protocol.ObjectReference { return r.Job }, a.ReleaseOrphans))
+	register(registry, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) protocol.ObjectReference { return r.Job }, a.ListPods))
+	register(registry, protocol.SetSuspendActivity, serving(a, func(r protocol.SetSuspendRequest) protocol.ObjectReference { return r.Object }, a.SetSuspend))
 }
 
 // RegisterBulk registers the activities of the bulk task queue.
 func (a *Activities) RegisterBulk(registry Registry) {
-	register(registry, protocol.CreatePodsActivity, a.CreatePods)
-	register(registry, protocol.DeletePodsActivity, a.DeletePods)
-	register(registry, protocol.ReleasePodsActivity, a.ReleasePods)
+	register(registry, protocol.CreatePodsActivity, serving(a, func(r protocol.CreatePodsRequest) protocol.ObjectReference { return r.Job }, a.CreatePods))
+	register(registry, protocol.DeletePodsActivity, serving(a, func(r protocol.DeletePodsRequest) protocol.ObjectReference { return r.Job }, a.DeletePods))
+	register(registry, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) protocol.ObjectReference { return r.Job }, a.ReleasePods))
 }
 
 // RegisterWatch registers the activity of the watch task queue.

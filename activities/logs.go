@@ -133,6 +133,9 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 		log.Missing = missing(err)
 		return log
 	}
+	if log.Missing = a.withholds(ctx, pod); log.Missing != "" {
+		return log
+	}
 	text, cut, err := a.tail(ctx, owner.Namespace, release, a.Logs.Lines)
 	if err == nil && cut && a.Logs.Lines > 1 {
 		text, _, err = a.tail(ctx, owner.Namespace, release, 1)

@@ -40,11 +40,8 @@ const (
 	cached
 )
 
-// job reads the Job that a request is about. Without a UID there is none.
+// job reads the Job that a request is about.
 func (a *Activities) job(ctx context.Context, reference protocol.ObjectReference, fresh freshness) (*batchv1.Job, standing, error) {
-	if err := a.serves(reference); err != nil {
-		return nil, gone, err
-	}
 	if fresh == cached {
 		job, err := a.Kubernetes.BatchV1().Jobs(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{ResourceVersion: "0"})
 		switch {
@@ -82,9 +79,6 @@ func (a *Activities) jobFor(ctx context.Context, reference protocol.ObjectRefere
 
 // cronJob reads the CronJob that a request is about; nil when it is gone.
 func (a *Activities) cronJob(ctx context.Context, reference protocol.ObjectReference) (*ostinatov1.CronJob, error) {
-	if err := a.serves(reference); err != nil {
-		return nil, err
-	}
 	cronJob, err := k8s.GetCronJob(ctx, a.CronJobs, reference.Namespace, reference.Name, types.UID(reference.UID))
 	switch {
 	case errors.Is(err, k8s.ErrGone):
@@ -93,15 +87,6 @@ func (a *Activities) cronJob(ctx context.Context, reference protocol.ObjectRefer
 		return nil, outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
 	}
 	return cronJob, nil
-}
-
-// serves returns an error for what can't be the reference of an object that this
-// worker serves.
-func (a *Activities) serves(reference protocol.ObjectReference) error {
-	if err := reference.Validate(); err != nil {
-		return invalidRequest(err)
-	}
-	return nil
 }
 
 // invalidRequest returns the error for a request that no workflow of Ostinato makes.

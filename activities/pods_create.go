@@ -117,7 +117,9 @@ func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates
 // createPod creates one Pod or finds it made by an earlier attempt.
 func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
 	reference := jobReference(owner)
-	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, k8s.RenderPod(owner, create), metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
+	rendered := k8s.RenderPod(owner, create)
+	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, rendered, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
 	switch {
 	case err == nil:
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)

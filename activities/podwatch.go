@@ -51,7 +51,7 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 		return temporal.NewNonRetryableApplicationError(err.Error(), RefusedErrorType, nil)
 	}
 	failure := &lastError{clock: a.Clock, logger: activity.GetLogger(ctx)}
-	informer, err := k8s.NewPodInformer(a.Kubernetes, k8s.PodInformerOptions{Selector: selector, OnError: failure.set})
+	informer, err := k8s.NewPodInformer(a.Kubernetes, k8s.PodInformerOptions{Namespaces: a.Namespaces, Selector: selector, OnError: failure.set})
 	if err != nil {
 		return fmt.Errorf("make Pod informer of watch shard %d: %w", input.Shard, err)
 	}

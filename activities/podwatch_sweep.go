@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,7 +51,7 @@ func (w *podWatcher) sweepOnce(ctx context.Context, shard protocol.PodWatchInput
 		return fmt.Errorf("select Pods of Jobs: %w", err)
 	}
 	over := map[types.UID]bool{}
-	return w.eachPod(ctx, metav1.NamespaceAll, labels.NewSelector().Add(*unlabelled, *ofJobs), func(pod *corev1.Pod) func() error {
+	look := func(pod *corev1.Pod) func() error {
 		name, uid, ok := k8s.JobOf(pod)
 		if !ok || !k8s.Tracked(pod) || !inShard(string(uid), shard) {
 			return nil
@@ -71,7 +70,13 @@ func (w *podWatcher) sweepOnce(ctx context.Context, shard protocol.PodWatchInput
 		return func() error {
 			return w.releaseOrphan(ctx, pod.Namespace, pod.Name, pod.UID, true)
 		}
-	})
+	}
+	for _, namespace := range k8s.NamespacesToList(w.Namespaces) {
+		if err := w.eachPod(ctx, namespace, labels.NewSelector().Add(*unlabelled, *ofJobs), look); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inShard reports whether the Job's Pods are the shard's.

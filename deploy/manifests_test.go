@@ -4,12 +4,13 @@ package deploy_test
 
 import (
 	"bytes"
-	"io"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -117,38 +119,32 @@ func TestDefinitionAcceptsWhatBatchV1Accepts(t *testing.T) {
 	}
 }
 
-func TestEverySettingIsOne(t *testing.T) {
-	parse := map[string]func([]string, config.LookupEnv, io.Writer) error{
-		"worker": func(arguments []string, lookup config.LookupEnv, output io.Writer) error {
-			_, err := config.ParseWorker(arguments, lookup, output)
-			return err
-		},
-		"bridge": func(arguments []string, lookup config.LookupEnv, output io.Writer) error {
-			_, err := config.ParseBridge(arguments, lookup, output)
-			return err
-		},
+// programs are the commands of the containers, which here end once their settings are valid.
+func programs(lookup config.LookupEnv) map[string]*cobra.Command {
+	return map[string]*cobra.Command{
+		"worker": config.WorkerCommand(lookup, func(context.Context, config.Worker) error { return nil }),
+		"bridge": config.BridgeCommand(lookup, func(context.Context, config.Bridge) error { return nil }),
 	}
+}
+
+func TestEverySettingIsOne(t *testing.T) {
 	var deployments []appsv1.Deployment
 	for _, folder := range []string{"base", "overlays/example", takeOver, withoutLogs} {
 		deployments = append(deployments, objectsOf[appsv1.Deployment](t, filepath.FromSlash(folder), "Deployment")...)
 	}
 	for _, deployment := range deployments {
 		for _, container := range deployment.Spec.Template.Spec.Containers {
-			var help bytes.Buffer
-			none := func(string) (string, bool) { return "", false }
-			require.Error(t, parse[container.Name]([]string{"--help"}, none, &help))
 			values := map[string]string{}
+			program := programs(func(name string) (string, bool) { value, ok := values[name]; return value, ok })[container.Name]
 			for _, variable := range container.Env {
 				if !strings.HasPrefix(variable.Name, "OSTINATO_") {
 					continue
 				}
-				assert.Contains(t, help.String(), "("+variable.Name+")", "%s has no such setting", container.Name)
+				assert.Contains(t, program.UsageString(), "["+variable.Name+"]", "%s has no such setting", container.Name)
 				values[variable.Name] = variable.Value
 			}
-			assert.NoError(t, parse[container.Name](container.Args, func(name string) (string, bool) {
-				value, ok := values[name]
-				return value, ok
-			}, &help))
+			program.SetArgs(append([]string{}, container.Args...))
+			assert.NoError(t, program.Execute())
 		}
 	}
 }
@@ -176,9 +172,8 @@ func TestWorkloadsAreRestricted(t *testing.T) {
 
 // The worker's grace in Kubernetes must cover what it gives its activities.
 func TestPodsAreGivenTheTimeToDrain(t *testing.T) {
-	none := func(string) (string, bool) { return "", false }
-	worker, err := config.ParseWorker(nil, none, io.Discard)
-	require.NoError(t, err)
+	var worker config.Worker
+	worker.AddFlags(&command.Flags{})
 	for _, deployment := range objects[appsv1.Deployment](t, "Deployment") {
 		assert.Greater(t, float64(*deployment.Spec.Template.Spec.TerminationGracePeriodSeconds), worker.DrainTimeout.Seconds()+10)
 	}

@@ -44,7 +44,6 @@ func jobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.Job
 	if err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, w.describe); err != nil {
 		return job.Result{}, fmt.Errorf("set query handler: %w", err)
 	}
-	w.begin()
 	return w.run(ctx)
 }
 
@@ -58,7 +57,7 @@ type runningJob struct {
 	waiting string
 	mailbox *mailbox
 	alarm   alarm
-	// pause follows calls that failed.
+	// pause follows looks at the Job that failed.
 	pause backoff
 	heard heard
 	// gone says that the Job object is gone, foreign that it is another controller's:
@@ -69,25 +68,19 @@ type runningJob struct {
 }
 
 func newJob(ctx workflow.Context, cluster names.Cluster, input protocol.JobInput) *runningJob {
+	reference := input.Job
+	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.Status)
+	if input.State != nil {
+		state = *input.State
+		state.Namespace, state.Name, state.UID = reference.Namespace, reference.Name, reference.UID
+	}
 	return &runningJob{
 		cluster: cluster,
 		config:  job.DefaultConfig(),
 		input:   input,
 		spec:    input.Spec,
-		state:   job.NewState(input.Job.Namespace, input.Job.Name, input.Job.UID),
+		state:   state,
 		mailbox: newMailbox(ctx),
-	}
-}
-
-// begin takes up the state of the run before; without one, a Job that has a status or
-// may have Pods is looked at first.
-func (w *runningJob) begin() {
-	switch status := w.input.Status; {
-	case w.input.State != nil:
-		w.state = *w.input.State
-		w.state.Namespace, w.state.Name, w.state.UID = w.input.Job.Namespace, w.input.Job.Name, w.input.Job.UID
-	case status.StartTime != nil || len(status.Conditions) > 0 || w.spec.ManualSelector:
-		w.state = w.state.Unknown()
 	}
 }
 
@@ -112,8 +105,6 @@ func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 			return w.finish(ctx, *plan.Finished)
 		case plan.Idle():
 			w.state = plan.Next
-		case !w.pause.over(now):
-			plan.Wake = job.Wake{At: w.pause.until, Reason: "error"}
 		case passes > busyPasses:
 			plan.Wake = job.Wake{At: now.Add(busyPause), Reason: "pause"}
 		default:
@@ -129,22 +120,18 @@ func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 	}
 }
 
-// attempt carries out a plan. An error leaves the state as it was: what is to be done
-// is planned again after a pause, or at once when the call gave way to a message.
+// attempt carries out a plan. After an error all is planned again after a pause; at once
+// when the call gave way to a message.
 func (w *runningJob) attempt(ctx workflow.Context, plan job.Plan) error {
 	err := w.execute(ctx, plan)
 	switch {
-	case err == nil:
-		w.pause.reset()
+	case err == nil, errors.Is(err, errGaveWay):
 		return nil
 	case temporal.IsCanceledError(err):
 		return err
-	case errors.Is(err, errGaveWay):
-		return nil
 	}
-	pause := w.pause.failed(workflow.Now(ctx))
-	workflow.GetLogger(ctx).Error("Carrying out the plan failed", "error", err, "pause", pause)
-	w.waiting = fmt.Sprintf("an error (%v); next attempt in %s", err, pause)
+	workflow.GetLogger(ctx).Error("Carrying out the plan failed", "error", err)
+	w.state = job.Apply(plan, job.Report{Error: shortError(err)}, workflow.Now(ctx))
 	return nil
 }
 
@@ -179,27 +166,15 @@ func (w *runningJob) abandon(ctx workflow.Context) (job.Result, error) {
 	if err := w.releaseOrphans(ctx, w.input.Job); err != nil {
 		return job.Result{}, err
 	}
-	return w.result(job.Deleted), w.last(ctx)
+	return w.state.ResultSoFar(), w.last(ctx)
 }
 
 // handOver ends the workflow of a Job that is another controller's now. Its Pods are
 // left as they are.
 func (w *runningJob) handOver(ctx workflow.Context) (job.Result, error) {
-	return w.result(job.HandedOver), w.last(ctx)
-}
-
-// result is that of a Job whose end the workflow does not see.
-func (w *runningJob) result(outcome job.Outcome) job.Result {
-	return job.Result{
-		UID:       w.input.Job.UID,
-		Outcome:   outcome,
-		StartTime: w.state.StartTime,
-		Succeeded: w.state.Succeeded,
-		Failed:    w.state.Failed,
-		Attempts:  w.state.Evidence,
-
-		AttemptsOmitted: w.state.EvidenceOmitted,
-	}
+	result := w.state.ResultSoFar()
+	result.Outcome = job.HandedOver
+	return result, w.last(ctx)
 }
 
 // releaseOrphans releases the Pods of a Job that is gone, if it is. What can't be

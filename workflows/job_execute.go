@@ -132,10 +132,15 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	case result.StatusRefused != "":
 		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
-	if result.CurrentSpec != nil && result.CurrentSpec.Validate() == nil {
-		w.spec = *result.CurrentSpec
-	}
 	w.state = job.Apply(plan, reportOf(result, podsOnly), workflow.Now(ctx))
+	if result.Current == nil {
+		return nil
+	}
+	spec := w.spec
+	if result.CurrentSpec != nil && result.CurrentSpec.Validate() == nil {
+		spec = *result.CurrentSpec
+	}
+	w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
 	return nil
 }
 
@@ -147,7 +152,6 @@ func reportOf(result protocol.JobResult, podsOnly bool) job.Report {
 		Vanished:      result.Vanished,
 		Found:         result.Found,
 		Failures:      result.Failures,
-		Current:       result.Current,
 	}
 	for _, pod := range result.Created {
 		report.Created = append(report.Created, job.CreatedPod(pod))
@@ -172,8 +176,7 @@ func (w *runningJob) list(ctx workflow.Context) error {
 	return nil
 }
 
-// rebuild makes the state anew from the Job and its Pods. Evidence and the numbers of
-// attempts, which these don't tell, stay.
+// rebuild makes the state anew from the Job and its Pods.
 func (w *runningJob) rebuild(ctx workflow.Context) error {
 	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
 	if err != nil || w.gone || w.foreign {
@@ -182,11 +185,11 @@ func (w *runningJob) rebuild(ctx workflow.Context) error {
 	if list.Spec != nil {
 		w.edit(*list.Spec)
 	}
-	status := w.input.Status
+	status := w.state.Status()
 	if list.Status != nil {
 		status = *list.Status
 	}
-	w.state = w.state.Rebuilt(w.spec, status, listOf(list), workflow.Now(ctx))
+	w.state = job.Reconstruct(w.state, w.spec, status, listOf(list), workflow.Now(ctx))
 	return nil
 }
 

@@ -39,6 +39,8 @@ type jobKube struct {
 	requests []protocol.JobRequest
 	suspends []protocol.SetSuspendRequest
 	pods     []job.PodFact
+	// orphans are the UIDs of other Jobs whose Pods were to be released.
+	orphans []string
 
 	// object is the spec of the Job object.
 	object job.Spec
@@ -93,6 +95,9 @@ func (k *jobKube) createPods(_ context.Context, request protocol.CreatePodsReque
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.CreatePodsActivity)
+	if request.Digest != k.object.Digest() {
+		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object}, nil
+	}
 	return protocol.JobResult{Created: k.create(request.Creates)}, nil
 }
 
@@ -103,7 +108,7 @@ func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 		if i < 0 {
 			i = len(k.pods)
 			k.pods = append(k.pods, job.PodFact{
-				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Phase: corev1.PodPending, Tracked: true, Index: create.Index,
+				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Attempt: create.Attempt, Phase: corev1.PodPending, Tracked: true, Index: create.Index,
 			})
 		}
 		created = append(created, protocol.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
@@ -146,10 +151,13 @@ func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.
 	return protocol.PodList{Facts: k.pods, Status: k.status, Spec: &k.object}, nil
 }
 
-func (k *jobKube) releasePods(context.Context, protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
+func (k *jobKube) releasePods(_ context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.ReleaseOrphansActivity)
+	if request.Job.UID != hello.UID {
+		k.orphans = append(k.orphans, request.Job.UID)
+	}
 	return protocol.ReleaseOrphansResult{Released: len(k.pods)}, nil
 }
 

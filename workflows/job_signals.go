@@ -176,10 +176,9 @@ func (w *runningJob) learn(result protocol.JobResult) {
 
 // edit takes the spec that an activity has read.
 func (w *runningJob) edit(spec job.Spec) {
-	if spec.Validate() != nil || digest(spec) == digest(w.spec) {
-		return
+	if spec.Validate() == nil {
+		w.state, w.spec = w.state.Edited(w.spec, spec)
 	}
-	w.state, w.spec = w.state.Edited(), spec
 }
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree.

@@ -93,7 +93,7 @@ func TestJobIsSuspendedAndResumedBySignal(t *testing.T) {
 		expect(t, "conditions", conditionTypes(kube.lastStatus()), []batchv1.JobConditionType{"Suspended"})
 		expect(t, "removed", kube.requests[1].Deletes[0].Release, true)
 		// An edit from before the signal comes late and must not undo it.
-		kube.signalSpec(hello, jobSpec(1, 1))
+		kube.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)}})
 		pod := kube.pods[0]
 		pod.Gone = true
 		kube.signalFacts(pod)
@@ -118,24 +118,30 @@ func TestSignalsOfPeopleAreTakenWhateverTheirArgument(t *testing.T) {
 	}
 }
 
-func TestSuspendAndResumeAtOnceLeaveThingsAsTheyWere(t *testing.T) {
+// Signals that wait together are taken in the order of the history.
+func TestSuspendAndResumeAreTakenInTheirOrder(t *testing.T) {
 	for _, suspended := range []bool{false, true} {
-		kube := newJobKube(t)
-		spec := jobSpec(1, 1)
-		spec.Suspend = suspended
-		sent := false
-		kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
-			if !sent {
-				kube.environment.SignalWorkflow(protocol.ResumeSignal, nil)
-				kube.environment.SignalWorkflow(protocol.SuspendSignal, nil)
+		for _, order := range [][]string{
+			{protocol.ResumeSignal, protocol.SuspendSignal}, {protocol.SuspendSignal, protocol.ResumeSignal},
+		} {
+			kube := newJobKube(t)
+			spec := jobSpec(1, 1)
+			spec.Suspend = suspended
+			sent := false
+			kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
+				for _, signal := range order {
+					if !sent {
+						kube.environment.SignalWorkflow(signal, nil)
+					}
+				}
+				sent = true
+				return nil, nil
 			}
-			sent = true
-			return nil, nil
+			kube.after(2*time.Minute, func() { kube.remove() })
+			kube.mustEnd(spec, job.Deleted)
+			expect(t, "writes", len(kube.suspends), 2)
+			expect(t, "last write", kube.suspends[len(kube.suspends)-1].Suspend, order[1] == protocol.SuspendSignal)
 		}
-		kube.after(2*time.Minute, func() { kube.remove() })
-		kube.mustEnd(spec, job.Deleted)
-		expect(t, "writes", len(kube.suspends), 2)
-		expect(t, "last write", kube.suspends[len(kube.suspends)-1].Suspend, suspended)
 	}
 }
 
@@ -159,7 +165,7 @@ func TestDeletedJobsPodsAreReleased(t *testing.T) {
 		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: "other"}) })
 		kube.after(2*time.Minute, func() { kube.remove() })
 		kube.mustEnd(jobSpec(1, 1), job.Deleted)
-		expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity})
+		expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity})
 	})
 	t.Run("when an activity finds it gone", func(t *testing.T) {
 		kube := newJobKube(t)
@@ -229,6 +235,7 @@ func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 		refused++
 		current := *request.Status.DeepCopy()
 		current.Conditions, current.CompletionTime, current.Succeeded, current.Failed = nil, nil, 0, 4
+		kube.status = &current
 		return &protocol.JobResult{StatusRefused: "failed: may not decrease", Current: &current}, nil
 	}
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
@@ -283,11 +290,12 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 	expect(t, "calls", kube.calls, []string{
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
+		protocol.ReconcileJobActivity, protocol.ListPodsActivity, // a look at the object, and at the Pods before all are removed
 		protocol.DeletePodsActivity + " 500", protocol.DeletePodsActivity + " 100", protocol.ReconcileJobActivity,
-		protocol.ReleaseOrphansActivity,
+		protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity,
 	})
 	expect(t, "active, then terminating",
-		[]int32{kube.requests[0].Status.Active, kube.requests[1].Status.Active, *kube.requests[2].Status.Terminating}, []int32{500, 600, 600})
+		[]int32{kube.requests[0].Status.Active, kube.requests[1].Status.Active, *kube.requests[3].Status.Terminating}, []int32{500, 600, 600})
 }
 
 func TestManyReleasesFollowTheStatusOnTheBulkQueue(t *testing.T) {

@@ -4,32 +4,20 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"ostinato.dev/ostinato/internal/bridge"
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/process"
 )
 
 func main() {
-	settings, err := config.ParseBridge(os.Args[1:], os.LookupEnv, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "bridge: %v\n", err)
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, settings); err != nil {
-		fmt.Fprintf(os.Stderr, "bridge: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(command.Execute(ctx, config.BridgeCommand(os.LookupEnv, run), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func run(ctx context.Context, settings config.Bridge) (err error) {

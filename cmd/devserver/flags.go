@@ -1,21 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"go.temporal.io/api/enums/v1"
 
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack/temporal"
 )
-
-// environmentPrefix starts the name of the environment variable that stands in for a flag.
-const environmentPrefix = "OSTINATO_DEVSERVER_"
 
 // defaultSearchAttributes are those that Ostinato's workflows set.
 var defaultSearchAttributes = map[string]enums.IndexedValueType{
@@ -25,60 +24,48 @@ var defaultSearchAttributes = map[string]enums.IndexedValueType{
 	"ScheduledTime":       enums.INDEXED_VALUE_TYPE_DATETIME,
 }
 
-// parse reads options from arguments, and from the environment where a flag is not given. Usage goes to usage. The
-// error is flag.ErrHelp when help was asked for.
-func parse(arguments []string, lookup func(string) (string, bool), usage io.Writer) (temporal.Options, error) {
+// newCommand returns the command that calls run with the options that its flags and the environment give.
+func newCommand(lookup func(string) (string, bool), run func(context.Context, temporal.Options, io.Writer) error) *cobra.Command {
 	o := temporal.Options{SearchAttributes: maps.Clone(defaultSearchAttributes), DynamicConfig: map[string]any{}}
-	flags := flag.NewFlagSet("devserver", flag.ContinueOnError)
-	flags.SetOutput(usage)
-	flags.StringVar(&o.DataDir, "data-dir", "", "directory of the databases; empty keeps everything in memory")
-	flags.StringVar(&o.IP, "ip", temporal.DefaultIP, "address to listen on")
-	flags.IntVar(&o.FrontendPort, "frontend-port", temporal.DefaultFrontendPort, "gRPC port; 0 takes a free one")
-	flags.IntVar(&o.UIPort, "ui-port", 0, "port of the Web UI; 0 means no Web UI")
-	flags.IntVar(&o.MetricsPort, "metrics-port", 0, "port of /metrics; 0 collects no metrics")
-	flags.IntVar(&o.PProfPort, "pprof-port", 0, "port of /debug/pprof on localhost; 0 serves none")
-	flags.StringVar(&o.Namespace, "namespace", temporal.DefaultNamespace, "namespace to register")
-	flags.DurationVar(&o.Retention, "retention", temporal.DefaultRetention, "how long closed workflows are kept, at least 1h")
-	flags.IntVar(&o.HistoryShards, "history-shards", temporal.DefaultHistoryShards, "history shards of a new data directory")
-	flags.StringVar((*string)(&o.Synchronous), "synchronous", string(temporal.SynchronousNormal), "when writes reach the disk: off, normal or full")
-	flags.StringVar(&o.LogLevel, "log-level", temporal.DefaultLogLevel, "debug, info, warn or error; lines go to stderr")
-	flags.Func("search-attribute", "name=type of a further custom search attribute, such as Team=Keyword; can be repeated", func(value string) error {
-		return addSearchAttributes(o.SearchAttributes, value)
+	return command.New(&cobra.Command{
+		Use: "devserver",
+		Long: "devserver runs a Temporal cluster with its Web UI in one process, on SQLite files, for development and tests.\n\n" +
+			"Each flag has an environment variable, which it wins over.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o, cmd.OutOrStdout()) },
+	}, command.Settings{
+		AddFlags:    func(flags *command.Flags) { addFlags(flags, &o) },
+		Validate:    func() error { return o.Validate() },
+		Environment: command.Environment{Prefix: "OSTINATO_DEVSERVER_", Lookup: lookup},
 	})
-	flags.Func("dynamic-config", "key=value of the server's dynamic configuration, the value in JSON; can be repeated", func(value string) error {
-		return addDynamicConfig(o.DynamicConfig, value)
-	})
-	if err := flags.Parse(arguments); err != nil {
-		return temporal.Options{}, err
-	}
-	if flags.NArg() > 0 {
-		return temporal.Options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if err := applyEnvironment(flags, lookup); err != nil {
-		return temporal.Options{}, err
-	}
-	if err := o.Validate(); err != nil {
-		return temporal.Options{}, err
-	}
-	return o, nil
 }
 
-// applyEnvironment sets every flag that was not given and whose environment variable is.
-func applyEnvironment(flags *flag.FlagSet, lookup func(string) (string, bool)) error {
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	var err error
-	flags.VisitAll(func(f *flag.Flag) {
-		variable := environmentPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value, set := lookup(variable)
-		if !set || given[f.Name] || err != nil {
-			return
-		}
-		if setErr := flags.Set(f.Name, value); setErr != nil {
-			err = fmt.Errorf("environment variable %s: %w", variable, setErr)
-		}
+func addFlags(flags *command.Flags, o *temporal.Options) {
+	ports := flags.Group("Address")
+	ports.StringVar(&o.IP, "ip", temporal.DefaultIP, "address to listen on")
+	ports.IntVar(&o.FrontendPort, "frontend-port", temporal.DefaultFrontendPort, "gRPC port; 0 takes a free one")
+	ports.IntVar(&o.UIPort, "ui-port", 0, "port of the Web UI; 0 means no Web UI")
+
+	data := flags.Group("Data")
+	data.StringVar(&o.DataDir, "data-dir", "", "directory of the databases; empty keeps everything in memory")
+	command.Choice(data, &o.Synchronous, "synchronous", temporal.SynchronousNormal,
+		[]temporal.Synchronous{temporal.SynchronousOff, temporal.SynchronousNormal, temporal.SynchronousFull}, "when writes reach the disk")
+	data.IntVar(&o.HistoryShards, "history-shards", temporal.DefaultHistoryShards, "history shards of a new data directory")
+
+	namespace := flags.Group("Namespace")
+	namespace.StringVar(&o.Namespace, "namespace", temporal.DefaultNamespace, "namespace to register")
+	namespace.DurationVar(&o.Retention, "retention", temporal.DefaultRetention, "how long closed workflows are kept, at least 1h")
+	namespace.Func("search-attribute", "`name=type` of a further custom search attribute, such as Team=Keyword; can be repeated", func(value string) error {
+		return addSearchAttributes(o.SearchAttributes, value)
 	})
-	return err
+	namespace.Func("dynamic-config", "`key=value` of the server's dynamic configuration, the value in JSON; can be repeated", func(value string) error {
+		return addDynamicConfig(o.DynamicConfig, value)
+	})
+
+	observability := flags.Group("Observability")
+	observability.IntVar(&o.MetricsPort, "metrics-port", 0, "port of /metrics; 0 collects no metrics")
+	observability.IntVar(&o.PProfPort, "pprof-port", 0, "port of /debug/pprof on localhost; 0 serves none")
+	command.Choice(observability, &o.LogLevel, "log-level", temporal.DefaultLogLevel,
+		[]string{"debug", "info", "warn", "error"}, "least level of the lines on stderr")
 }
 
 // addSearchAttributes adds one or more comma-separated name=type pairs.

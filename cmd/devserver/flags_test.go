@@ -1,9 +1,9 @@
 package main
 
 import (
-	"errors"
-	"flag"
+	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +71,10 @@ func TestParse(t *testing.T) {
 				value, set := test.environment[name]
 				return value, set
 			}
-			o, err := parse(test.arguments, lookup, io.Discard)
+			var o temporal.Options
+			cmd := newCommand(lookup, func(_ context.Context, given temporal.Options, _ io.Writer) error { o = given; return nil })
+			cmd.SetArgs(slices.Concat([]string{}, test.arguments))
+			err := cmd.Execute()
 			if test.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantError) {
 					t.Errorf("error = %v, want %q in it", err, test.wantError)
@@ -85,16 +88,5 @@ func TestParse(t *testing.T) {
 				t.Errorf("options = %+v", o)
 			}
 		})
-	}
-}
-
-func TestParseHelp(t *testing.T) {
-	var usage strings.Builder
-	_, err := parse([]string{"--help"}, func(string) (string, bool) { return "", false }, &usage)
-	if !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("error = %v, want %v", err, flag.ErrHelp)
-	}
-	if !strings.Contains(usage.String(), "-frontend-port") {
-		t.Errorf("usage = %q", usage.String())
 	}
 }

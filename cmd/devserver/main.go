@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -20,25 +19,14 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack/temporal"
 )
 
 func main() {
-	options, err := parse(os.Args[1:], os.LookupEnv, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "devserver:", err)
-		os.Exit(2)
-	}
-	tuneMemory(os.LookupEnv)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, options, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "devserver:", err)
-		os.Exit(1)
-	}
+	os.Exit(command.Execute(ctx, newCommand(os.LookupEnv, serve), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // The server makes much garbage on a small heap. Collecting it less often takes a tenth off its processor time; beyond
@@ -58,8 +46,9 @@ func tuneMemory(lookup func(string) (string, bool)) {
 	}
 }
 
-// run serves until ctx ends.
-func run(ctx context.Context, options temporal.Options, out io.Writer) error {
+// serve runs the server until ctx ends, and tells out once it can be used.
+func serve(ctx context.Context, options temporal.Options, out io.Writer) error {
+	tuneMemory(os.LookupEnv)
 	server, err := temporal.Start(ctx, options)
 	if err != nil {
 		return err

@@ -4,13 +4,15 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/overview"
 )
@@ -18,21 +20,33 @@ import (
 // refreshInterval is how often the live table is drawn.
 const refreshInterval = time.Second
 
+// devSettings are what the flags of `ostinato dev` set.
+type devSettings struct {
+	node   devstack.NodeKind
+	dir    string
+	sample bool
+}
+
+func newDev() *cobra.Command {
+	var s devSettings
+	return command.New(&cobra.Command{
+		Use:   "dev",
+		Short: "Run a control plane, a node, Temporal, worker and bridge here, and show them live",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return dev(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}, command.Settings{AddFlags: func(flags *command.Flags) {
+		group := flags.Group("Stack")
+		addNode(group, &s.node)
+		group.StringVar(&s.dir, "data-dir", defaultStateDir(), "where state and logs are kept; starting again finds them")
+		group.BoolVar(&s.sample, "sample", true, "apply deploy/samples/hello.yaml")
+	}})
+}
+
 // dev runs a stack until it is interrupted and shows it live.
-func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
-	nodeKind := flags.String("node", "auto", "what runs the Pods: auto, real (Linux, root) or kwok (simulated)")
-	dir := flags.String("data-dir", defaultStateDir(), "where state and logs are kept; starting again finds them")
-	sample := flags.Bool("sample", true, "apply deploy/samples/hello.yaml")
-	if err := parse(flags, args, stderr); err != nil {
-		return err
-	}
-	kind, err := devstack.ParseNodeKind(*nodeKind)
-	if err != nil {
-		return usageError{err}
-	}
+func dev(ctx context.Context, s devSettings, stdout, stderr io.Writer) error {
 	options := devstack.Options{
-		Dir: *dir, Node: kind, UsualPorts: true, Log: stderr,
+		Dir: s.dir, Node: s.node, UsualPorts: true, Log: stderr,
 		Kubeconfig: os.Getenv("KUBECONFIG"), TemporalAddress: os.Getenv("TEMPORAL_ADDRESS"),
 		// The only bridge needs no lease, which it would lose while a laptop sleeps.
 		BridgeArgs: []string{"--leader-elect=false"},
@@ -46,7 +60,7 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "up after %s\n\n", time.Since(started).Round(time.Second))
-	err = show(ctx, stack, *sample, stdout)
+	err = show(ctx, stack, s.sample, stdout)
 	fmt.Fprintln(stdout, "stopping")
 	return errors.Join(err, stack.Stop())
 }

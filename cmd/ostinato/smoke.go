@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -11,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/overview"
 	"ostinato.dev/ostinato/internal/names"
@@ -25,23 +26,25 @@ const (
 	scheduledRuns = 2
 )
 
+func newSmoke() *cobra.Command {
+	var node devstack.NodeKind
+	return command.New(&cobra.Command{
+		Use:   "smoke",
+		Short: "Try a stack without a person: three runs to Complete, then tear down",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return smoke(cmd.Context(), node, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}, command.Settings{AddFlags: func(flags *command.Flags) { addNode(flags.Group("Stack"), &node) }})
+}
+
 // smoke brings a stack up on free ports in a folder of its own, waits for
 // scheduled runs and one triggered by signal, and tears everything down.
-func smoke(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	flags := flag.NewFlagSet("smoke", flag.ContinueOnError)
-	nodeKind := flags.String("node", "auto", "what runs the Pods: auto, real (Linux, root) or kwok (simulated)")
-	if err := parse(flags, args, stderr); err != nil {
-		return err
-	}
-	kind, err := devstack.ParseNodeKind(*nodeKind)
-	if err != nil {
-		return usageError{err}
-	}
+func smoke(ctx context.Context, node devstack.NodeKind, stdout, stderr io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "ostinato-smoke-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir, Node: kind, Log: stderr})
+	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir, Node: node, Log: stderr})
 	if err != nil {
 		return fmt.Errorf("%w\nlogs are in %s", err, filepath.Join(dir, "logs"))
 	}

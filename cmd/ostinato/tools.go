@@ -2,28 +2,38 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"runtime"
 
+	"github.com/spf13/cobra"
+
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
 
-// tools builds everything that `make dev` and `make test` need, or one tool.
-func tools(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("tools", flag.ContinueOnError)
-	path := flags.String("path", "", "build this tool alone if it is missing, and print its path")
-	if err := parse(flags, args, stderr); err != nil {
-		return err
-	}
-	if *path != "" {
-		binaries, err := toolchain.Ensure(ctx, stderr, *path)
+func newTools() *cobra.Command {
+	var path string
+	return command.New(&cobra.Command{
+		Use:   "tools",
+		Short: "Build the pinned tools into the cache, or one of them, and print where it is",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return tools(cmd.Context(), path, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}, command.Settings{AddFlags: func(flags *command.Flags) {
+		flags.Group("Tool").StringVar(&path, "path", "", "build this `tool` alone if it is missing, and print its path")
+	}})
+}
+
+// tools builds everything that `make dev` and `make test` need, or the tool called path.
+func tools(ctx context.Context, path string, stdout, stderr io.Writer) error {
+	if path != "" {
+		binaries, err := toolchain.Ensure(ctx, stderr, path)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(stdout, binaries[*path])
+		fmt.Fprintln(stdout, binaries[path])
 		return nil
 	}
 	names := append([]string(nil), toolchain.ControlPlane...)

@@ -4,33 +4,21 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 	_ "time/tzdata" // time zones of schedules, wherever the image has none
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/process"
 )
 
 func main() {
-	settings, err := config.ParseWorker(os.Args[1:], os.LookupEnv, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "worker: %v\n", err)
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, settings); err != nil {
-		fmt.Fprintf(os.Stderr, "worker: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(command.Execute(ctx, config.WorkerCommand(os.LookupEnv, run), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func run(ctx context.Context, settings config.Worker) (err error) {

@@ -132,6 +132,18 @@ func TestStandaloneJob(t *testing.T) {
 	w.hears("signal " + jobID + " deleted j1")
 }
 
+// The API server's data comes back from an older state, with older generations and
+// the status of then.
+func TestRestoredObjectsReachTheirWorkflows(t *testing.T) {
+	w := newWorld(t, cronJob(generation(5), taken), standalone(running, edited))
+	w.temporal.running[cronJobID], w.temporal.running[jobID] = "c1", "j1"
+	w.lead().hears("start "+cronJobID, "signal-with-start "+jobID+" job-spec j1 generation 2 deleting false")
+	w.put(cronJob(generation(4), taken))
+	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 4 overdue false")
+	w.putJob(standalone(running))
+	w.hears("signal-with-start " + jobID + " job-spec j1 generation 1 deleting false")
+}
+
 func TestRecreatedJobReachesTheOldWorkflow(t *testing.T) {
 	second := func(j *batchv1.Job) { j.UID = "j2" }
 	t.Run("seen", func(t *testing.T) {

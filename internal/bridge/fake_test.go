@@ -30,10 +30,62 @@ type fakeTemporal struct {
 	inputs []any
 	// failures is how many of the next calls fail.
 	failures int
+	// held are workflows of which every message waits until the channel is closed.
+	held map[string]chan struct{}
+	// inside is how many messages are under way to a workflow, crowd the most there were.
+	inside map[string]int
+	crowd  int
 }
 
 func newFakeTemporal() *fakeTemporal {
-	return &fakeTemporal{running: map[string]string{}, began: map[string]time.Time{}}
+	return &fakeTemporal{
+		running: map[string]string{}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{},
+	}
+}
+
+// hold makes every message to a workflow wait until it is let go.
+func (f *fakeTemporal) hold(workflowID string) (letGo func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	gate := make(chan struct{})
+	f.held[workflowID] = gate
+	return func() {
+		f.mu.Lock()
+		delete(f.held, workflowID)
+		f.mu.Unlock()
+		close(gate)
+	}
+}
+
+// enter is the beginning of a message, leave its end.
+func (f *fakeTemporal) enter(workflowID string) (leave func()) {
+	f.mu.Lock()
+	f.inside[workflowID]++
+	f.crowd = max(f.crowd, f.inside[workflowID])
+	gate := f.held[workflowID]
+	f.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.inside[workflowID]--
+	}
+}
+
+// underWay is how many messages there are to a workflow now.
+func (f *fakeTemporal) underWay(workflowID string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.inside[workflowID]
+}
+
+// most is how many messages there were to one workflow at a time.
+func (f *fakeTemporal) most() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.crowd
 }
 
 func (f *fakeTemporal) record(format string, arguments ...any) error {
@@ -46,6 +98,7 @@ func (f *fakeTemporal) record(format string, arguments ...any) error {
 }
 
 func (f *fakeTemporal) Start(_ context.Context, start Start) (bool, error) {
+	defer f.enter(start.ID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.record("start %s", start.ID); err != nil {
@@ -59,6 +112,7 @@ func (f *fakeTemporal) Start(_ context.Context, start Start) (bool, error) {
 }
 
 func (f *fakeTemporal) SignalWithStart(_ context.Context, start Start, signal Signal) error {
+	defer f.enter(start.ID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.record("signal-with-start %s %s", start.ID, describe(signal)); err != nil {
@@ -79,6 +133,7 @@ func (f *fakeTemporal) begin(start Start) {
 }
 
 func (f *fakeTemporal) Signal(_ context.Context, workflowID string, signal Signal) (bool, error) {
+	defer f.enter(workflowID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.record("signal %s %s", workflowID, describe(signal)); err != nil {

@@ -13,13 +13,14 @@ import (
 // syncJob sends what a Job's workflow needs to hear.
 func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
 	item := key{jobKind, name}
-	found := c.objects.job(name)
+	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.goneOf(item)
+	found := c.objects.job(name)
 	if found == nil || !c.objects.owner.ours(found) || finished(found) {
 		if err := c.sayGone(ctx, c.messages.cluster.JobWorkflowID(name.Namespace, name.Name), gone); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, len(gone))
+		c.memory.goneSent(item, gone)
 		c.memory.putJob(name, nil)
 		return 0, nil
 	}
@@ -33,7 +34,7 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 		return 0, err
 	}
 	// A workflow of a deleted Job starts over with the spec of the new one.
-	c.memory.goneSent(item, len(gone))
+	c.memory.goneSent(item, gone)
 	if !reached && !decision.taken {
 		return decision.again, nil
 	}

@@ -9,12 +9,14 @@ import (
 
 // Metrics are the bridge's own metrics.
 type Metrics struct {
-	queues   workqueue.MetricsProvider
-	leading  prometheus.Gauge
-	overdue  prometheus.Gauge
-	pokes    prometheus.Counter
-	messages *prometheus.CounterVec
-	errors   *prometheus.CounterVec
+	queues  workqueue.MetricsProvider
+	leading prometheus.Gauge
+	// cronJobsServed stays 0 on a cluster without the CRD.
+	cronJobsServed prometheus.Gauge
+	overdue        prometheus.Gauge
+	pokes          prometheus.Counter
+	messages       *prometheus.CounterVec
+	errors         *prometheus.CounterVec
 	// external, ttlDeletion and builtInWrites count only where Jobs are taken over.
 	external      *prometheus.CounterVec
 	ttlDeletion   prometheus.Histogram
@@ -27,6 +29,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		queues: telemetry.QueueMetrics(registry),
 		leading: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_leading", Help: "1 while this process leads.",
+		}),
+		cronJobsServed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_cronjobs_served", Help: "1 while CronJobs are served; 0 where the API server does not have their CRD.",
 		}),
 		overdue: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_overdue_cronjobs", Help: "CronJobs whose next run's time has passed, by more than the grace, without a run.",
@@ -54,7 +59,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too.",
 		}),
 	}
-	registry.MustRegister(m.leading, m.overdue, m.pokes, m.messages, m.errors, m.external, m.ttlDeletion, m.builtInWrites)
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.external, m.ttlDeletion, m.builtInWrites)
 	return m
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -91,7 +90,7 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	case memory.uid != "" && !known:
 		// Re-created under its name: a workflow of the old Job may still run.
 		return jobDecision{action: sendJob}
-	case known && job.SpecOf(object).Generation > memory.spec.Generation, known && settingsChanged(memory.spec, job.SpecOf(object)):
+	case known && changed(memory.spec, job.SpecOf(object)):
 		return jobDecision{action: sendJob}
 	case known && !sweep:
 		return jobDecision{action: leaveJob}
@@ -123,25 +122,13 @@ func settings(job *batchv1.Job) bool {
 	})
 }
 
-// settingsChanged reports whether what decides differs, whatever the generation says.
-func settingsChanged(before, after job.Spec) bool {
-	before.Generation = after.Generation
-	return !reflect.DeepEqual(before, after)
-}
+// changed reports whether what a workflow goes by differs: the generation, later or
+// earlier (the API server's data may have been restored), or a setting.
+func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, after) }
 
 // finished reports whether the Job has condition Complete or Failed.
 func finished(job *batchv1.Job) bool {
-	return terminalCondition(job) != nil
-}
-
-func terminalCondition(job *batchv1.Job) *batchv1.JobCondition {
-	index := slices.IndexFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
-		return (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue
-	})
-	if index < 0 {
-		return nil
-	}
-	return &job.Status.Conditions[index]
+	return k8s.FinishedCondition(job) != nil
 }
 
 // acknowledgedJob reports whether a workflow of this very Job has written its

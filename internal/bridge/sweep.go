@@ -49,19 +49,19 @@ func (c *controller) forgetJobs() {
 	})
 }
 
-// scanOrphans finds running workflows whose object went away, or to another
-// controller, while nobody led. It is the only use of visibility, once for every
-// leader.
-func (c *controller) scanOrphans(ctx context.Context) error {
-	err := c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
+// scanCronJobs and scanJobs find running workflows whose object went away, or to
+// another controller, while nobody led. They are the only use of visibility, once for
+// every leader.
+func (c *controller) scanCronJobs(ctx context.Context) error {
+	return c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseCronJobWorkflowID(workflowID)
 		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.cronJob(full) == nil {
 			c.sweep.Add(key{orphanCronJobKind, full})
 		}
 	})
-	if err != nil {
-		return err
-	}
+}
+
+func (c *controller) scanJobs(ctx context.Context) error {
 	return c.temporal.Running(ctx, protocol.JobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseJobWorkflowID(workflowID)
 		if !ok || !c.objects.serves(namespace) {

@@ -134,7 +134,7 @@ func (c *controller) jobUpdated(before, after *batchv1.Job) {
 		}
 		return
 	}
-	if c.objects.owner.ours(after) && (before.Generation != after.Generation || settingsChanged(job.SpecOf(before), job.SpecOf(after))) {
+	if c.objects.owner.ours(after) && changed(job.SpecOf(before), job.SpecOf(after)) {
 		c.main.Add(jobKey(after))
 	}
 }

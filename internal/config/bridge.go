@@ -1,8 +1,14 @@
 package config
 
 import (
-	"io"
+	"context"
+	"errors"
 	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"ostinato.dev/ostinato/internal/command"
 )
 
 // Search attribute modes of the bridge.
@@ -38,40 +44,46 @@ type Bridge struct {
 	LeaderElection   LeaderElection
 }
 
-// LeaderElection holds the settings of the lease by which one bridge leads.
-type LeaderElection struct {
-	Enabled bool
-	// Namespace and Name are those of the Lease. The namespace is the bridge's own.
-	Namespace string
-	Name      string
-	// LeaseDuration, RenewDeadline and RetryPeriod are client-go's.
-	LeaseDuration time.Duration
-	RenewDeadline time.Duration
-	RetryPeriod   time.Duration
+// BridgeCommand returns the command that runs a bridge with the settings that its
+// flags and the environment give.
+func BridgeCommand(lookup LookupEnv, run func(context.Context, Bridge) error) *cobra.Command {
+	var b Bridge
+	return command.New(&cobra.Command{
+		Use:  "bridge",
+		Long: "bridge brings Kubernetes objects to their Temporal workflows." + connections,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), b) },
+	}, command.Settings{AddFlags: b.AddFlags, Validate: b.validate, Environment: environment(lookup)})
 }
 
-// ParseBridge reads the settings of cmd/bridge from its arguments (without the
-// program's name) and the environment. Help goes to output, with flag.ErrHelp as
-// the error. Every other error says which setting to change, and how.
-func ParseBridge(arguments []string, lookup LookupEnv, output io.Writer) (Bridge, error) {
-	var b Bridge
-	set := newFlagSet("bridge", "brings Kubernetes objects to their Temporal workflows", output)
-	b.register(set)
-	set.DurationVar(&b.DrainTimeout, "drain-timeout", 10*time.Second, "how long calls in progress may take after SIGTERM")
-	set.Var((*nameList)(&b.Namespaces), "namespaces", "comma-separated Kubernetes namespaces to serve; empty means all")
-	set.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
-	set.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow")
-	set.DurationVar(&b.SweepInterval, "sweep-interval", 30*time.Minute, "how often the sweep is repeated; 0 only at leader start")
-	set.DurationVar(&b.OverdueGrace, "overdue-grace", 15*time.Second, "how late a CronJob may be before its workflow is poked")
-	set.StringVar(&b.SearchAttributes, "search-attributes", SearchAttributesAuto, "auto, on or off: set search attributes on workflows")
-	set.BoolVar(&b.LeaderElection.Enabled, "leader-elect", true, "lead only while holding the lease")
-	set.StringVar(&b.LeaderElection.Namespace, "lease-namespace", "ostinato-system", "namespace of the lease")
-	set.StringVar(&b.LeaderElection.Name, "lease-name", "ostinato-bridge", "name of the lease")
-	set.DurationVar(&b.LeaderElection.LeaseDuration, "lease-duration", 15*time.Second, "how long a follower waits before it takes an unrenewed lease")
-	set.DurationVar(&b.LeaderElection.RenewDeadline, "lease-renew-deadline", 10*time.Second, "how long the leader tries to renew before it gives up")
-	set.DurationVar(&b.LeaderElection.RetryPeriod, "lease-retry-period", 2*time.Second, "time between tries to take or renew the lease")
-	if err := set.parse(arguments, lookup); err != nil {
-		return Bridge{}, err
+// AddFlags declares the bridge's flags.
+func (b *Bridge) AddFlags(flags *command.Flags) {
+	b.Common.addFlags(flags)
+	temporal := flags.Group(groupTemporal)
+	command.Choice(temporal, &b.SearchAttributes, "search-attributes", SearchAttributesAuto,
+		[]string{SearchAttributesAuto, SearchAttributesOn, SearchAttributesOff}, "set search attributes on workflows")
+	kubernetes := flags.Group(groupKubernetes)
+	kubernetes.Var((*nameList)(&b.Namespaces), "namespaces", "comma-separated Kubernetes namespaces to serve; empty means all")
+	work := flags.Group(groupWork)
+	work.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
+	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow")
+	work.DurationVar(&b.SweepInterval, "sweep-interval", 30*time.Minute, "how often the sweep is repeated; 0 only at leader start")
+	work.DurationVar(&b.OverdueGrace, "overdue-grace", 15*time.Second, "how late a CronJob may be before its workflow is poked")
+	work.DurationVar(&b.DrainTimeout, "drain-timeout", 10*time.Second, "how long calls in progress may take after SIGTERM")
+	b.LeaderElection.addFlags(flags)
+}
+
+func (b *Bridge) validate() error {
+	var p problems
+	b.Common.validate(&p)
+	for _, namespace := range b.Namespaces {
+		p.check(len(validation.IsDNS1123Label(namespace)) == 0, "namespaces", "%q is no namespace name; give names separated by commas", namespace)
 	}
-	return b, b.validate()
+	p.atLeast(b.Workers, 1, "workers")
+	p.positive(b.SweepRate, "sweep-rate")
+	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
+	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
+	b.LeaderElection.validate(&p)
+	p.check(!b.TakeOver.Jobs || b.LeaderElection.Namespace != "", "lease-namespace",
+		"is empty; name the bridge's own namespace: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs")
+	return errors.Join(p...)
 }

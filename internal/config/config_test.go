@@ -2,18 +2,27 @@ package config_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"flag"
+	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 func environment(pairs map[string]string) config.LookupEnv {
@@ -23,8 +32,28 @@ func environment(pairs map[string]string) config.LookupEnv {
 	}
 }
 
+// parseWorker returns the settings that a worker would run with.
+func parseWorker(arguments []string, lookup config.LookupEnv) (config.Worker, error) {
+	return parse(config.WorkerCommand, arguments, lookup)
+}
+
+// parseBridge returns the settings that a bridge would run with.
+func parseBridge(arguments []string, lookup config.LookupEnv) (config.Bridge, error) {
+	return parse(config.BridgeCommand, arguments, lookup)
+}
+
+func parse[Settings any](
+	newCommand func(config.LookupEnv, func(context.Context, Settings) error) *cobra.Command, arguments []string, lookup config.LookupEnv,
+) (settings Settings, err error) {
+	cmd := newCommand(lookup, func(_ context.Context, given Settings) error { settings = given; return nil })
+	cmd.SetArgs(slices.Concat([]string{}, arguments))
+	cmd.SetOut(io.Discard)
+	err = cmd.Execute()
+	return settings, err
+}
+
 func TestDefaultsAreValid(t *testing.T) {
-	worker, err := config.ParseWorker(nil, environment(nil), &bytes.Buffer{})
+	worker, err := parseWorker(nil, environment(nil))
 	require.NoError(t, err)
 	assert.Equal(t, ":8080", worker.MetricsAddress)
 	assert.Equal(t, ":8081", worker.HealthAddress)
@@ -36,7 +65,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	assert.Equal(t, job.Defaults{BackoffBase: 10 * time.Second, BackoffCap: 10 * time.Minute}, worker.JobDefaults)
 	assert.Equal(t, config.TakeOver{}, worker.TakeOver)
 
-	bridge, err := config.ParseBridge(nil, environment(nil), &bytes.Buffer{})
+	bridge, err := parseBridge(nil, environment(nil))
 	require.NoError(t, err)
 	assert.True(t, bridge.LeaderElection.Enabled)
 	assert.Equal(t, 15*time.Second, bridge.OverdueGrace)
@@ -56,7 +85,7 @@ func TestPrecedence(t *testing.T) {
 		{name: "an empty variable counts as unset", env: map[string]string{"OSTINATO_KUBE_QPS": ""}, want: 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			worker, err := config.ParseWorker(test.arguments, environment(test.env), &bytes.Buffer{})
+			worker, err := parseWorker(test.arguments, environment(test.env))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, worker.KubeQPS)
 		})
@@ -64,9 +93,9 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestListsLevelsAndDurations(t *testing.T) {
-	bridge, err := config.ParseBridge([]string{
+	bridge, err := parseBridge([]string{
 		"--namespaces=a, b,", "--log-level=debug", "--overdue-grace=3s", "--leader-elect=false", "--lease-namespace=",
-	}, environment(nil), &bytes.Buffer{})
+	}, environment(nil))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b"}, bridge.Namespaces)
 	assert.Equal(t, slog.LevelDebug, bridge.LogLevel)
@@ -88,10 +117,10 @@ func TestTakeOver(t *testing.T) {
 		{name: "a flag takes back what the environment says", arguments: []string{"--takeover="}, env: map[string]string{"OSTINATO_TAKEOVER": "jobs"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			worker, err := config.ParseWorker(test.arguments, environment(test.env), &bytes.Buffer{})
+			worker, err := parseWorker(test.arguments, environment(test.env))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, worker.TakeOver)
-			bridge, err := config.ParseBridge(test.arguments, environment(test.env), &bytes.Buffer{})
+			bridge, err := parseBridge(test.arguments, environment(test.env))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, bridge.TakeOver)
 		})
@@ -99,19 +128,101 @@ func TestTakeOver(t *testing.T) {
 }
 
 func TestLogEvidenceCanBeSwitchedOff(t *testing.T) {
-	worker, err := config.ParseWorker([]string{"--evidence-log-lines=0", "--evidence-log-bytes=0"}, environment(nil), &bytes.Buffer{})
+	worker, err := parseWorker([]string{"--evidence-log-lines=0", "--evidence-log-bytes=0"}, environment(nil))
 	require.NoError(t, err)
 	assert.Zero(t, worker.EvidenceLogLines)
 	assert.Zero(t, worker.EvidenceLogBytes)
 }
 
+func TestAcceptedSignals(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		env       map[string]string
+		want      steering.Signals
+	}{
+		{name: "all by default", want: steering.All()},
+		{name: "some", arguments: []string{"--accept-signals=suspend,resume"}, want: steering.Signals{Suspend: true, Resume: true}},
+		{name: "none by the environment", env: map[string]string{"OSTINATO_ACCEPT_SIGNALS": "none"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := parseWorker(test.arguments, environment(test.env))
+			require.NoError(t, err)
+			assert.Equal(t, test.want, worker.AcceptSignals)
+		})
+	}
+}
+
+// Both programs encrypt alike, and only with keys.
+func TestPayloadsAreEncryptedWithKeysOnly(t *testing.T) {
+	keys := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(keys, "2026"), []byte("QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="), 0o600))
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		encrypted bool
+		failures  bool
+	}{
+		{name: "no keys"},
+		{name: "keys that only decrypt", arguments: []string{"--payload-keys=" + keys}},
+		{name: "a key that encrypts", arguments: []string{"--payload-keys=" + keys, "--payload-encryption-key=2026"}, encrypted: true, failures: true},
+		{name: "failures left readable", arguments: []string{"--payload-keys=" + keys, "--payload-encryption-key=2026", "--encrypt-failures=false"}, encrypted: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := parseWorker(test.arguments, environment(nil))
+			require.NoError(t, err)
+			bridge, err := parseBridge(test.arguments, environment(nil))
+			require.NoError(t, err)
+			for name, payloads := range map[string]config.Payloads{"worker": worker.Payloads, "bridge": bridge.Payloads} {
+				options := client.Options{DataConverter: converter.GetDefaultDataConverter(), FailureConverter: temporal.GetDefaultFailureConverter()}
+				require.NoError(t, payloads.Apply(&options, slog.New(slog.DiscardHandler)), name)
+				payload, err := options.DataConverter.ToPayload("swordfish")
+				require.NoError(t, err)
+				assert.Equal(t, test.encrypted, !strings.Contains(payload.String(), "swordfish"), "%s: %v", name, payload)
+				failure := options.FailureConverter.ErrorToFailure(errors.New("swordfish"))
+				assert.Equal(t, test.failures, !strings.Contains(failure.String(), "swordfish"), "%s: %v", name, failure)
+			}
+		})
+	}
+	t.Run("a key that is not there", func(t *testing.T) {
+		worker, err := parseWorker([]string{"--payload-keys=" + keys, "--payload-encryption-key=2027"}, environment(nil))
+		require.NoError(t, err)
+		assert.ErrorContains(t, worker.Payloads.Apply(&client.Options{}, slog.New(slog.DiscardHandler)), `"2027", which is to encrypt, is not among 2026`)
+	})
+}
+
+func TestCodecServer(t *testing.T) {
+	settings, err := parse(config.CodecServerCommand, []string{"--payload-keys=/keys", "--ui-origins=https://temporal.example, http://localhost:8080"}, environment(nil))
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.1:8083", settings.Address)
+	assert.Equal(t, []string{"https://temporal.example", "http://localhost:8080"}, settings.UIOrigins)
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		want      string
+	}{
+		{"no keys", nil, "--payload-keys"},
+		{"reachable for all", []string{"--address=:8083"}, "is no loopback address"},
+		{"reachable for the Pod's network", []string{"--address=10.0.0.1:8083"}, "is no loopback address"},
+		{"any page", []string{"--ui-origins=*"}, "is no origin"},
+		{"any page of a domain", []string{"--ui-origins=https://*.example"}, "is no origin"},
+		{"an address with a path", []string{"--ui-origins=https://temporal.example/"}, "scheme and host, without a path"},
+		{"no address", []string{"--ui-origins=temporal.example"}, "is no origin"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := parse(config.CodecServerCommand, test.arguments, environment(nil))
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
 func TestMistakesSayWhatToChange(t *testing.T) {
 	worker := func(arguments []string, lookup config.LookupEnv) error {
-		_, err := config.ParseWorker(arguments, lookup, &bytes.Buffer{})
+		_, err := parseWorker(arguments, lookup)
 		return err
 	}
 	bridge := func(arguments []string, lookup config.LookupEnv) error {
-		_, err := config.ParseBridge(arguments, lookup, &bytes.Buffer{})
+		_, err := parseBridge(arguments, lookup)
 		return err
 	}
 	for _, test := range []struct {
@@ -150,6 +261,8 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"back-off above its cap", bridge, []string{"--pod-backoff-base=11m"}, nil, "--pod-backoff-cap, 10m0s, or less"},
 		{"evidence lines", worker, []string{"--evidence-log-lines=-1"}, nil, "1000 at most"},
 		{"evidence bytes", worker, []string{"--evidence-log-bytes=65537"}, nil, "65536 at most"},
+		{"a signal that is none", worker, []string{"--accept-signals=suspend,stop"}, nil, `"stop" is no signal`},
+		{"a key without keys", bridge, []string{"--payload-encryption-key=2026"}, nil, "set --payload-keys"},
 		{"sweep interval", bridge, []string{"--sweep-interval=1s"}, nil, "1m or more"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -169,9 +282,9 @@ func TestKubernetesClientLimits(t *testing.T) {
 		{"set", []string{"--kube-qps=50", "--kube-burst=60"}, 50, 60},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			worker, err := config.ParseWorker(test.arguments, environment(nil), &bytes.Buffer{})
+			worker, err := parseWorker(test.arguments, environment(nil))
 			require.NoError(t, err)
-			options := worker.Kubernetes("ostinato-worker")
+			options := worker.Kubernetes.ClientOptions("ostinato-worker")
 			assert.Equal(t, test.qps, options.QPS)
 			assert.Equal(t, test.burst, options.Burst)
 			assert.Equal(t, "ostinato-worker", options.UserAgent)
@@ -180,25 +293,27 @@ func TestKubernetesClientLimits(t *testing.T) {
 }
 
 func TestEveryProblemIsReportedAtOnce(t *testing.T) {
-	_, err := config.ParseWorker([]string{"--kube-qps=-1", "--watch-shards=0"}, environment(nil), &bytes.Buffer{})
+	_, err := parseWorker([]string{"--kube-qps=-1", "--watch-shards=0"}, environment(nil))
 	assert.ErrorContains(t, err, "kube-qps")
 	assert.ErrorContains(t, err, "watch-shards")
 }
 
-func TestHelpNamesEveryFlagWithItsTwin(t *testing.T) {
+func TestHelpListsFlagsInGroupsWithTheirVariables(t *testing.T) {
 	var help bytes.Buffer
-	_, err := config.ParseBridge([]string{"--help"}, environment(nil), &help)
-	require.True(t, errors.Is(err, flag.ErrHelp))
-	for _, want := range []string{"--lease-name (OSTINATO_LEASE_NAME), default ostinato-bridge", "TEMPORAL_ADDRESS", "KUBECONFIG"} {
-		assert.True(t, strings.Contains(help.String(), want), "help lacks %q:\n%s", want, help.String())
-	}
+	cmd := config.BridgeCommand(environment(nil), func(context.Context, config.Bridge) error { t.Error("it ran"); return nil })
+	cmd.SetArgs([]string{"-h"})
+	cmd.SetOut(&help)
+	require.NoError(t, cmd.Execute())
+	assert.Regexp(t, `(?s)TEMPORAL_ADDRESS.*KUBECONFIG.*Temporal flags:.*--cluster.*Encryption flags:.*--payload-keys.*Kubernetes flags:.*--namespaces.*Jobs flags:.*--pod-backoff-base.*`+
+		`Work flags:.*--workers.*Leader election flags:.*--lease-name string +name of the lease \[OSTINATO_LEASE_NAME\] \(default "ostinato-bridge"\).*`+
+		`Observability flags:.*--log-level.*Other flags:.*--help`, help.String())
 }
 
 func TestTemporalSettingsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", t.TempDir()+"/absent.toml")
 	t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
 	t.Setenv("TEMPORAL_NAMESPACE", "")
-	options, err := config.Temporal()
+	options, err := config.Temporal{}.ClientOptions()
 	require.NoError(t, err)
 	assert.Equal(t, "temporal.example:7233", options.HostPort)
 	assert.Equal(t, "default", options.Namespace)

@@ -5,4 +5,7 @@
 // to Temporal is configured as every Temporal tool's is, by TEMPORAL_*
 // variables and profile files (go.temporal.io/sdk/contrib/envconfig), and the
 // connection to Kubernetes by KUBECONFIG or the Pod's service account.
+//
+// A file holds a group of settings: what they mean, their flags, and what is
+// wrong with them.
 package config

@@ -1,14 +1,40 @@
 package config
 
-import "ostinato.dev/ostinato/internal/k8s"
+import (
+	"ostinato.dev/ostinato/internal/command"
+	"ostinato.dev/ostinato/internal/k8s"
+)
 
-// Kubernetes returns the options of this process's Kubernetes clients. Which API
+// Kubernetes holds the settings of what a process does in Kubernetes.
+type Kubernetes struct {
+	// TakeOver says which unmarked objects are Ostinato's. Worker and bridge of one
+	// cluster must agree.
+	TakeOver TakeOver
+	// KubeQPS and KubeBurst bound this process's requests to the API server; a
+	// KubeQPS of 0 leaves that to the server's Priority and Fairness.
+	KubeQPS   float64
+	KubeBurst int
+}
+
+func (k *Kubernetes) addFlags(flags *command.Flags) {
+	group := flags.Group(groupKubernetes)
+	group.Var(&k.TakeOver, "takeover", "jobs: reconcile Jobs without managedBy too, where kube-controller-manager runs without its job-controller (docs/takeover.md); the same for worker and bridge")
+	group.Float64Var(&k.KubeQPS, "kube-qps", 0, "requests a second to the API server; 0 leaves the limit to its Priority and Fairness")
+	group.IntVar(&k.KubeBurst, "kube-burst", 100, "requests to the API server at once above --kube-qps, where that is set")
+}
+
+func (k Kubernetes) validate(p *problems) {
+	p.check(k.KubeQPS >= 0, "kube-qps", "is %v; set it to 0 or more", k.KubeQPS)
+	p.atLeast(k.KubeBurst, 1, "kube-burst")
+}
+
+// ClientOptions returns the options of this process's Kubernetes clients. Which API
 // server comes from KUBECONFIG, else from the user's default file, else from the
 // Pod's service account. Program is the name for the user agent.
-func (c Common) Kubernetes(program string) k8s.ClientOptions {
+func (k Kubernetes) ClientOptions(program string) k8s.ClientOptions {
 	options := k8s.DefaultClientOptions(program)
-	if c.KubeQPS > 0 {
-		options.QPS, options.Burst = float32(c.KubeQPS), c.KubeBurst
+	if k.KubeQPS > 0 {
+		options.QPS, options.Burst = float32(k.KubeQPS), k.KubeBurst
 	}
 	return options
 }

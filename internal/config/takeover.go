@@ -14,13 +14,16 @@ type TakeOver struct {
 	Jobs bool
 }
 
-// String and Set make *TakeOver a flag.Value: a comma-separated list.
+// String, Type and Set make *TakeOver a flag: a comma-separated list.
 func (t *TakeOver) String() string {
 	if t.Jobs {
 		return "jobs"
 	}
 	return ""
 }
+
+// Type is what help calls the value.
+func (t *TakeOver) Type() string { return "names" }
 
 // Set reads the list; the last one given counts.
 func (t *TakeOver) Set(value string) error {

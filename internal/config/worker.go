@@ -1,13 +1,25 @@
 package config
 
 import (
-	"io"
+	"context"
+	"errors"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"ostinato.dev/ostinato/internal/command"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Worker holds the settings of cmd/worker.
 type Worker struct {
 	Common
+	Evidence
+	// AcceptSignals are the signals that people may send to objects through Temporal;
+	// an object can narrow them by annotation.
+	AcceptSignals steering.Signals
 	// MaxConcurrentWorkflowTasks (of CronJobs), MaxConcurrentJobTasks,
 	// MaxConcurrentActivities and MaxConcurrentLocalActivities bound what this
 	// process does at a time. Fewer Job than CronJob tasks let due runs start
@@ -25,10 +37,6 @@ type Worker struct {
 	// BulkActivitiesPerSecond bounds the starts of bulk activities over all
 	// workers; Temporal enforces it.
 	BulkActivitiesPerSecond float64
-	// EvidenceLogLines and EvidenceLogBytes bound what is kept of a failed Pod's
-	// log; 0 keeps nothing, and then the right to read logs is not needed.
-	EvidenceLogLines int
-	EvidenceLogBytes int
 	// StickyCacheSize is how many workflows this process keeps in memory.
 	StickyCacheSize int
 	// StickyTimeout is how long a workflow task waits for the process that has the
@@ -45,31 +53,59 @@ type Worker struct {
 // Versioned reports whether Worker Deployment Versioning is on.
 func (w Worker) Versioned() bool { return w.BuildID != "" }
 
-// ParseWorker reads the settings of cmd/worker from its arguments (without the
-// program's name) and the environment. Help goes to output, with flag.ErrHelp as
-// the error. Every other error says which setting to change, and how.
-func ParseWorker(arguments []string, lookup LookupEnv, output io.Writer) (Worker, error) {
+// WorkerCommand returns the command that runs a worker with the settings that its
+// flags and the environment give.
+func WorkerCommand(lookup LookupEnv, run func(context.Context, Worker) error) *cobra.Command {
 	var w Worker
-	set := newFlagSet("worker", "hosts Ostinato's workflows and activities", output)
-	w.register(set)
-	set.DurationVar(&w.DrainTimeout, "drain-timeout", 20*time.Second, "how long activities in progress may take after SIGTERM")
-	set.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 64, "workflow tasks of CronJobs at a time")
-	set.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
-	set.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 200, "activities of a workflow queue at a time")
-	set.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 200, "local activities, which is most API calls, at a time")
-	set.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
-	set.IntVar(&w.MaxPollers, "max-pollers", 16, "pollers of one task queue; their number follows the load up to this")
-	set.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
-	set.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
-	set.IntVar(&w.EvidenceLogLines, "evidence-log-lines", 20, "last lines of a failed Pod's log to keep in its workflow; 0 keeps none")
-	set.IntVar(&w.EvidenceLogBytes, "evidence-log-bytes", 4096, "bytes of a failed Pod's log to keep in its workflow at most; 0 keeps none")
-	set.IntVar(&w.StickyCacheSize, "sticky-cache-size", 10000, "workflows kept in memory")
-	set.DurationVar(&w.StickyTimeout, "sticky-timeout", 5*time.Second, "wait for the worker that has a workflow in memory before another takes over")
-	set.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker of a cluster")
-	set.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
-	set.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
-	if err := set.parse(arguments, lookup); err != nil {
-		return Worker{}, err
-	}
-	return w, w.validate()
+	return command.New(&cobra.Command{
+		Use:  "worker",
+		Long: "worker hosts Ostinato's workflows and activities." + connections,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), w) },
+	}, command.Settings{AddFlags: w.AddFlags, Validate: w.validate, Environment: environment(lookup)})
+}
+
+// AddFlags declares the worker's flags.
+func (w *Worker) AddFlags(flags *command.Flags) {
+	w.Common.addFlags(flags)
+	w.Evidence.addFlags(flags)
+	temporal := flags.Group(groupTemporal)
+	temporal.IntVar(&w.MaxPollers, "max-pollers", 16, "pollers of one task queue; their number follows the load up to this")
+	temporal.IntVar(&w.StickyCacheSize, "sticky-cache-size", 10000, "workflows kept in memory")
+	temporal.DurationVar(&w.StickyTimeout, "sticky-timeout", 5*time.Second, "wait for the worker that has a workflow in memory before another takes over")
+	temporal.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
+	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
+	w.AcceptSignals = steering.All()
+	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume and trigger, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
+	work := flags.Group(groupWork)
+	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 64, "workflow tasks of CronJobs at a time")
+	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
+	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 200, "activities of a workflow queue at a time")
+	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 200, "local activities, which is most API calls, at a time")
+	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
+	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
+	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
+	work.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker of a cluster")
+	work.DurationVar(&w.DrainTimeout, "drain-timeout", 20*time.Second, "how long activities in progress may take after SIGTERM")
+}
+
+func (w *Worker) validate() error {
+	var p problems
+	w.Common.validate(&p)
+	w.Evidence.validate(&p)
+	p.atLeast(w.MaxConcurrentWorkflowTasks, 2, "max-concurrent-workflow-tasks")
+	p.atLeast(w.MaxConcurrentJobTasks, 2, "max-concurrent-job-tasks")
+	p.atLeast(w.MaxConcurrentActivities, 1, "max-concurrent-activities")
+	p.atLeast(w.MaxConcurrentLocalActivities, 1, "max-concurrent-local-activities")
+	p.atLeast(w.MaxConcurrentBulkActivities, 1, "max-concurrent-bulk-activities")
+	p.atLeast(w.MaxPollers, 2, "max-pollers")
+	p.positive(w.BulkPodsPerSecond, "bulk-pods-per-second")
+	p.positive(w.BulkActivitiesPerSecond, "bulk-activities-per-second")
+	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
+	p.positiveDuration(w.StickyTimeout, "sticky-timeout")
+	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
+		"is %d; set it between 1 and %d", w.WatchShards, names.WatchBuckets)
+	p.check((w.DeploymentName == "") == (w.BuildID == ""), "build-id",
+		"versioning needs both --deployment-name and --build-id; set the other one too, or neither")
+	p.check(!strings.ContainsAny(w.DeploymentName, "."), "deployment-name", "%q holds a dot, which Temporal reserves; use a hyphen", w.DeploymentName)
+	return errors.Join(p...)
 }

@@ -1,8 +1,6 @@
 package devstack
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // NodeKind says what runs the Pods of a stack.
 type NodeKind string
@@ -17,15 +15,6 @@ const (
 	// NodeNone starts no node: the cluster has its own.
 	NodeNone NodeKind = "none"
 )
-
-// ParseNodeKind reads what a person wrote.
-func ParseNodeKind(text string) (NodeKind, error) {
-	switch kind := NodeKind(text); kind {
-	case NodeAuto, NodeReal, NodeKwok:
-		return kind, nil
-	}
-	return "", fmt.Errorf("node %q: write auto, real or kwok", text)
-}
 
 // chooseNode resolves NodeAuto. The statement says in words what was chosen and
 // what it means; it is empty when a real node was asked for and can be had.

@@ -146,6 +146,9 @@ func (p *pass) release() {
 		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
+		if p.delayed(pod) {
+			continue
+		}
 		if len(p.plan.Releases) == p.config.MaxPods {
 			p.capped = true
 			return

@@ -3,23 +3,35 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	kept "ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // maxAnnotationSeconds bounds the annotations that give a time: ten years.
 const maxAnnotationSeconds = 10 * 365 * 24 * 3600
 
 // readAnnotations reads the extensions that a Job or its Pod template asks for by
-// annotation. One that can't be read counts as not given.
+// annotation. A time that can't be read counts as not given. Evidence and signals
+// are for those who read the object (kept.Of, steering.Accepts); here only what
+// is wrong with them is found.
 func (s *Spec) readAnnotations(job *batchv1.Job) {
 	s.PendingDeadlineSeconds = s.seconds(job, names.PendingDeadlineAnnotation)
 	s.BackoffBaseSeconds = s.seconds(job, names.BackoffBaseAnnotation)
 	s.BackoffCapSeconds = s.seconds(job, names.BackoffCapAnnotation)
+	for _, mistake := range []string{
+		kept.Mistake(job.Annotations), kept.Mistake(job.Spec.Template.Annotations), steering.Mistake(job.Annotations),
+	} {
+		if mistake != "" && !slices.Contains(s.Mistakes, mistake) {
+			s.Mistakes = append(s.Mistakes, mistake)
+		}
+	}
 }
 
 func (s *Spec) seconds(job *batchv1.Job, key string) int64 {

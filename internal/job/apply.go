@@ -3,13 +3,14 @@ package job
 import (
 	"slices"
 	"time"
-
-	batchv1 "k8s.io/api/batch/v1"
 )
 
 // Report says what came of a Plan. Deletes, and what it says nothing about,
 // were carried out; who can't carry out something goes on trying.
 type Report struct {
+	// Error says what kept the Plan from being carried out to its end, when there is no
+	// other answer; how much of it was done is not known.
+	Error string
 	// Created lists the Pods that exist now.
 	Created []CreatedPod
 	// CreateRefused is the API server's message when it refused a create; then
@@ -32,7 +33,6 @@ type Report struct {
 	Found []PodFact
 	// Failures are deletes and releases that failed; the others were carried out.
 	Failures []PodFailure
-	Current  *batchv1.JobStatus
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.
@@ -49,13 +49,21 @@ type PodFailure struct {
 // Apply returns the State after a Plan was carried out as the report says. What was
 // refused is planned again after a delay.
 func Apply(plan Plan, report Report, now time.Time) State {
+	if report.Error != "" {
+		state := plan.before
+		state.ErrorRetry = state.ErrorRetry.refused(plan.config, report.Error, now)
+		state.Fresh = false
+		return state
+	}
 	state := plan.Next
+	state.ErrorRetry = Retry{}
 	state.Pods = slices.Clone(state.Pods)
 	if report.PodsOnly || report.CreateRefused != "" || report.StatusRefused != "" {
 		state = state.withStatusOf(plan.before)
 	} else {
 		state.markReleased(plan.Releases)
 	}
+	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
 	state.takeCreated(report.Created)
 	if report.NameTaken {
@@ -70,6 +78,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	switch {
 	case report.StatusRefused != "":
 		state.StatusRetry = state.StatusRetry.refused(plan.config, report.StatusRefused, now)
+		state.Doubtful = true
 	case plan.Status != nil && !report.PodsOnly && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
 	}
@@ -82,13 +91,6 @@ func (r Retry) refused(config Config, message string, now time.Time) Retry {
 	r.Until = now.Add(doubled(config.RetryBase, config.RetryCap, r.Refusals))
 	r.Message = message
 	return r
-}
-
-// Edited returns the State after an edit of the Job: what was refused may be
-// accepted now.
-func (s State) Edited() State {
-	s.CreateRetry, s.StatusRetry = Retry{}, Retry{}
-	return s
 }
 
 func (s *State) markReleased(releases []Release) {
@@ -123,47 +125,4 @@ func (s *State) giveUp(creates []Create) {
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
 		return !pod.exists() && slices.ContainsFunc(creates, func(create Create) bool { return create.Name == pod.Name })
 	})
-}
-
-// Rebase takes over the status the API server has, after it refused one: someone
-// else wrote it, or it was planned for a spec that is no longer the Job's. Counters
-// never fall.
-func (s State) Rebase(current batchv1.JobStatus) State {
-	s.Succeeded = max(s.Succeeded, current.Succeeded)
-	s.Failed = max(s.Failed, current.Failed)
-	s = s.adopt(current)
-	s.Completed = s.Completed.Union(s.WrittenCompleted)
-	s.FailedIndexes = s.FailedIndexes.Union(s.WrittenFailed)
-	return s
-}
-
-// adopt takes the parts of a status that are not counted from Pods.
-func (s State) adopt(status batchv1.JobStatus) State {
-	s.Conditions = nil
-	for _, condition := range status.Conditions {
-		if slices.Contains(conditionTypes, condition.Type) {
-			s.Conditions = append(s.Conditions, condition)
-		}
-	}
-	s.StartTime, s.CompletionTime = time.Time{}, time.Time{}
-	if status.StartTime != nil {
-		s.StartTime = status.StartTime.UTC()
-	}
-	if status.CompletionTime != nil {
-		s.CompletionTime = status.CompletionTime.UTC()
-	}
-	s.Written = withoutIndexes(status)
-	s.Written.Conditions = s.Conditions
-	s.WrittenCompleted, s.WrittenFailed = ParseIndexes(status.CompletedIndexes), Indexes{}
-	if status.FailedIndexes != nil {
-		s.WrittenFailed = ParseIndexes(*status.FailedIndexes)
-	}
-	return s
-}
-
-// conditionTypes are the condition types of batch/v1; all others are left to
-// whoever wrote them.
-var conditionTypes = []batchv1.JobConditionType{
-	batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed,
-	batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet,
 }

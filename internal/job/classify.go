@@ -37,8 +37,8 @@ func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) 
 	}
 }
 
-// named reports whether the Pod's name is covered by State.Attempts, so that the
-// Pod needs no entry in State.Accounted.
+// named reports whether the Pod was made for an attempt that State.Attempts covers, so
+// that it needs no entry in State.Accounted.
 func (s State) named(pod Pod) bool { return pod.Attempt > 0 && pod.Attempt <= s.Attempts }
 
 func (p *pass) active() int32 { return p.state.tally(Pod.active) + int32(len(p.plan.Creates)) }

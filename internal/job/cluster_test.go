@@ -10,7 +10,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
@@ -98,11 +97,14 @@ func (c *cluster) settle() *cluster {
 			c.state = c.roundTrip(plan.Next)
 			return c
 		}
-		if plan.List {
+		switch {
+		case plan.Rebuild:
+			c.rebuild()
+		case plan.List:
 			c.listed()
-			continue
+		default:
+			c.execute(plan)
 		}
-		c.execute(plan)
 	}
 	c.t.Fatalf("planning does not come to rest: %+v", job.Decide(c.config, c.state, c.spec, c.now))
 	return c
@@ -158,13 +160,10 @@ func (c *cluster) execute(plan job.Plan) {
 	}
 	c.state = c.roundTrip(job.Apply(plan, report, c.now))
 	if report.StatusRefused != "" && c.reread {
-		retry := c.state.StatusRetry
-		c.state = c.state.Rebase(c.status)
-		c.state.StatusRetry = retry
+		c.state, _ = c.state.Reread(c.spec, c.spec, c.status)
 		if c.ledger != nil {
 			c.ledger.rebase()
 		}
-		c.listed()
 	}
 }
 
@@ -234,7 +233,7 @@ func (c *cluster) create(create job.Create) (pod *modelPod, refused bool) {
 		return nil, true
 	}
 	pod = c.newPod(create.Name)
-	pod.index, pod.failures, pod.ignored = create.Index, create.Failures, create.Ignored
+	pod.attempt, pod.index, pod.failures, pod.ignored = create.Attempt, create.Index, create.Failures, create.Ignored
 	c.changed(pod)
 	c.checkActive(pod)
 	return pod, refused
@@ -317,8 +316,7 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 		if pod.disowned && !asked {
 			continue
 		}
-		attempt, _ := names.PodAttempt("work", "uid-1", pod.name)
-		list.Attempts = max(list.Attempts, attempt)
+		list.Attempts = max(list.Attempts, pod.attempt)
 		if !pod.terminal() || pod.tracked || asked || rebuild && pod.phase == "Failed" {
 			list.Pods = append(list.Pods, pod.fact())
 		}
@@ -329,12 +327,21 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 // restart is what happens to a Job whose workflow was lost.
 func (c *cluster) restart() *cluster {
 	c.mailbox, c.forgotten = nil, len(c.creates)
+	c.state = job.NewState("default", "work", "uid-1")
+	if c.ledger != nil {
+		c.ledger.remembered = 0
+	}
+	c.rebuild()
+	return c
+}
+
+// rebuild makes the State anew from what there is of the Job.
+func (c *cluster) rebuild() {
 	list := c.list(nil, c.indexed() && c.spec.BackoffLimitPerIndex != nil)
 	if c.ledger != nil {
 		c.ledger.restart(list)
 	}
-	c.state = c.roundTrip(job.Reconstruct("default", "work", "uid-1", c.spec, c.status, list, c.now))
-	return c
+	c.state = c.roundTrip(job.Reconstruct(c.state, c.spec, c.status, list, c.now))
 }
 
 // roundTrip is what continue-as-new does to a State.

@@ -27,6 +27,10 @@ func Decide(config Config, state State, spec Spec, now time.Time) Plan {
 	p.breakSilence()
 	p.clockPending()
 	switch {
+	case p.now.Before(p.state.ErrorRetry.Until):
+		p.pause()
+	case p.state.Rebuild:
+		p.plan.List, p.plan.Rebuild = true, true
 	case p.state.terminal() != nil:
 		p.cleanUp()
 	case p.state.Doubtful, p.listDue(), p.pendingListDue():
@@ -67,6 +71,7 @@ func (p *pass) sync() {
 	p.announceMistakes()
 	p.refreshEvidence()
 	p.failPending()
+	p.retryDeletes()
 	p.countFinished()
 	decided := p.decide()
 	if decided == nil {

@@ -99,12 +99,6 @@ func (f PodFact) Ended() bool {
 	return f.Gone || f.Phase == corev1.PodSucceeded || f.Phase == corev1.PodFailed
 }
 
-// numbered returns the fact with the number that the Pod's name was made from.
-func (f PodFact) numbered(attempt int64) PodFact {
-	f.Attempt = attempt
-	return f
-}
-
 // alive reports whether the Pod is the Job's, can run, and is not counted yet.
 func (f PodFact) alive() bool {
 	return f.Tracked && !f.Ended() && !f.Deleting && !f.Disowned

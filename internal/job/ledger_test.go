@@ -120,7 +120,7 @@ func (l *ledger) listed(list job.List) {
 // already; what carries it is counted now.
 func (l *ledger) restart(list job.List) {
 	status := l.c.status
-	l.clean, l.decided, l.backoff, l.remembered = false, ruling{}, naiveBackoff{}, 0
+	l.clean, l.decided, l.backoff = false, ruling{}, naiveBackoff{}
 	l.succeeded, l.failed = status.Succeeded, status.Failed
 	l.completed, l.failedIndexes = setOf(status.CompletedIndexes), setOf(dereference(status.FailedIndexes))
 	tracked := map[string]bool{}

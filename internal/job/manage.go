@@ -25,21 +25,16 @@ func (p *pass) manage() {
 	}
 	active := p.active()
 	if p.spec.Suspend {
-		p.remove(p.removable())
+		p.removeListed(p.removable())
 		return
 	}
 	want := p.wantActive(active)
 	surplus, rest := p.misplaced(p.removable())
 	if more := int(active-want) - len(surplus); more > 0 {
-		if more < len(rest) && !p.state.Fresh {
-			// Which of them go depends on readiness, of which PodWatch does not tell.
-			p.doubtful = true
-			return
-		}
-		surplus = append(surplus, rest[:more]...)
+		surplus = append(surplus, rest[:min(more, len(rest))]...)
 	}
 	if len(surplus) > 0 {
-		p.remove(surplus[:min(len(surplus), p.config.MaxPods)])
+		p.removeListed(surplus[:min(len(surplus), p.config.MaxPods)])
 		return
 	}
 	missing := want - active
@@ -76,6 +71,17 @@ func (p *pass) wantActive(active int32) int32 {
 		return active
 	}
 	return parallelism
+}
+
+// removeListed removes Pods once they have just been listed: one that has succeeded is
+// counted instead, and which of them go depends on readiness, of which PodWatch does not
+// tell.
+func (p *pass) removeListed(surplus []int) {
+	if len(surplus) > 0 && !p.state.Fresh {
+		p.doubtful = true
+		return
+	}
+	p.remove(surplus)
 }
 
 // remove deletes Pods that are not wanted. The finalizer goes first: they are

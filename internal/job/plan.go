@@ -11,10 +11,9 @@ import (
 // Plan is what Decide wants done, in the order of its fields. Carrying it out is
 // idempotent; Apply takes in what came of it.
 type Plan struct {
-	// List asks for a list of the Job's Pods (Listed) before anything else.
-	List     bool
-	Rebuild  bool
-	Deadline time.Time
+	// List asks for a list of the Job's Pods (Listed) before anything else; with Rebuild
+	// it asks for one to start over from, with the Job's spec and status (Reconstruct).
+	List, Rebuild bool
 	// Creates and Deletes are never both set.
 	Creates []Create
 	Deletes []Delete
@@ -35,6 +34,9 @@ type Plan struct {
 	Events []event.Event
 	// Wake is when to plan again if nothing happens; a zero At means never.
 	Wake Wake
+	// Deadline is when activeDeadlineSeconds ends, at which a plan that is still being
+	// carried out gives way; zero for never.
+	Deadline time.Time
 	// Waiting says in words what the Job waits for.
 	Waiting string
 	// Finished is set when the Job has a terminal condition that is written, and
@@ -66,8 +68,12 @@ const (
 	// WakeCreateRetry and WakeStatusRetry: the API server refused.
 	WakeCreateRetry WakeReason = "create retry"
 	WakeStatusRetry WakeReason = "status retry"
+	// WakeErrorRetry: an error kept a plan from being carried out.
+	WakeErrorRetry WakeReason = "error retry"
 	// WakePending: a Pod has not started for too long (PendingDeadlineSeconds).
 	WakePending WakeReason = "pending deadline"
+	// WakePodRetry: a delete or release of a Pod failed.
+	WakePodRetry WakeReason = "pod retry"
 	// WakeList: no fact has come for long, so the Pods are to be listed.
 	WakeList WakeReason = "pod list"
 )

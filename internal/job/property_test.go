@@ -20,11 +20,12 @@ import (
 func drawFact(t *rapid.T) job.PodFact {
 	pod := rapid.IntRange(1, 6).Draw(t, "pod")
 	index := int32(pod-1) % 3
-	name, uid := names.IndexedPod("work", "uid-1", index, int64(pod)), uidOf(pod)
+	name, uid, attempt := names.IndexedPod("work", "uid-1", index, int64(pod)), uidOf(pod), int64(pod)
 	if pod > 4 {
-		name = "stranger-" + uid
+		name, attempt = "stranger-"+uid, 0
 	}
 	return job.PodFact{
+		Attempt:  attempt,
 		Name:     name,
 		UID:      uid,
 		Index:    &index,

@@ -65,7 +65,7 @@ func (p *pass) writeStatus() {
 	if equalStatus(status, p.state.Written) && p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
 		return
 	}
-	p.plan.Status = status
+	p.plan.Status, p.plan.Counted = status, p.state.counted()
 	p.state.Written = withoutIndexes(*status)
 	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes
 }

@@ -12,8 +12,16 @@ func (p *pass) wake(at time.Time, reason WakeReason) {
 	}
 }
 
+// pause waits until what an error has stopped is to be tried again.
+func (p *pass) pause() {
+	retry := p.state.ErrorRetry
+	p.wake(retry.Until, WakeErrorRetry)
+	p.plan.Waiting = fmt.Sprintf("an error (%s); next attempt at %s", retry.Message, retry.Until.UTC().Format(time.RFC3339))
+}
+
 func (p *pass) wakeForDeadline() {
 	if deadline, ok := p.deadline(); ok && p.interim() == nil {
+		p.plan.Deadline = deadline
 		p.wake(deadline, WakeDeadline)
 	}
 }
@@ -50,6 +58,9 @@ func (s State) Heard(now time.Time) State {
 
 // waiting says in words what the Job waits for.
 func (p *pass) waiting() string {
+	if failing := p.failing(); failing != "" {
+		return failing
+	}
 	at := p.plan.Wake.At.UTC().Format(time.RFC3339)
 	active, terminating := p.active(), p.terminating()
 	switch {

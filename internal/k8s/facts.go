@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -23,8 +24,12 @@ const (
 )
 
 // PodFact reads a Pod, whole or as TrimPod leaves it, into what the Job
-// workflow needs to know of it.
+// workflow needs to know of it. Messages are left out where the Pod's annotation
+// asks for that (evidence.Of).
 func PodFact(pod *corev1.Pod) job.PodFact {
+	if evidence.Of(pod.Annotations) != evidence.Full {
+		pod = withoutMessages(pod)
+	}
 	fact := job.PodFact{
 		Name:     pod.Name,
 		UID:      string(pod.UID),

@@ -273,6 +273,9 @@ func anyPod(t *rapid.T) *corev1.Pod {
 	p.Spec.Containers = []corev1.Container{{Name: "a", Image: "busybox"}}
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	p.Annotations = map[string]string{"other": "x"}
+	if level := rapid.SampledFrom([]string{"", "full", "reason"}).Draw(t, "evidence"); level != "" {
+		p.Annotations[names.EvidenceAnnotation] = level
+	}
 	p.Labels = map[string]string{"app": "hello", batchv1.ControllerUidLabel: "job-uid", names.WatchBucketLabel: "15"}
 	p.ResourceVersion = rapid.SampledFrom([]string{"", "12", "abc"}).Draw(t, "version")
 	if rapid.Bool().Draw(t, "unbound") {

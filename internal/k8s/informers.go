@@ -21,13 +21,11 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// JobUIDIndex indexes the Pod informer by the UID of the Job that controls the
-// Pod; Pods without such a controller are under the empty key.
-const JobUIDIndex = "job-uid"
-
 // PodInformerOptions say what an informer on Pods holds and how it behaves while
 // the API server is away.
 type PodInformerOptions struct {
+	// Namespaces are those whose Pods it holds; none means all.
+	Namespaces []string
 	// Selector is on the Pods' labels.
 	Selector labels.Selector
 	// OnError hears of every list and watch that failed; it may be nil.
@@ -37,16 +35,13 @@ type PodInformerOptions struct {
 	Retry time.Duration
 }
 
-// NewPodInformer returns an informer on Pods in all namespaces, trimmed by TrimPod
-// and indexed by JobUIDIndex. It does no periodic resync: whoever reads it decides
-// what to repeat and when. After an outage of the API server it goes on within about
-// two seconds, where client-go's back-off takes up to a minute.
-func NewPodInformer(client kubernetes.Interface, options PodInformerOptions) (cache.SharedIndexInformer, error) {
+// namespaceInformer returns an informer on the Pods of one namespace, or of all.
+func namespaceInformer(client kubernetes.Interface, namespace string, options PodInformerOptions) (cache.SharedInformer, error) {
 	again := &persistence{report: options.OnError, interval: cmp.Or(options.Retry, time.Second)}
 	if again.report == nil {
 		again.report = func(error) {}
 	}
-	pods := client.CoreV1().Pods(metav1.NamespaceAll)
+	pods := client.CoreV1().Pods(namespace)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
 			list.LabelSelector = options.Selector.String()
@@ -57,17 +52,7 @@ func NewPodInformer(client kubernetes.Interface, options PodInformerOptions) (ca
 			return persist(ctx, again, func() (watch.Interface, error) { return pods.Watch(ctx, list) })
 		},
 	}
-	informer := cache.NewSharedIndexInformer(
-		cache.ToListWatcherWithWatchListSemantics(source, client), &corev1.Pod{}, 0,
-		cache.Indexers{JobUIDIndex: func(object any) ([]string, error) {
-			pod, ok := object.(*corev1.Pod)
-			if !ok {
-				return nil, nil
-			}
-			_, uid, _ := JobOf(pod)
-			return []string{string(uid)}, nil
-		}},
-	)
+	informer := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(source, client), &corev1.Pod{}, 0)
 	if err := informer.SetTransform(TrimPod); err != nil {
 		return nil, fmt.Errorf("set the Pod informer's transform: %w", err)
 	}

@@ -3,19 +3,23 @@ package k8s_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -55,34 +59,156 @@ func TestImpossibleShardsAreErrors(t *testing.T) {
 	}
 }
 
-func TestPodInformerHoldsTrimmedPodsOfItsSelectorByJob(t *testing.T) {
+// heardPods collects the Pods that an informer tells of.
+type heardPods struct {
+	mutex sync.Mutex
+	busy  atomic.Int32
+	pods  map[string]*corev1.Pod
+	// overlaps counts calls that came while another was under way.
+	overlaps int
+}
+
+func (h *heardPods) hear(object any) {
+	if h.busy.Add(1) > 1 {
+		h.overlaps++
+	}
+	defer h.busy.Add(-1)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	pod := object.(*corev1.Pod)
+	h.pods[pod.Namespace+"/"+pod.Name] = pod
+}
+
+// hears runs an informer until its first lists are complete and returns what it told.
+func hears(t *testing.T, client kubernetes.Interface, options k8s.PodInformerOptions) *heardPods {
+	t.Helper()
+	informer, err := k8s.NewPodInformer(client, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := &heardPods{pods: map[string]*corev1.Pod{}}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: heard.hear})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, informer)
+	awaitSync(t, registration)
+	return heard
+}
+
+// run runs an informer until the test ends.
+func run(t *testing.T, informer *k8s.PodInformer) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+}
+
+func awaitSync(t *testing.T, registration cache.ResourceEventHandlerRegistration) {
+	t.Helper()
+	select {
+	case <-registration.HasSyncedChecker().Done():
+	case <-time.After(10 * time.Second):
+		t.Fatalf("not in sync: %s", registration.HasSyncedChecker().Name())
+	}
+}
+
+func TestPodInformerHoldsTrimmedPodsOfItsSelector(t *testing.T) {
 	owned := pod(corev1.PodRunning)
 	owned.Labels = map[string]string{names.WatchBucketLabel: "3"}
 	owned.Spec.Containers = []corev1.Container{{Name: "a", Image: "busybox"}}
-	owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(helloJob("hello-1"), batchv1.SchemeGroupVersion.WithKind("Job"))}
 	other := pod(corev1.PodRunning)
 	other.Name, other.UID = "other", "other-uid"
 	selector, err := k8s.ShardSelector(0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	informer, err := k8s.NewPodInformer(fake.NewClientset(owned.Pod, other.Pod), k8s.PodInformerOptions{Selector: selector})
+	heard := hears(t, fake.NewClientset(owned.Pod, other.Pod), k8s.PodInformerOptions{Selector: selector})
+	if len(heard.pods) != 1 {
+		t.Fatalf("heard of %v", slices.Collect(maps.Keys(heard.pods)))
+	}
+	for _, pod := range heard.pods {
+		if pod.UID != owned.UID || len(pod.Spec.Containers) != 0 {
+			t.Errorf("Pod %s of UID %s is another, or not trimmed", pod.Name, pod.UID)
+		}
+	}
+}
+
+func TestPodInformerOfSomeNamespacesAsksForNoOther(t *testing.T) {
+	in := func(namespace string) *corev1.Pod {
+		p := pod(corev1.PodRunning)
+		p.Namespace, p.UID = namespace, types.UID(namespace)
+		return p.Pod
+	}
+	client := fake.NewClientset(in("shop"), in("billing"), in("elsewhere"))
+	heard := hears(t, client, k8s.PodInformerOptions{Namespaces: []string{"shop", "billing"}, Selector: labels.Everything()})
+	name := in("").Name
+	if want := []string{"billing/" + name, "shop/" + name}; !slices.Equal(slices.Sorted(maps.Keys(heard.pods)), want) {
+		t.Errorf("heard of %v, want %v", slices.Sorted(maps.Keys(heard.pods)), want)
+	}
+	for _, action := range client.Actions() {
+		if action.GetNamespace() != "shop" && action.GetNamespace() != "billing" {
+			t.Errorf("%s in namespace %q", action.GetVerb(), action.GetNamespace())
+		}
+	}
+}
+
+// A handler needs no lock of its own for the calls of several namespaces.
+func TestPodInformerTellsOneThingAtATime(t *testing.T) {
+	var pods []runtime.Object
+	var namespaces []string
+	for i := range 8 {
+		namespace := fmt.Sprintf("namespace-%d", i)
+		namespaces = append(namespaces, namespace)
+		for j := range 200 {
+			p := pod(corev1.PodRunning)
+			p.Namespace, p.Name = namespace, fmt.Sprintf("pod-%d", j)
+			pods = append(pods, p.Pod)
+		}
+	}
+	heard := hears(t, fake.NewClientset(pods...), k8s.PodInformerOptions{Namespaces: namespaces, Selector: labels.Everything()})
+	if len(heard.pods) != len(pods) || heard.overlaps > 0 {
+		t.Errorf("heard of %d Pods of %d, %d calls overlapped", len(heard.pods), len(pods), heard.overlaps)
+	}
+}
+
+// "No other Pod runs" can be known only when every namespace has been listed.
+func TestPodInformerIsInSyncWhenEveryNamespaceIs(t *testing.T) {
+	client := fake.NewClientset()
+	var open atomic.Bool
+	client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.GetNamespace() == "closed" && !open.Load(), nil, apierrors.NewServiceUnavailable("starting")
+	})
+	failed := make(chan struct{}, 1000)
+	informer, err := k8s.NewPodInformer(client, k8s.PodInformerOptions{
+		Namespaces: []string{"open", "closed"}, Selector: labels.Everything(), Retry: time.Millisecond,
+		OnError: func(error) { failed <- struct{}{} },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	go informer.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		t.Fatal("the informer did not sync")
+	added := make(chan struct{}, 1)
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- struct{}{} }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	found, err := informer.GetIndexer().ByIndex(k8s.JobUIDIndex, "job-uid")
-	if err != nil || len(found) != 1 || len(informer.GetStore().List()) != 1 {
-		t.Fatalf("found %v (%v) of %v", found, err, informer.GetStore().ListKeys())
+	if err := client.Tracker().Add(func() *corev1.Pod { p := pod(corev1.PodRunning); p.Namespace = "open"; return p.Pod }()); err != nil {
+		t.Fatal(err)
 	}
-	if len(found[0].(*corev1.Pod).Spec.Containers) != 0 {
-		t.Error("the Pod is not trimmed")
+	run(t, informer)
+	<-added
+	for range 3 {
+		<-failed
 	}
+	if registration.HasSynced() {
+		t.Error("in sync before a namespace was listed")
+	}
+	open.Store(true)
+	awaitSync(t, registration)
 }
 
 // TestPodInformerGoesOnSoonAfterAnOutage: client-go alone would wait for minutes by
@@ -120,12 +246,16 @@ func TestPodInformerGoesOnSoonAfterAnOutage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, informer)
+			awaitSync(t, registration)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			go informer.RunWithContext(ctx)
-			synced := func() bool { return informer.HasSynced() && served.Load() > 0 }
-			if !cache.WaitForCacheSync(ctx.Done(), synced) || heard.Load() != 20 {
-				t.Errorf("in sync %v after %d failures", synced(), heard.Load())
+			if !cache.WaitForCacheSync(ctx.Done(), func() bool { return served.Load() > 0 }) || heard.Load() != 20 {
+				t.Errorf("watched %d times after %d failures", served.Load(), heard.Load())
 			}
 		})
 	}
@@ -143,10 +273,10 @@ func TestPodInformerLeavesOtherAnswersToTheReflector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	go informer.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		t.Error("the informer did not sync")
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	run(t, informer)
+	awaitSync(t, registration)
 }

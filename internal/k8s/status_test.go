@@ -19,8 +19,8 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // applied returns the body of the last apply patch of the status.

@@ -51,6 +51,14 @@ const (
 	BackoffBaseAnnotation = "ostinato.dev/backoff-base-seconds"
 	BackoffCapAnnotation  = "ostinato.dev/backoff-cap-seconds"
 
+	// EvidenceAnnotation says on a Namespace, a Job, a Pod template or a Pod how much
+	// of a failed Pod its workflow keeps (internal/evidence); the strictest wins.
+	EvidenceAnnotation = "ostinato.dev/evidence"
+
+	// AcceptSignalsAnnotation says on a CronJob or Job which signals of people it
+	// takes from Temporal (internal/steering).
+	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
+
 	// RemovedAnnotation is put on a Pod in the request that takes its finalizer off
 	// before it is deleted uncounted, so that a workflow that has forgotten the
 	// removal does not take its end for a failure.

@@ -72,7 +72,7 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	p.closers = append(p.closers, server.Close)
 
 	telemetry.RegisterKubernetesClient(p.Registry)
-	restConfig, err := settings.Kubernetes("ostinato-" + program).RESTConfig()
+	restConfig, err := settings.Kubernetes.ClientOptions("ostinato-" + program).RESTConfig()
 	if err != nil {
 		return err
 	}
@@ -81,11 +81,14 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	}
 	p.Health.Add("kubernetes", telemetry.Cached(p.checkKubernetes, checkEvery))
 
-	options, err := config.Temporal()
+	options, err := settings.Temporal.ClientOptions()
 	if err != nil {
 		return err
 	}
 	options.Logger = telemetry.SDKLogger(p.Logger)
+	if err := settings.Payloads.Apply(&options, p.Logger); err != nil {
+		return err
+	}
 	if settings.SDKMetrics {
 		var closer io.Closer
 		options.MetricsHandler, closer = telemetry.SDKMetrics(p.Registry, p.Logger)

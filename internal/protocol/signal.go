@@ -5,15 +5,16 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Signals that people send, with or without a JSON argument (see SignalNote).
 const (
 	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job.
-	SuspendSignal = "suspend"
-	ResumeSignal  = "resume"
+	SuspendSignal = steering.Suspend
+	ResumeSignal  = steering.Resume
 	// TriggerSignal starts one run of a CronJob now, under its concurrency policy.
-	TriggerSignal = "trigger"
+	TriggerSignal = steering.Trigger
 )
 
 // Signals between Ostinato's own processes. Each carries the UID it is meant

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,9 +23,13 @@ type ServerOptions struct {
 	HealthAddress  string
 	// Profiling serves net/http/pprof beside the metrics.
 	Profiling bool
-	Registry  *prometheus.Registry
-	Health    *Health
-	Logger    *slog.Logger
+	// MetricsTLS serves what is at MetricsAddress by TLS (ServerTLS); nil does not.
+	MetricsTLS *tls.Config
+	// MetricsAccess says who may read metrics and profiles; nil lets anybody.
+	MetricsAccess *Access
+	Registry      *prometheus.Registry
+	Health        *Health
+	Logger        *slog.Logger
 }
 
 // Server is the HTTP server for metrics and health.
@@ -38,12 +43,18 @@ type Server struct {
 // Serve listens at once, so that a taken port is an error here, and serves until Close.
 func Serve(options ServerOptions) (*Server, error) {
 	metrics := http.NewServeMux()
-	metrics.Handle("GET /metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{}))
+	handle := func(pattern string, handler http.Handler) {
+		if options.MetricsAccess != nil {
+			handler = options.MetricsAccess.Protect(handler)
+		}
+		metrics.Handle(pattern, handler)
+	}
+	handle("GET /metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{}))
 	if options.Profiling {
-		metrics.HandleFunc("GET /debug/pprof/", pprof.Index)
-		metrics.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		metrics.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		metrics.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		handle("GET /debug/pprof/", http.HandlerFunc(pprof.Index))
+		handle("GET /debug/pprof/profile", http.HandlerFunc(pprof.Profile))
+		handle("GET /debug/pprof/symbol", http.HandlerFunc(pprof.Symbol))
+		handle("GET /debug/pprof/trace", http.HandlerFunc(pprof.Trace))
 	}
 	health := http.NewServeMux()
 	if options.MetricsAddress == options.HealthAddress {
@@ -53,26 +64,30 @@ func Serve(options ServerOptions) (*Server, error) {
 
 	server := &Server{}
 	var err error
-	if server.MetricsAddress, err = server.listen(options.MetricsAddress, metrics, "metrics", options.Logger); err != nil {
+	if server.MetricsAddress, err = server.listen(options.MetricsAddress, options.MetricsTLS, metrics, "metrics", options.Logger); err != nil {
 		return nil, err
 	}
 	if options.MetricsAddress == options.HealthAddress {
 		server.HealthAddress = server.MetricsAddress
 		return server, nil
 	}
-	if server.HealthAddress, err = server.listen(options.HealthAddress, health, "health", options.Logger); err != nil {
+	if server.HealthAddress, err = server.listen(options.HealthAddress, nil, health, "health", options.Logger); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	return server, nil
 }
 
-func (s *Server) listen(address string, handler http.Handler, purpose string, logger *slog.Logger) (string, error) {
+func (s *Server) listen(address string, secure *tls.Config, handler http.Handler, purpose string, logger *slog.Logger) (string, error) {
 	if address == "" {
 		return "", nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return "", fmt.Errorf("listen for %s: %w", purpose, err)
+	}
+	actual := listener.Addr().String()
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	s.servers = append(s.servers, server)
@@ -81,8 +96,7 @@ func (s *Server) listen(address string, handler http.Handler, purpose string, lo
 			logger.Error("HTTP server ended", "purpose", purpose, "error", err)
 		}
 	}()
-	actual := listener.Addr().String()
-	logger.Info("listening", "purpose", purpose, "address", actual)
+	logger.Info("listening", "purpose", purpose, "address", actual, "tls", secure != nil)
 	return actual, nil
 }
 

@@ -1,11 +1,6 @@
 package main
 
-import (
-	"slices"
-	"strings"
-
-	"ostinato.dev/ostinato/internal/devstack/controlplane"
-)
+import "ostinato.dev/ostinato/internal/devstack/controlplane"
 
 // column is a set of controllers to measure.
 type column struct {
@@ -42,18 +37,10 @@ var columns = []column{
 	},
 }
 
-func columnNames() string {
+func columnNames() []string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = c.name
 	}
-	return strings.Join(names, ",")
-}
-
-func parseColumns(text string) ([]column, error) {
-	asked, err := parseNames(text, strings.Split(columnNames(), ","))
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !slices.Contains(asked, c.name) }), nil
+	return names
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,23 +11,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ostinato.dev/ostinato/internal/command"
 )
 
 func main() {
-	o, err := parseOptions(os.Args[1:], os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := measure(ctx, o, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	os.Exit(command.Execute(ctx, newCommand(os.Args[1:], measure), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // measure works in a folder of its own, prints what was measured even when it was cut short, and leaves nothing running.

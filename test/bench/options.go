@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"ostinato.dev/ostinato/internal/command"
 )
 
 // slowLimit is the largest size the built-in controllers at default flags are measured with unless --full is given:
@@ -21,6 +24,8 @@ type options struct {
 	sizes     []int
 	scenarios []string
 	columns   []column
+	// columnNames are the names of columns.
+	columnNames []string
 	// parallelism is that of the Job in scenario indexed.
 	parallelism int
 	// run is how long after the create of the Job the Pods of scenario together end; 0 follows the size.
@@ -43,77 +48,72 @@ type options struct {
 	command string
 }
 
-// parseOptions reads the arguments (without the program's name). Usage goes to output.
-func parseOptions(arguments []string, output io.Writer) (options, error) {
+// newCommand returns the command that calls run with the options that its flags give. Arguments are those it is to be
+// executed with, for the command to repeat the run by.
+func newCommand(arguments []string, run func(ctx context.Context, o options, stdout, stderr io.Writer) error) *cobra.Command {
 	o := options{command: strings.TrimSpace("go run ./test/bench " + strings.Join(arguments, " "))}
-	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	set.SetOutput(output)
-	sizes := set.String("sizes", "", "how many Jobs, CronJobs or Pods of the one Job, comma-separated; by default "+describeSizes())
-	scenarioList := set.String("scenarios", scenarioJobs+","+scenarioCronJobs, describeScenarios())
-	names := set.String("columns", columnNames(), "the controllers to measure, one after another")
-	set.IntVar(&o.parallelism, "parallelism", 500, "how many Pods of the Job of scenario "+scenarioIndexed+" are there at a time")
-	set.DurationVar(&o.run, "run", 0, "how long after the create of the Job the Pods of scenario "+scenarioTogether+" end; 0 means 30s and 15ms for each")
-	set.BoolVar(&o.full, "full", false, fmt.Sprintf("measure the built-in controllers at default flags with more than %d too (minutes each)", slowLimit))
-	set.BoolVar(&o.profile, "profile", true, "take CPU profiles of worker and Temporal while Ostinato runs the largest size")
-	set.DurationVar(&o.profileTime, "profile-time", 20*time.Second, "the longest a profile may take")
-	set.DurationVar(&o.lead, "lead", 0, "create CronJobs at least so long before they are due; 0 means 30s and 60ms for each")
-	set.DurationVar(&o.timeout, "timeout", 0, "the longest one scenario may take; 0 means 2m and, for each object, 100ms (default flags: 1s)")
-	set.DurationVar(&o.quiet, "quiet", 2*time.Minute, "the longest to wait, before each scenario, until nothing else uses the machine")
-	set.BoolVar(&o.inMemory, "temporal-in-memory", false, "keep the Temporal server's data in memory instead of SQLite files")
-	set.StringVar(&o.out, "out", "", "write the Markdown form to this file, and profiles beside it")
-	if err := set.Parse(arguments); err != nil {
-		return options{}, err
-	}
+	return command.New(&cobra.Command{
+		Use:  "bench",
+		Long: "bench compares Ostinato with kube-controller-manager on one API server, and prints a table.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return run(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}, command.Settings{AddFlags: o.addFlags, Validate: o.complete})
+}
+
+func (o *options) addFlags(flags *command.Flags) {
+	measurement := flags.Group("Measurement")
+	measurement.IntSliceVar(&o.sizes, "sizes", nil, "how many Jobs, CronJobs or Pods of the one Job, comma-separated; by default "+describeSizes())
+	measurement.StringSliceVar(&o.scenarios, "scenarios", []string{scenarioJobs, scenarioCronJobs}, describeScenarios())
+	measurement.StringSliceVar(&o.columnNames, "columns", columnNames(), "the controllers to measure, one after another")
+	measurement.IntVar(&o.parallelism, "parallelism", 500, "how many Pods of the Job of scenario "+scenarioIndexed+" are there at a time")
+	measurement.BoolVar(&o.full, "full", false, fmt.Sprintf("measure the built-in controllers at default flags with more than %d too (minutes each)", slowLimit))
+	measurement.BoolVar(&o.inMemory, "temporal-in-memory", false, "keep the Temporal server's data in memory instead of SQLite files")
+
+	times := flags.Group("Time")
+	times.DurationVar(&o.run, "run", 0, "how long after the create of the Job the Pods of scenario "+scenarioTogether+" end; 0 means 30s and 15ms for each")
+	times.DurationVar(&o.lead, "lead", 0, "create CronJobs at least so long before they are due; 0 means 30s and 60ms for each")
+	times.DurationVar(&o.timeout, "timeout", 0, "the longest one scenario may take; 0 means 2m and, for each object, 100ms (default flags: 1s)")
+	times.DurationVar(&o.quiet, "quiet", 2*time.Minute, "the longest to wait, before each scenario, until nothing else uses the machine")
+
+	output := flags.Group("Output")
+	output.BoolVar(&o.profile, "profile", true, "take CPU profiles of worker and Temporal while Ostinato runs the largest size")
+	output.DurationVar(&o.profileTime, "profile-time", 20*time.Second, "the longest a profile may take")
+	output.StringVar(&o.out, "out", "", "write the Markdown form to this `file`, and profiles beside it")
+}
+
+// complete puts lists in their order and returns every mistake.
+func (o *options) complete() error {
 	var problems []error
-	if set.NArg() > 0 {
-		problems = append(problems, fmt.Errorf("unexpected argument %q", set.Arg(0)))
+	slices.Sort(o.sizes)
+	if o.sizes = slices.Compact(o.sizes); len(o.sizes) > 0 && o.sizes[0] < 1 {
+		problems = append(problems, fmt.Errorf("--sizes: %d is not a number above 0", o.sizes[0]))
 	}
 	var err error
-	if o.sizes, err = parseSizes(*sizes); err != nil {
-		problems = append(problems, err)
-	}
-	if o.scenarios, err = parseNames(*scenarioList, scenarioNames()); err != nil {
+	if o.scenarios, err = inOrder(o.scenarios, scenarioNames()); err != nil {
 		problems = append(problems, fmt.Errorf("--scenarios: %w", err))
 	}
-	if o.columns, err = parseColumns(*names); err != nil {
+	if o.columnNames, err = inOrder(o.columnNames, columnNames()); err != nil {
 		problems = append(problems, fmt.Errorf("--columns: %w", err))
 	}
+	o.columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !slices.Contains(o.columnNames, c.name) })
 	if o.profileTime < time.Second || o.lead < 0 || o.timeout < 0 || o.quiet < 0 || o.run < 0 {
 		problems = append(problems, errors.New("--profile-time must be 1s or more, --lead, --timeout, --quiet and --run not negative"))
 	}
 	if o.parallelism < 1 {
 		problems = append(problems, errors.New("--parallelism must be 1 or more"))
 	}
-	return o, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
-func parseSizes(text string) ([]int, error) {
-	var sizes []int
-	if text == "" {
-		return nil, nil
-	}
-	for field := range strings.SplitSeq(text, ",") {
-		size, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || size < 1 {
-			return nil, fmt.Errorf("--sizes: %q is not a number above 0", field)
-		}
-		sizes = append(sizes, size)
-	}
-	slices.Sort(sizes)
-	return slices.Compact(sizes), nil
-}
-
-// parseNames reads a comma-separated list whose members must be known; the order is that of known.
-func parseNames(text string, known []string) ([]string, error) {
-	asked := map[string]bool{}
-	for field := range strings.SplitSeq(text, ",") {
-		name := strings.TrimSpace(field)
+// inOrder returns the names that were asked for, each once, in the order of those that are known.
+func inOrder(asked, known []string) ([]string, error) {
+	for _, name := range asked {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("%q is none of %s", name, strings.Join(known, ", "))
 		}
-		asked[name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !asked[name] }), nil
+	return slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !slices.Contains(asked, name) }), nil
 }
 
 // sizesOf returns the sizes a column is measured with in a scenario.

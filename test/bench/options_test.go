@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,8 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// parseOptions returns the options that a run would have.
+func parseOptions(arguments []string) (o options, err error) {
+	cmd := newCommand(arguments, func(_ context.Context, given options, _, _ io.Writer) error { o = given; return nil })
+	cmd.SetArgs(slices.Concat([]string{}, arguments))
+	err = cmd.Execute()
+	return o, err
+}
+
 func TestDefaultsMeasureEveryColumn(t *testing.T) {
-	o, err := parseOptions(nil, io.Discard)
+	o, err := parseOptions(nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"jobs", "cronjobs"}, o.scenarios, "the Jobs of many Pods take long: only when they are asked for")
 	require.Len(t, o.columns, len(columns))
@@ -25,7 +35,7 @@ func TestDefaultsMeasureEveryColumn(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	o, err := parseOptions([]string{"--full", "--sizes=1000,20,20", "--columns=ostinato,builtin", "--scenarios=cronjobs"}, io.Discard)
+	o, err := parseOptions([]string{"--full", "--sizes=1000,20,20", "--columns=ostinato,builtin", "--scenarios=cronjobs"})
 	require.NoError(t, err)
 	assert.Equal(t, []int{20, 1000}, o.sizes, "smallest first, each once")
 	assert.Equal(t, []string{"builtin", "ostinato"}, []string{o.columns[0].name, o.columns[1].name}, "the order of measurement is fixed")
@@ -37,8 +47,8 @@ func TestOptions(t *testing.T) {
 
 func TestMistakesAreNamed(t *testing.T) {
 	for argument, want := range map[string]string{
-		"--sizes=0":                `"0" is not a number above 0`,
-		"--sizes=many":             `"many" is not a number`,
+		"--sizes=0":                "0 is not a number above 0",
+		"--sizes=many":             `--sizes="many": use whole numbers`,
 		"--scenarios=pods":         `"pods" is none of jobs, cronjobs, indexed, together`,
 		"--parallelism=0":          "--parallelism must be 1 or more",
 		"--columns=kcm":            `"kcm" is none of builtin, builtin-unlimited, ostinato`,
@@ -47,7 +57,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"sizes":                    `unexpected argument "sizes"`,
 		"--no-such-flag-is-there=": "no-such-flag",
 	} {
-		_, err := parseOptions([]string{argument}, io.Discard)
+		_, err := parseOptions([]string{argument})
 		assert.ErrorContains(t, err, want, argument)
 	}
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"regexp"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"ostinato.dev/ostinato/internal/command"
 )
 
 // focus selects the specs of Jobs and of their TTL. Specs are selected by nothing else: none is skipped.
@@ -20,33 +24,35 @@ type options struct {
 	timeout   time.Duration
 }
 
-func parseOptions(arguments []string, output io.Writer) (options, error) {
+// newCommand returns the command that calls run with the options that its flags give.
+func newCommand(run func(ctx context.Context, o options, stdout, stderr io.Writer) error) *cobra.Command {
 	var o options
-	set := flag.NewFlagSet("conformance", flag.ContinueOnError)
-	set.SetOutput(output)
-	controller := set.String("controller", string(Ostinato), "whose Jobs to judge: ostinato or builtin (kube-controller-manager)")
-	set.StringVar(&o.focus, "focus", "", "run only the specs whose names match this regular expression, and leave the documentation as it is")
-	set.IntVar(&o.processes, "processes", 8, "how many specs to run at the same time")
-	set.DurationVar(&o.timeout, "timeout", 45*time.Minute, "how long the suite may take")
-	if err := set.Parse(arguments); err != nil {
-		return options{}, err
-	}
+	return command.New(&cobra.Command{
+		Use:  "conformance",
+		Long: "conformance judges Jobs by Kubernetes' own end-to-end suite.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return run(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}, command.Settings{AddFlags: o.addFlags, Validate: o.validate})
+}
+
+func (o *options) addFlags(flags *command.Flags) {
+	suite := flags.Group("Suite")
+	command.Choice(suite, &o.controller, "controller", Ostinato, []Controller{Ostinato, Builtin}, "whose Jobs to judge (builtin: kube-controller-manager's)")
+	suite.StringVar(&o.focus, "focus", "", "run only the specs whose names match this regular expression, and leave the documentation as it is")
+	suite.IntVar(&o.processes, "processes", 8, "how many specs to run at the same time")
+	suite.DurationVar(&o.timeout, "timeout", 45*time.Minute, "how long the suite may take")
+}
+
+func (o *options) validate() error {
 	var problems []error
-	if set.NArg() > 0 {
-		problems = append(problems, fmt.Errorf("unexpected argument %q", set.Arg(0)))
-	}
-	switch o.controller = Controller(*controller); o.controller {
-	case Builtin, Ostinato:
-	default:
-		problems = append(problems, fmt.Errorf("--controller: %q is none of %s, %s", *controller, Ostinato, Builtin))
-	}
 	if _, err := regexp.Compile(o.focus); err != nil {
 		problems = append(problems, fmt.Errorf("--focus: %w", err))
 	}
 	if o.processes < 1 || o.timeout < time.Minute {
 		problems = append(problems, errors.New("--processes must be 1 or more, --timeout 1m or more"))
 	}
-	return o, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
 // isPartial tells a run that is not the whole table's.

@@ -1,16 +1,26 @@
 package main
 
 import (
+	"context"
 	"io"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
+// parseOptions returns the options that a run would have.
+func parseOptions(arguments []string) (o options, err error) {
+	cmd := newCommand(func(_ context.Context, given options, _, _ io.Writer) error { o = given; return nil })
+	cmd.SetArgs(slices.Concat([]string{}, arguments))
+	err = cmd.Execute()
+	return o, err
+}
+
 func TestDefaultsJudgeOstinatoByAllSpecs(t *testing.T) {
-	o, err := parseOptions(nil, io.Discard)
+	o, err := parseOptions(nil)
 	require.NoError(t, err)
 	assert.Equal(t, Ostinato, o.controller)
 	assert.False(t, o.isPartial())
@@ -27,7 +37,7 @@ func TestDefaultsJudgeOstinatoByAllSpecs(t *testing.T) {
 }
 
 func TestAFocusLeavesTheDocumentationAlone(t *testing.T) {
-	o, err := parseOptions([]string{"--controller=builtin", "--focus=should delete a job"}, io.Discard)
+	o, err := parseOptions([]string{"--controller=builtin", "--focus=should delete a job"})
 	require.NoError(t, err)
 	assert.True(t, o.isPartial())
 	assert.Equal(t, "make conformance CONTROLLER=builtin", o.command())
@@ -35,7 +45,7 @@ func TestAFocusLeavesTheDocumentationAlone(t *testing.T) {
 }
 
 func TestTheSuiteIsSelectedByItsFocusAlone(t *testing.T) {
-	o, err := parseOptions([]string{"--processes=3", "--timeout=20m"}, io.Discard)
+	o, err := parseOptions([]string{"--processes=3", "--timeout=20m"})
 	require.NoError(t, err)
 	arguments := suiteArguments(o, "/bin/e2e.test", "/state/kubeconfig", "/state/suite")
 	assert.Contains(t, arguments, "--procs=3")
@@ -47,13 +57,13 @@ func TestTheSuiteIsSelectedByItsFocusAlone(t *testing.T) {
 
 func TestMistakesAreNamed(t *testing.T) {
 	for argument, want := range map[string]string{
-		"--controller=kcm": `"kcm" is none of ostinato, builtin`,
+		"--controller=kcm": `--controller="kcm": use ostinato or builtin`,
 		"--focus=(":        "--focus: error parsing regexp",
 		"--processes=0":    "--processes must be 1 or more",
 		"--timeout=1s":     "--timeout 1m or more",
 		"builtin":          `unexpected argument "builtin"`,
 	} {
-		_, err := parseOptions([]string{argument}, io.Discard)
+		_, err := parseOptions([]string{argument})
 		assert.ErrorContains(t, err, want, argument)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,8 +20,8 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// patience is ample for one step of a life.
-const patience = 30 * time.Second
+// patience bounds one step of a life, in which a Pod may fail once.
+const patience = harness.PodBackoff + harness.Prompt
 
 // A CronJob lives its whole life, and Jobs do all that needs rights, with worker
 // and bridge under the access that the manifests give, and nothing is refused.
@@ -120,7 +119,7 @@ func liveJobs(t *testing.T, namespace string) {
 	if err := stack.Kubernetes.BatchV1().Jobs(namespace).Delete(t.Context(), "bulk", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.PodsOf(ctx, namespace, "bulk")
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d Pods of the deleted Job are left", len(pods))

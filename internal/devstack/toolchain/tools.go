@@ -22,6 +22,8 @@ var (
 	Clients = []string{"kubectl", "temporal"}
 	// Lint is what make check and make generate run.
 	Lint = []string{"staticcheck", "workflowcheck", "controller-gen", "kustomize"}
+	// Vulnerabilities is what make vulncheck runs; make tools leaves it out.
+	Vulnerabilities = []string{"govulncheck"}
 	// Conformance is upstream's end-to-end suite and what runs it in parallel. It is large and only make conformance
 	// needs it: make tools leaves it out.
 	Conformance = []string{"e2e.test", "ginkgo"}
@@ -98,6 +100,8 @@ var tools = map[string]tool{
 	"workflowcheck":  {module: "tools/lint", pkg: "go.temporal.io/sdk/contrib/tools/workflowcheck", ldflags: strip},
 	"controller-gen": {module: "tools/lint", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen", ldflags: strip},
 	"kustomize":      {module: "tools/lint", pkg: "sigs.k8s.io/kustomize/kustomize/v5", ldflags: strip},
+
+	"govulncheck": {module: "tools/vuln", pkg: "golang.org/x/vuln/cmd/govulncheck", ldflags: strip},
 }
 
 func kubernetes(command string) tool {

@@ -3,18 +3,28 @@ package config
 import (
 	"time"
 
+	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/job"
 )
 
-func registerJobDefaults(set *flagSet, defaults *job.Defaults) {
+// Jobs holds the settings of how a Job is run.
+type Jobs struct {
+	// JobDefaults are what a Job gets that does not say it itself, in whole seconds.
+	// Worker and bridge of one cluster must agree: either may read a Job first.
+	JobDefaults job.Defaults
+}
+
+func (j *Jobs) addFlags(flags *command.Flags) {
+	group := flags.Group(groupJobs)
 	upstream := job.DefaultConfig()
-	set.DurationVar(&defaults.BackoffBase, "pod-backoff-base", upstream.BackoffBase,
+	group.DurationVar(&j.JobDefaults.BackoffBase, "pod-backoff-base", upstream.BackoffBase,
 		"wait before the first Pod after a failure, doubled with each one, where a Job has no annotation; the same for worker and bridge")
-	set.DurationVar(&defaults.BackoffCap, "pod-backoff-cap", upstream.BackoffCap,
+	group.DurationVar(&j.JobDefaults.BackoffCap, "pod-backoff-cap", upstream.BackoffCap,
 		"longest wait before a Pod after failures, where a Job has no annotation; the same for worker and bridge")
 }
 
-func validateJobDefaults(p *problems, defaults job.Defaults) {
+func (j Jobs) validate(p *problems) {
+	defaults := j.JobDefaults
 	for _, wait := range []struct {
 		value time.Duration
 		flag  string

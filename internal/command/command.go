@@ -1,0 +1,125 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of Execute.
+const (
+	exitFailed     = 1
+	exitWrongUsage = 2
+)
+
+// Settings are what the flags of a command set.
+type Settings struct {
+	// AddFlags declares the flags, with their defaults.
+	AddFlags func(*Flags)
+	// Validate, where there is one, is called when every flag is set. It works out what
+	// follows from several of them and returns every mistake, joined: each says in one
+	// line what to change.
+	Validate func() error
+	// Environment gives the flags variables; the zero value gives them none.
+	Environment Environment
+}
+
+// New completes a command that takes flags and no arguments: cmd brings its name, its
+// texts and RunE, which runs once the settings are valid.
+func New(cmd *cobra.Command, settings Settings) *cobra.Command {
+	var flags Flags
+	settings.AddFlags(&flags)
+	flags.addTo(cmd)
+	settings.Environment.describe(cmd.Flags())
+
+	cmd.Args = noArguments
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := settings.Environment.apply(cmd.Flags()); err != nil || settings.Validate == nil {
+			return err
+		}
+		return settings.Validate()
+	}
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, arguments []string) error {
+		if err := run(cmd, arguments); err != nil {
+			return failure{err}
+		}
+		return nil
+	}
+	return house(cmd)
+}
+
+// NewParent completes a command that only has others below it.
+func NewParent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, child := range children {
+		names = append(names, child.Name())
+	}
+	cmd.AddCommand(children...)
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, arguments []string) error {
+		if len(arguments) == 0 {
+			printUsage(cmd.ErrOrStderr(), cmd)
+			return fmt.Errorf("a command is missing; give %s", oneOf(names))
+		}
+		return fmt.Errorf("no command %q; give %s", arguments[0], oneOf(names))
+	}
+	return house(cmd)
+}
+
+// house gives a command what all of ours have.
+func house(cmd *cobra.Command) *cobra.Command {
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.Flags().SortFlags = false
+	cmd.SetFlagErrorFunc(explain)
+	cmd.SetHelpFunc(printHelp)
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error { printUsage(cmd.OutOrStderr(), cmd); return nil })
+	return cmd
+}
+
+// failure is an error of a command that ran. Every other one is a mistake on the command line.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
+
+// Execute runs a command with its arguments (without the program's name) and returns
+// the exit code: 0 for success and help, 1 when the command failed, 2 when it was
+// called in a wrong way. What went wrong goes to stderr.
+func Execute(ctx context.Context, cmd *cobra.Command, arguments []string, stdout, stderr io.Writer) int {
+	cmd.SetArgs(slices.Concat([]string{}, arguments)) // nil would mean those of the process
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	called, err := cmd.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if errors.As(err, &failure{}) {
+		fmt.Fprintf(stderr, "%s: %v\n", called.CommandPath(), err)
+		return exitFailed
+	}
+	for mistake := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(stderr, "%s: %s\n", called.CommandPath(), mistake)
+	}
+	return exitWrongUsage
+}
+
+func noArguments(cmd *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	return fmt.Errorf("unexpected argument %q: every setting is a flag, see %q", arguments[0], cmd.CommandPath()+" --help")
+}
+
+// oneOf lists alternatives in words.
+func oneOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

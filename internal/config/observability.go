@@ -1,0 +1,66 @@
+package config
+
+import (
+	"log/slog"
+	"net"
+
+	"github.com/spf13/pflag"
+
+	"ostinato.dev/ostinato/internal/command"
+)
+
+// Observability holds the settings of what a process tells about itself.
+type Observability struct {
+	// MetricsAddress and HealthAddress are host:port; an empty one is not served.
+	MetricsAddress string
+	HealthAddress  string
+	// Profiling serves net/http/pprof at MetricsAddress, which must be loopback.
+	Profiling bool
+	// SDKMetrics records the Temporal SDK's own metrics.
+	SDKMetrics bool
+	Log
+}
+
+// Log holds the settings of a process's log.
+type Log struct {
+	LogLevel slog.Level
+	// LogFormat is LogText or LogJSON.
+	LogFormat string
+}
+
+// Log formats.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+func (o *Observability) addFlags(flags *command.Flags) {
+	group := flags.Group(groupObservability)
+	group.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "host:port of /metrics; empty serves none")
+	group.StringVar(&o.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty serves none")
+	group.BoolVar(&o.Profiling, "profiling", false, "serve net/http/pprof at --metrics-address, which must be a loopback address")
+	group.BoolVar(&o.SDKMetrics, "sdk-metrics", true, "record the Temporal SDK's metrics")
+	o.Log.addFlags(group)
+}
+
+func (l *Log) addFlags(group *pflag.FlagSet) {
+	command.Choice(group, &l.LogLevel, "log-level", slog.LevelInfo,
+		[]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}, "least level of what is logged")
+	command.Choice(group, &l.LogFormat, "log-format", LogText, []string{LogText, LogJSON}, "form of the log")
+}
+
+func (o Observability) validate(p *problems) {
+	p.address(o.MetricsAddress, "metrics-address")
+	p.address(o.HealthAddress, "health-address")
+	p.check(!o.Profiling || loopback(o.MetricsAddress), "profiling",
+		"profiles are served on a loopback address only; set --metrics-address to 127.0.0.1:8080, say, not %q", o.MetricsAddress)
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
