@@ -30,7 +30,7 @@ func TestNobodyElseWatchesPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			attacker.both(t, protocol.WatchPodsActivity, input, func(t *testing.T, given answer) {
-				if given.Type != activities.RefusedErrorType && given.Type != activities.InvalidRequestErrorType {
+				if given.Type != activities.RefusedErrorType && given.Type != protocol.InvalidRequestErrorType {
 					t.Errorf("answer %s, error %s %q", given.Result, given.Type, given.Error)
 				}
 			})
