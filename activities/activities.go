@@ -1,8 +1,6 @@
 package activities
 
 import (
-	"context"
-
 	"go.temporal.io/sdk/activity"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
@@ -11,13 +9,10 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/steering"
 )
-
-// Signaller is the part of the Temporal client that activities use.
-type Signaller interface {
-	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
-}
 
 // Options are what activities work with.
 type Options struct {
@@ -25,7 +20,7 @@ type Options struct {
 	Kubernetes kubernetes.Interface
 	CronJobs   k8s.CronJobsGetter
 	// Temporal signals Job workflows; only WatchPods uses it.
-	Temporal Signaller
+	Temporal podwatch.Signaller
 	// Namespaces are those of Kubernetes whose objects are served; none means all.
 	Namespaces []string
 	// Namespace is Temporal's, for links from objects to workflows.
@@ -39,10 +34,13 @@ type Options struct {
 	// BulkQPS limits the Pods that CreatePods, DeletePods and ReleasePods create,
 	// delete or release a second, in this process; 0 or less means no limit.
 	BulkQPS float32
-	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (k8s.Managed).
+	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
 	TakeOverJobs bool
 	// JobDefaults are what a Job gets that does not say it itself.
 	JobDefaults job.Defaults
+	// AcceptSignals are the signals that people may send to objects through Temporal; an
+	// object can narrow them by annotation.
+	AcceptSignals steering.Signals
 	// Logs bounds what is kept of the logs of failed Pods.
 	Logs LogLimits
 	// Clock is the real one when nil.

@@ -23,9 +23,6 @@ const (
 	// RefusedErrorType: the API server refused something whose result has no room
 	// for a Refusal; not retryable.
 	RefusedErrorType = "Refused"
-	// InvalidRequestErrorType: the request is none that a workflow of Ostinato makes;
-	// not retryable.
-	InvalidRequestErrorType = "InvalidRequest"
 	// WorkerStoppingErrorType: the worker shuts down; retryable, at once, elsewhere.
 	WorkerStoppingErrorType = "WorkerStopping"
 )

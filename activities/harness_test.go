@@ -16,10 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
@@ -28,9 +26,11 @@ import (
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 const (
@@ -54,9 +54,8 @@ type stage struct {
 	signals    *signaller
 	events     *record.FakeRecorder
 	registry   *prometheus.Registry
-	// watches counts the watches of Pods that were opened: the fake API server
-	// does not replay what happened between a list and its watch.
-	watches    atomic.Int64
+	// watches counts the watches of Pods that were opened.
+	watches    *atomic.Int64
 	options    activities.Options
 	activities *activities.Activities
 }
@@ -81,19 +80,7 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 		events:     record.NewFakeRecorder(1000),
 		registry:   prometheus.NewRegistry(),
 	}
-	s.kubernetes.PrependWatchReactor("pods", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		restrictions := action.(clienttesting.WatchAction).GetWatchRestrictions()
-		seen := map[types.UID]*corev1.Pod{}
-		for _, pod := range s.selected(restrictions.Labels) {
-			seen[pod.UID] = &pod
-		}
-		stream, err := s.kubernetes.Tracker().Watch(action.GetResource(), action.GetNamespace())
-		if err != nil {
-			return true, nil, err
-		}
-		s.watches.Add(1)
-		return true, watch.Filter(stream, selecting(restrictions.Labels, seen)), nil
-	})
+	s.watches = k8sfake.SelectPods(s.kubernetes)
 	// The fake API server answers a JSON patch whose test fails with an error of no kind.
 	patch := clienttesting.ObjectReaction(s.kubernetes.Tracker())
 	s.kubernetes.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -112,52 +99,13 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 	s.options = activities.Options{
 		Kubernetes: s.kubernetes, CronJobs: s.cronJobs, Temporal: s.signals, Namespace: "temporal-namespace",
 		Events:  activities.Recorders{CronJobs: s.events, Jobs: s.events},
-		Metrics: activities.NewMetrics(s.registry),
+		Metrics: activities.NewMetrics(s.registry), AcceptSignals: steering.All(),
 	}
 	for _, apply := range with {
 		apply(&s.options)
 	}
 	s.activities = activities.New(s.options)
 	return s
-}
-
-// selected lists the Pods that match a selector.
-func (s *stage) selected(selector labels.Selector) []corev1.Pod {
-	s.t.Helper()
-	resource, kind := corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod")
-	list, err := s.kubernetes.Tracker().List(resource, kind, "")
-	if err != nil {
-		s.t.Errorf("list Pods: %v", err)
-		return nil
-	}
-	return slices.DeleteFunc(list.(*corev1.PodList).Items, func(pod corev1.Pod) bool { return !selector.Matches(labels.Set(pod.Labels)) })
-}
-
-// selecting makes of a watch of all Pods one with a label selector, as the API
-// server does it: a Pod that does not match any more is deleted for the watch, with
-// the last state in which it did.
-func selecting(selector labels.Selector, seen map[types.UID]*corev1.Pod) watch.FilterFunc {
-	return func(event watch.Event) (watch.Event, bool) {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok {
-			return event, true
-		}
-		before, known := seen[pod.UID]
-		switch {
-		case event.Type == watch.Deleted:
-			delete(seen, pod.UID)
-			return event, known
-		case selector.Matches(labels.Set(pod.Labels)):
-			seen[pod.UID] = pod
-			event.Type = watch.Modified
-			if !known {
-				event.Type = watch.Added
-			}
-			return event, true
-		}
-		delete(seen, pod.UID)
-		return watch.Event{Type: watch.Deleted, Object: before}, known
-	}
 }
 
 func (s *stage) environment() *testsuite.TestActivityEnvironment {
@@ -240,6 +188,8 @@ func (s *stage) pod(name string) *corev1.Pod {
 	}
 	return pod
 }
+
+func (s *stage) tracked(name string) bool { return k8s.Tracked(s.pod(name)) }
 
 func (s *stage) job(name string) *batchv1.Job {
 	s.t.Helper()

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -128,13 +127,4 @@ func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAccountedPodsAreNoLongerCountedAsTracked(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
-	s.watch()
-	const metric = "job_controller_terminated_pods_tracking_finalizer_total"
-	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
-	must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}}})
-	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
 }

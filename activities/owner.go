@@ -91,7 +91,7 @@ func (a *Activities) cronJob(ctx context.Context, reference protocol.ObjectRefer
 
 // invalidRequest returns the error for a request that no workflow of Ostinato makes.
 func invalidRequest(err error) error {
-	return temporal.NewNonRetryableApplicationError("invalid request: "+k8s.Bounded(err.Error()), InvalidRequestErrorType, nil)
+	return temporal.NewNonRetryableApplicationError("invalid request: "+k8s.Bounded(err.Error()), protocol.InvalidRequestErrorType, nil)
 }
 
 // owner is the Job as claim judges Pods by it.

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
@@ -94,7 +93,7 @@ func TestReferencesThatNoObjectHas(t *testing.T) {
 func wantInvalid(t *testing.T, err error) {
 	t.Helper()
 	var application *temporal.ApplicationError
-	if !errors.As(err, &application) || !application.NonRetryable() || application.Type() != activities.InvalidRequestErrorType {
+	if !errors.As(err, &application) || !application.NonRetryable() || application.Type() != protocol.InvalidRequestErrorType {
 		t.Errorf("error %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // ReconcileCronJob carries out a CronJobRequest. Its result says what became of
@@ -199,6 +200,12 @@ func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob
 func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
 	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
 		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
+	}
+	if start.Manual {
+		if refused := a.refuseSignal(cronJob.Annotations, steering.Trigger); refused != nil {
+			a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
+			return refused, nil
+		}
 	}
 	if start.IsTooLate(a.Clock.Now()) {
 		return &protocol.Refusal{

@@ -29,10 +29,10 @@ func TestReleaseOrphansOfAGoneJob(t *testing.T) {
 			helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodFailed), helloPod("c", corev1.PodRunning).uncontrolled(),
 			helloPod("d", corev1.PodSucceeded).released(),
 		}, 3},
-		"manual selector: by controller":     {[]podBuilder{manual}, 1},
-		"some with labels of their own":      {[]podBuilder{helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning).stranger()}, 2},
-		"made before the Job was taken over": {[]podBuilder{helloPod("a", corev1.PodRunning).unseen()}, 1},
-		"none":                               {nil, 0},
+		"manual selector: by controller":            {[]podBuilder{manual}, 1},
+		"some with labels of their own":             {[]podBuilder{helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning).stranger()}, 2},
+		"never watched, where no Job is taken over": {[]podBuilder{helloPod("a", corev1.PodRunning).unseen()}, 0},
+		"none": {nil, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // SetSuspend writes spec.suspend of a CronJob or Job of ours, and who says that he did
@@ -34,6 +36,10 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 	if err != nil || cronJob == nil {
 		return protocol.SetSuspendResult{Gone: err == nil}, err
 	}
+	if refused := a.refuseSignal(cronJob.Annotations, suspendSignal(request)); refused != nil {
+		a.Events.onCronJob(request.Object, event.Warning(signalRefused, refused.Message))
+		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+	}
 	patch, err := suspendPatch(request)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
@@ -52,6 +58,10 @@ func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspend
 	if err != nil || is != ours {
 		return protocol.SetSuspendResult{Gone: err == nil && is == gone, Foreign: is == foreign}, err
 	}
+	if refused := a.refuseSignal(owner.Annotations, suspendSignal(request)); refused != nil {
+		a.Events.onJob(request.Object, event.Warning(signalRefused, refused.Message))
+		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+	}
 	patch, err := suspendPatch(request)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
@@ -68,8 +78,7 @@ func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspend
 // suspendRefused judges an error of the write. The UID in the patch has just been seen:
 // a conflict means that the object was re-created since.
 func suspendRefused(request protocol.SetSuspendRequest, err error) (protocol.SetSuspendResult, error) {
-	doing := fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
-	refused := refusal(err)
+	doing, refused := doingSuspend(request), refusal(err)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return protocol.SetSuspendResult{}, outage(err, "%s", doing)
@@ -77,6 +86,28 @@ func suspendRefused(request protocol.SetSuspendRequest, err error) (protocol.Set
 		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doing)
 	}
 	return protocol.SetSuspendResult{}, outage(err, "%s", doing)
+}
+
+func doingSuspend(request protocol.SetSuspendRequest) string {
+	return fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
+}
+
+func suspendSignal(request protocol.SetSuspendRequest) string {
+	if request.Suspend {
+		return steering.Suspend
+	}
+	return steering.Resume
+}
+
+// refuseSignal says why an object does not take a signal that people send through
+// Temporal; nil when it does. An Event on the object answers for it, since Temporal
+// tells the sender nothing.
+func (a *Activities) refuseSignal(annotations map[string]string, signal string) *protocol.Refusal {
+	accepted, why := steering.Accepts(a.AcceptSignals, annotations, signal)
+	if accepted {
+		return nil
+	}
+	return &protocol.Refusal{Reason: protocol.RefusedSignal, Message: why}
 }
 
 // suspendPatch is a merge patch; an absent note or sender removes an older one.

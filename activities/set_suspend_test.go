@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
-	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -89,7 +88,7 @@ func TestSetSuspendOfWhatIsNotOurs(t *testing.T) {
 			s := newStage(t, objects(helloJob()), []*ostinatov1.CronJob{helloCronJob()})
 			_, err := run[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
 			var application *temporal.ApplicationError
-			if !errors.As(err, &application) || !application.NonRetryable() || application.Type() != activities.InvalidRequestErrorType {
+			if !errors.As(err, &application) || !application.NonRetryable() || application.Type() != protocol.InvalidRequestErrorType {
 				t.Errorf("error %v", err)
 			}
 			if writes := s.writes(); len(writes) != 0 {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,9 @@ func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protoco
 	if temporal.IsCanceledError(err) {
 		return err
 	}
+	if refused(err) {
+		return err
+	}
 	if err != nil {
 		workflow.GetLogger(ctx).Error("Watching Pods ended with an error; it starts again", "error", err)
 		if err := workflow.Sleep(ctx, watchPause); err != nil {
@@ -50,4 +54,11 @@ func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protoco
 		}
 	}
 	return workflow.NewContinueAsNewError(ctx, protocol.PodWatchWorkflow, input)
+}
+
+// refused reports whether the workers do not watch this shard: it is one of another number
+// of shards, or of another cluster.
+func refused(err error) bool {
+	var application *temporal.ApplicationError
+	return errors.As(err, &application) && application.Type() == protocol.InvalidRequestErrorType
 }

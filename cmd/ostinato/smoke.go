@@ -15,6 +15,8 @@ import (
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/await"
+	"ostinato.dev/ostinato/internal/devstack/manifests"
 	"ostinato.dev/ostinato/internal/devstack/overview"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -22,29 +24,70 @@ import (
 const (
 	// smokePatience covers two scheduled runs of a minutely CronJob with room to spare.
 	smokePatience = 5 * time.Minute
+	// triggerPatience is how long the bridge may need until the CronJob's workflow can be signalled.
+	triggerPatience = 30 * time.Second
 	// scheduledRuns is how many scheduled runs must complete.
 	scheduledRuns = 2
+	// sampleNamespace is where deploy/samples are.
+	sampleNamespace = "default"
 )
+
+// rights is what worker and bridge may do in a smoke test.
+type rights string
+
+const (
+	// administrator: everything.
+	administrator rights = "administrator"
+	// base: what deploy/base gives.
+	base rights = "base"
+	// namespaced: what deploy/base with components/namespaced gives in the sample's
+	// namespace.
+	namespaced rights = "namespaced"
+)
+
+// limit sets what worker and bridge may do; the admission policy is deploy/base's.
+func (r rights) limit(options *devstack.Options) {
+	if r == administrator {
+		return
+	}
+	installation := manifests.Installation{Folder: manifests.Base}
+	if r == namespaced {
+		installation.Namespaces = []string{sampleNamespace}
+	}
+	options.WorkerArgs, options.BridgeArgs = installation.Arguments()
+	options.Access = func(ctx context.Context, stack *devstack.Stack) (worker, bridge string, err error) {
+		_, worker, bridge, err = manifests.Install(ctx, stack, installation)
+		return worker, bridge, err
+	}
+}
 
 func newSmoke() *cobra.Command {
 	var node devstack.NodeKind
+	var given rights
 	return command.New(&cobra.Command{
 		Use:   "smoke",
 		Short: "Try a stack without a person: three runs to Complete, then tear down",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return smoke(cmd.Context(), node, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return smoke(cmd.Context(), node, given, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
-	}, command.Settings{AddFlags: func(flags *command.Flags) { addNode(flags.Group("Stack"), &node) }})
+	}, command.Settings{AddFlags: func(flags *command.Flags) {
+		group := flags.Group("Stack")
+		addNode(group, &node)
+		command.Choice(group, &given, "rights", administrator, []rights{administrator, base, namespaced},
+			"what worker and bridge may do, everything or what deploy/base gives, everywhere or in the sample's namespace only")
+	}})
 }
 
 // smoke brings a stack up on free ports in a folder of its own, waits for
 // scheduled runs and one triggered by signal, and tears everything down.
-func smoke(ctx context.Context, node devstack.NodeKind, stdout, stderr io.Writer) (err error) {
+func smoke(ctx context.Context, node devstack.NodeKind, given rights, stdout, stderr io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "ostinato-smoke-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir, Node: node, Log: stderr})
+	options := devstack.Options{Dir: dir, Node: node, Log: stderr}
+	given.limit(&options)
+	stack, err := devstack.Start(ctx, options)
 	if err != nil {
 		return fmt.Errorf("%w\nlogs are in %s", err, filepath.Join(dir, "logs"))
 	}
@@ -98,39 +141,35 @@ func checkRuns(ctx context.Context, stack *devstack.Stack, stdout io.Writer) err
 	return checkEvidence(ctx, stack, stdout)
 }
 
-// trigger sends the signal as a person would. The bridge may need a moment to
-// start the CronJob's workflow.
+// trigger sends the signal as a person would, as soon as the CronJob has its
+// workflow.
 func trigger(ctx context.Context, stack *devstack.Stack) error {
-	var err error
-	for range 50 {
-		_, err = stack.Temporal(ctx, "workflow", "signal", "--workflow-id", "cronjob/default/hello", "--name", "trigger", "--input", `{"note": "smoke"}`)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("trigger hello: %w", errors.Join(err, ctx.Err()))
-		case <-time.After(200 * time.Millisecond):
-		}
+	ctx, cancel := context.WithTimeout(ctx, triggerPatience)
+	defer cancel()
+	err := await.Success(ctx, 200*time.Millisecond, func(ctx context.Context) error {
+		_, err := stack.Temporal(ctx, "workflow", "signal", "--workflow-id", "cronjob/default/hello", "--name", "trigger", "--input", `{"note": "smoke"}`)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("trigger hello: %w", err)
 	}
-	return fmt.Errorf("trigger hello: %w", err)
+	return nil
 }
 
-func awaitRuns(ctx context.Context, view *viewer) (overview.Snapshot, error) {
-	for {
-		snapshot, err := view.snapshot(ctx)
-		if err == nil {
-			scheduled, manual := completeRuns(snapshot.Jobs)
-			if scheduled >= scheduledRuns && manual >= 1 {
-				return snapshot, nil
-			}
+// awaitRuns waits until enough runs are Complete, and returns what there was last.
+func awaitRuns(ctx context.Context, view *viewer) (snapshot overview.Snapshot, err error) {
+	err = await.Success(ctx, 250*time.Millisecond, func(ctx context.Context) error {
+		now, err := view.snapshot(ctx)
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return snapshot, fmt.Errorf("the runs were not Complete in time: %w", errors.Join(err, ctx.Err()))
-		case <-time.After(250 * time.Millisecond):
+		snapshot = now
+		if scheduled, manual := completeRuns(snapshot.Jobs); scheduled < scheduledRuns || manual < 1 {
+			return fmt.Errorf("%d scheduled and %d triggered runs are Complete", scheduled, manual)
 		}
-	}
+		return nil
+	})
+	return snapshot, err
 }
 
 func completeRuns(jobs []batchv1.Job) (scheduled, manual int) {

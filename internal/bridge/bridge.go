@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/cache"
@@ -61,7 +60,7 @@ func New(options Options) (*Bridge, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, probeNamespace: options.Config.LeaderElection.Namespace}
+	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, probeNamespace: options.Config.ProbeNamespace}
 	objects, err := newObjects(options.Clients, owner, options.Config.Namespaces)
 	if err != nil {
 		return nil, err
@@ -220,14 +219,12 @@ func (b *Bridge) newController() *controller {
 		overdueGrace:  settings.OverdueGrace,
 		sweepInterval: settings.SweepInterval,
 		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
+		attendLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*attendShare), 1),
+		watchShards:   settings.WatchShards,
 		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
 		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),
 		busy:          keymutex.NewHashed(locks),
 		takenOver:     b.newTakenOver(),
-		memory: memory{
-			cronJobs: map[types.NamespacedName]cronJobMemory{},
-			jobs:     map[types.NamespacedName]jobMemory{},
-			gone:     map[key][]string{},
-		},
+		memory:        newMemory(),
 	}
 }

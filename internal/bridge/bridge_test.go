@@ -21,6 +21,8 @@ import (
 const (
 	cronJobID = "cronjob/shop/report"
 	jobID     = "job/shop/import"
+	// podWatchID is the workflow of the only watch shard, which runs in every world.
+	podWatchID = "podwatch/0-of-1"
 )
 
 func TestCronJobIsUpserted(t *testing.T) {
@@ -88,7 +90,6 @@ func TestObjectsDeletedWhileNobodyLed(t *testing.T) {
 	w := newWorld(t)
 	w.temporal.running[cronJobID] = "c1"
 	w.temporal.running[jobID] = "j1"
-	w.temporal.running["podwatch/0-of-1"] = ""
 	w.temporal.running["other-cluster/job/shop/import"] = "x"
 	w.lead()
 	w.hears("signal "+cronJobID+" deleted c1", "signal "+jobID+" deleted j1")
@@ -164,6 +165,7 @@ func TestRunWithoutWorkflowIsStartedAfterTheGrace(t *testing.T) {
 	w := newWorld(t, cronJob(taken))
 	w.temporal.running[cronJobID] = "c1"
 	w.lead().hears("start " + cronJobID)
+	w.temporal.starts("job/shop/report-r2", "r2")
 	w.putJob(run("r1", func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.putJob(run("r2", running, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.hearsInTime("start job/shop/report-r1")

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,9 +41,14 @@ const (
 	orphanJobKind     kind = "orphaned Job workflow"
 	// strayJobKind is a workflow of a Job that another controller has.
 	strayJobKind kind = "stray Job workflow"
+	// unattendedJobKind is a Job under way whose workflow has ended.
+	unattendedJobKind kind = "unattended Job"
 	// The searches for them; their names are empty.
 	cronJobScanKind kind = "scan for orphaned CronJob workflows"
 	jobScanKind     kind = "scan for orphaned Job workflows"
+	// podWatchScanKind is the search for PodWatch workflows of other numbers of shards;
+	// its name is empty.
+	podWatchScanKind kind = "scan for old PodWatch workflows"
 )
 
 // key is an item of a work queue.
@@ -72,10 +76,13 @@ type controller struct {
 	logger    *slog.Logger
 	clock     clock.WithTicker
 
-	workers       int
+	workers int
+	// watchShards is how many PodWatch workflows there are to be.
+	watchShards   int
 	overdueGrace  time.Duration
 	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
+	attendLimiter flowcontrol.RateLimiter
 
 	main  *queue.Queue[key]
 	sweep *queue.Queue[key]
@@ -84,15 +91,6 @@ type controller struct {
 	takenOver *takenOver
 
 	memory memory
-}
-
-// memory is what the controller remembers of objects while it leads.
-type memory struct {
-	mu       sync.Mutex
-	cronJobs map[types.NamespacedName]cronJobMemory
-	jobs     map[types.NamespacedName]jobMemory
-	// gone holds the UIDs of objects seen deleted, until that was sent.
-	gone map[key][]string
 }
 
 func newQueue(name string, metrics *Metrics, clock clock.WithTicker) *queue.Queue[key] {
@@ -114,6 +112,7 @@ func (c *controller) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWatching()
+	c.sweep.Add(key{kind: podWatchScanKind})
 	c.sweep.Add(key{kind: jobScanKind})
 
 	var group sync.WaitGroup
@@ -128,6 +127,7 @@ func (c *controller) run(ctx context.Context) error {
 	group.Go(func() { c.sweep.Run(ctx, sweepWorkers, c.handleSwept) })
 	group.Go(func() { c.watchdog(ctx) })
 	group.Go(func() { c.sweepRegularly(ctx) })
+	group.Go(func() { c.attendRegularly(ctx) })
 	group.Go(func() { c.takenOver.run(ctx) })
 	group.Wait()
 	return nil
@@ -180,8 +180,12 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 		return 0, c.scanCronJobs(ctx)
 	case jobScanKind:
 		return 0, c.scanJobs(ctx)
+	case podWatchScanKind:
+		return 0, c.endPodWatches(ctx)
+	case unattendedJobKind:
+		return 0, c.syncUnattended(ctx, item.NamespacedName)
 	case strayJobKind:
-		return 0, c.syncStray(ctx, item.NamespacedName)
+		return c.syncStray(ctx, item.NamespacedName)
 	default:
 		return 0, c.syncOrphan(ctx, item)
 	}
@@ -206,30 +210,4 @@ func foundLabel(found bool) string {
 		return "running"
 	}
 	return "none"
-}
-
-// markGone remembers that an object was deleted.
-func (m *memory) markGone(item key, uid string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.gone[item] = append(m.gone[item], uid)
-}
-
-// goneOf returns the UIDs of deleted objects that are still to be sent.
-func (m *memory) goneOf(item key) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.gone[item])
-}
-
-// goneSent forgets these UIDs. One that was added since stays.
-func (m *memory) goneSent(item key, uids []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(m.gone[item]), func(uid string) bool { return slices.Contains(uids, uid) })
-	if len(left) == 0 {
-		delete(m.gone, item)
-		return
-	}
-	m.gone[item] = left
 }

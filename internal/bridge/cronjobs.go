@@ -148,24 +148,6 @@ func (c *controller) jobExists(ctx context.Context, namespace, name, uid string)
 	return uid == "" || string(found.UID) == uid, nil
 }
 
-// cronJob returns what is remembered of a CronJob.
-func (m *memory) cronJob(name types.NamespacedName) cronJobMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.cronJobs[name]
-}
-
-// putCronJob remembers a CronJob; nil forgets it.
-func (m *memory) putCronJob(name types.NamespacedName, known *cronJobMemory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known == nil {
-		delete(m.cronJobs, name)
-		return
-	}
-	m.cronJobs[name] = *known
-}
-
 // earliest returns the shorter of two waits, of which 0 means none.
 func earliest(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {

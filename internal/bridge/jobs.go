@@ -86,21 +86,3 @@ func (c *controller) ended(job *batchv1.Job, why string) {
 	c.metrics.sent("job-terminate", "running")
 	c.logger.Warn("terminated a Job's workflow", "namespace", job.Namespace, "name", job.Name, "why", why)
 }
-
-// job returns what is remembered of a Job.
-func (m *memory) job(name types.NamespacedName) jobMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.jobs[name]
-}
-
-// putJob remembers a Job; nil forgets it.
-func (m *memory) putJob(name types.NamespacedName, known *jobMemory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known == nil {
-		delete(m.jobs, name)
-		return
-	}
-	m.jobs[name] = *known
-}

@@ -17,6 +17,8 @@ type Metrics struct {
 	pokes          prometheus.Counter
 	messages       *prometheus.CounterVec
 	errors         *prometheus.CounterVec
+	// toHandBack is above 0 only after take-over was given up.
+	toHandBack prometheus.Gauge
 	// external, ttlDeletion and builtInWrites count only where Jobs are taken over.
 	external      *prometheus.CounterVec
 	ttlDeletion   prometheus.Histogram
@@ -45,6 +47,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ostinato_bridge_temporal_errors_total", Help: "Starts and signals that failed and are repeated, by kind of error.",
 		}, []string{"class"}),
+		toHandBack: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_jobs_to_hand_back", Help: "Jobs that are another controller's and whose workflow still runs, since they are not drained.",
+		}),
 		// These two have upstream's names, labels and buckets (parity 2.15, 2.16).
 		external: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "job_controller_jobs_by_external_controller_total", Help: "Jobs added that another controller than this one manages.",
@@ -59,7 +64,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too.",
 		}),
 	}
-	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.external, m.ttlDeletion, m.builtInWrites)
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites)
 	return m
 }
 

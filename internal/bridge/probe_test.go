@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 var jobsResource = schema.GroupResource{Group: "batch", Resource: "jobs"}
@@ -187,6 +189,10 @@ func TestWhoGaveTheProbeAStatus(t *testing.T) {
 		"the built-in controller":       {touch: []func(*batchv1.Job){suspended, statusBy(builtInManager, 3)}, want: builtInManager},
 		"one that writes ready alone":   {touch: []func(*batchv1.Job){func(j *batchv1.Job) { j.Status.Ready = &ready }, statusBy("k3s", 3)}, want: "k3s"},
 		"a start time, by nobody noted": {touch: []func(*batchv1.Job){running}, want: "another controller"},
+		"a worker of ours":              {touch: []func(*batchv1.Job){suspended, statusBy(k8s.JobFieldManager, 3)}, want: ""},
+		"the built-in controller, then a worker of ours": {
+			touch: []func(*batchv1.Job){suspended, statusBy(builtInManager, 3), statusBy(k8s.JobFieldManager, 4)}, want: builtInManager,
+		},
 		"several: the last": {touch: []func(*batchv1.Job){suspended, statusBy("first", 3), statusBy("second", 4),
 			func(j *batchv1.Job) {
 				j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue})

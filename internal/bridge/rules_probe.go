@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 // probeJob returns a Job that starts no Pod and that the built-in job controller
@@ -45,17 +47,26 @@ func probeJob(namespace, name string) *batchv1.Job {
 	}
 }
 
-// rivalOf returns who gave a probe a status; empty while nobody has.
+// rivalOf returns who gave a probe a status; empty while nobody has, or only a worker
+// of ours, whom somebody may have told to by Temporal.
 func rivalOf(probe *batchv1.Job) string {
 	if equality.Semantic.DeepEqual(probe.Status, batchv1.JobStatus{}) {
 		return ""
 	}
-	rival := "another controller"
+	var rival string
 	var last time.Time
+	byUs := false
 	for _, entry := range probe.ManagedFields {
-		if isStatusWrite(entry) && entry.Time.After(last) {
+		switch {
+		case !isStatusWrite(entry):
+		case entry.Manager == k8s.JobFieldManager:
+			byUs = true
+		case entry.Time.After(last):
 			rival, last = entry.Manager, entry.Time.Time
 		}
+	}
+	if rival == "" && !byUs {
+		return "another controller"
 	}
 	return rival
 }

@@ -65,7 +65,7 @@ func newWorld(t *testing.T, contents ...runtime.Object) *world {
 		clock:    clocktesting.NewFakeClock(after(20)),
 		metrics:  prometheus.NewRegistry(),
 		log:      &lockedBuffer{},
-		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
+		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second, WatchShards: 1},
 	}
 	w.install(cronJobResources())
 	w.native.PrependReactor("get", "resource", w.discover)
@@ -117,7 +117,7 @@ func (w *world) begin(b *Bridge) {
 // takingOver makes the world one in which Jobs are taken over.
 func (w *world) takingOver() *world {
 	w.settings.TakeOver.Jobs = true
-	w.settings.LeaderElection.Namespace = "system"
+	w.settings.ProbeNamespace = "system"
 	return w
 }
 
@@ -227,3 +227,6 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// said is how often the log has a line.
+func (w *world) said(line string) int { return strings.Count(w.log.String(), line) }

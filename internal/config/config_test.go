@@ -70,6 +70,8 @@ func TestDefaultsAreValid(t *testing.T) {
 	assert.True(t, bridge.LeaderElection.Enabled)
 	assert.Equal(t, 15*time.Second, bridge.OverdueGrace)
 	assert.Empty(t, bridge.Namespaces)
+	assert.Empty(t, worker.Namespaces)
+	assert.Equal(t, "ostinato-probe", bridge.ProbeNamespace)
 }
 
 func TestPrecedence(t *testing.T) {
@@ -123,6 +125,24 @@ func TestTakeOver(t *testing.T) {
 			bridge, err := parseBridge(test.arguments, environment(test.env))
 			require.NoError(t, err)
 			assert.Equal(t, test.want, bridge.TakeOver)
+		})
+	}
+}
+
+func TestMetricsByTLS(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		want      bool
+	}{
+		{name: "not by default"},
+		{name: "with authentication, since tokens are sent", arguments: []string{"--metrics-authentication"}, want: true},
+		{name: "with a certificate", arguments: []string{"--metrics-tls-cert-file=a", "--metrics-tls-private-key-file=b"}, want: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := parseWorker(test.arguments, environment(nil))
+			require.NoError(t, err)
+			assert.Equal(t, test.want, worker.MetricsTLS())
 		})
 	}
 }
@@ -238,14 +258,19 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"cluster name", worker, []string{"--cluster=Prod/1"}, nil, "lower case letters"},
 		{"reserved cluster name", worker, []string{"--cluster=job"}, nil, "choose another name"},
 		{"namespace", bridge, []string{"--namespaces=a b"}, nil, "separated by commas"},
+		{"namespace of a worker", worker, []string{"--namespaces=A"}, nil, "no namespace name"},
+		{"a namespace twice", worker, []string{"--namespaces=a,b,a"}, nil, `"a" is there twice`},
 		{"rate", worker, []string{"--kube-qps=-1"}, nil, "set it to 0 or more"},
 		{"burst", worker, []string{"--kube-burst=0"}, nil, "set it to 1 or more"},
 		{"address", worker, []string{"--metrics-address=8080"}, nil, "host:port"},
+		{"a certificate without a key", worker, []string{"--metrics-tls-cert-file=tls.crt"}, nil, "--metrics-tls-private-key-file; set the other one too"},
+		{"probes behind TLS", bridge, []string{"--metrics-authentication", "--health-address=:8080"}, nil, "choose another port"},
 		{"profiling in public", worker, []string{"--profiling"}, nil, "loopback"},
 		{"log format", worker, []string{"--log-format=xml"}, nil, "use text or json"},
 		{"log level", worker, []string{"--log-level=loud"}, nil, "log-level"},
 		{"one workflow task", worker, []string{"--max-concurrent-workflow-tasks=1"}, nil, "set it to 2 or more"},
 		{"watch shards", worker, []string{"--watch-shards=17"}, nil, "between 1 and 16"},
+		{"watch shards of the bridge", bridge, []string{"--watch-shards=0"}, nil, "between 1 and 16"},
 		{"half of versioning", worker, []string{"--build-id=x"}, nil, "--deployment-name"},
 		{"deployment name with a dot", worker, []string{"--build-id=x", "--deployment-name=a.b"}, nil, "use a hyphen"},
 		{"drain timeout", bridge, []string{"--drain-timeout=-1s"}, nil, "0 or more"},
@@ -255,7 +280,7 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"take-over of CronJobs", worker, []string{"--takeover=cronjobs,jobs"}, nil, "not there yet"},
 		{"take-over of CronJobs by the environment", bridge, nil, map[string]string{"OSTINATO_TAKEOVER": "cronjobs"}, "not there yet"},
 		{"take-over of something else", bridge, []string{"--takeover=jobs,pods"}, nil, `"pods" can't be taken over; use jobs`},
-		{"take-over without a namespace", bridge, []string{"--takeover=jobs", "--leader-elect=false", "--lease-namespace="}, nil, "the bridge's own namespace"},
+		{"take-over without a namespace for the probe", bridge, []string{"--takeover=jobs", "--takeover-probe-namespace="}, nil, "name one that holds nothing else"},
 		{"back-off below a second", worker, []string{"--pod-backoff-base=500ms"}, nil, "1s or more"},
 		{"back-off of half seconds", bridge, []string{"--pod-backoff-cap=90500ms"}, nil, "whole seconds"},
 		{"back-off above its cap", bridge, []string{"--pod-backoff-base=11m"}, nil, "--pod-backoff-cap, 10m0s, or less"},

@@ -14,6 +14,12 @@ type Observability struct {
 	// MetricsAddress and HealthAddress are host:port; an empty one is not served.
 	MetricsAddress string
 	HealthAddress  string
+	// MetricsAuthentication lets those alone read metrics, by TLS, whom RBAC lets get
+	// /metrics. MetricsCertificateFile and MetricsKeyFile hold what TLS is served with;
+	// both or none, and then the certificate is self-signed.
+	MetricsAuthentication  bool
+	MetricsCertificateFile string
+	MetricsKeyFile         string
 	// Profiling serves net/http/pprof at MetricsAddress, which must be loopback.
 	Profiling bool
 	// SDKMetrics records the Temporal SDK's own metrics.
@@ -38,6 +44,9 @@ func (o *Observability) addFlags(flags *command.Flags) {
 	group := flags.Group(groupObservability)
 	group.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "host:port of /metrics; empty serves none")
 	group.StringVar(&o.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty serves none")
+	group.BoolVar(&o.MetricsAuthentication, "metrics-authentication", false, "serve metrics by TLS, and only to those whom RBAC lets get /metrics")
+	group.StringVar(&o.MetricsCertificateFile, "metrics-tls-cert-file", "", "certificate to serve metrics with by TLS; with --metrics-authentication alone it is self-signed")
+	group.StringVar(&o.MetricsKeyFile, "metrics-tls-private-key-file", "", "private key of --metrics-tls-cert-file")
 	group.BoolVar(&o.Profiling, "profiling", false, "serve net/http/pprof at --metrics-address, which must be a loopback address")
 	group.BoolVar(&o.SDKMetrics, "sdk-metrics", true, "record the Temporal SDK's metrics")
 	o.Log.addFlags(group)
@@ -52,8 +61,17 @@ func (l *Log) addFlags(group *pflag.FlagSet) {
 func (o Observability) validate(p *problems) {
 	p.address(o.MetricsAddress, "metrics-address")
 	p.address(o.HealthAddress, "health-address")
+	p.check((o.MetricsCertificateFile == "") == (o.MetricsKeyFile == ""), "metrics-tls-cert-file",
+		"TLS needs both --metrics-tls-cert-file and --metrics-tls-private-key-file; set the other one too, or neither")
+	p.check(!o.MetricsTLS() || o.MetricsAddress == "" || o.MetricsAddress != o.HealthAddress, "metrics-address",
+		"is %q, as --health-address is, which is served without TLS; choose another port", o.MetricsAddress)
 	p.check(!o.Profiling || loopback(o.MetricsAddress), "profiling",
 		"profiles are served on a loopback address only; set --metrics-address to 127.0.0.1:8080, say, not %q", o.MetricsAddress)
+}
+
+// MetricsTLS reports whether metrics are served by TLS.
+func (o Observability) MetricsTLS() bool {
+	return o.MetricsAuthentication || o.MetricsCertificateFile != ""
 }
 
 func loopback(address string) bool {

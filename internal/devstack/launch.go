@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
+	"ostinato.dev/ostinato/internal/devstack/await"
 	"ostinato.dev/ostinato/internal/devstack/process"
 	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
@@ -120,14 +121,17 @@ func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
 
-// systemNamespace is where the bridge's lease is, as in deploy/base.
-const systemNamespace = "ostinato-system"
+// bridgeNamespaces are where the bridge has its lease, as in deploy/base, and its probe,
+// as in deploy/components/takeover-jobs.
+var bridgeNamespaces = []string{"ostinato-system", "ostinato-probe"}
 
 // applyCRD applies the CRD of the checkout, waits until it is served and makes
-// the namespace of the bridge's lease.
+// the namespaces that the bridge needs.
 func (s *Stack) applyCRD(ctx context.Context) error {
-	if _, err := s.Kubectl(ctx, "create", "namespace", systemNamespace); err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
-		return err
+	for _, namespace := range bridgeNamespaces {
+		if _, err := s.Kubectl(ctx, "create", "namespace", namespace); err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
+			return err
+		}
 	}
 	root, err := toolchain.RepositoryRoot()
 	if err != nil {
@@ -144,17 +148,14 @@ func (s *Stack) applyCRD(ctx context.Context) error {
 func (s *Stack) awaitCRD(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	for {
+	err := await.Success(ctx, 200*time.Millisecond, func(ctx context.Context) error {
 		_, err := s.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--all-namespaces")
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the CronJob kind to be served: %w", err)
-		case <-time.After(200 * time.Millisecond):
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the CronJob kind to be served: %w", err)
 	}
+	return nil
 }
 
 // ApplySample applies one of deploy/samples.

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -43,6 +44,8 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		Ignored:  count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
 		Node:     pod.Spec.NodeName,
 		Started:  startTime(pod),
+		Attempt:  attempt(pod),
+		Removed:  removed(pod),
 	}
 	// A deleted Pod counts as failed before it has ended (parity 2.6), so its
 	// back-off needs a finish time too.
@@ -76,6 +79,26 @@ func Tracked(pod *corev1.Pod) bool {
 // Ended reports whether the Pod can't run any more.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// attempt is the number that Ostinato made the Pod's name from; 0 for a Pod that it
+// did not make, or that no Job controls.
+func attempt(pod *corev1.Pod) int64 {
+	owner, uid, ok := claim.JobOf(pod)
+	if !ok || MadeElsewhere(pod) {
+		return 0
+	}
+	if attempt, ok := names.PodAttempt(owner, string(uid), pod.Name); ok {
+		return attempt
+	}
+	return 0
+}
+
+// removed reports whether Ostinato has taken the tracking finalizer off in order to
+// remove the Pod. The annotation alone, which a template may carry, says nothing.
+func removed(pod *corev1.Pod) bool {
+	_, annotated := pod.Annotations[names.RemovedAnnotation]
+	return annotated && !Tracked(pod)
 }
 
 // version reads the resourceVersion, which can be compared (KEP-5504).

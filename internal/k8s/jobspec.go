@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -61,13 +62,5 @@ func location(timeZone *string) *time.Location {
 	return zone
 }
 
-// Managed reports whether the Job is ours to reconcile: its managedBy names us,
-// or Jobs are taken over and it names the built-in controller or nobody, which
-// mean the same (parity 0.4).
-func Managed(job *batchv1.Job, takeOverJobs bool) bool {
-	managedBy := job.Spec.ManagedBy
-	if managedBy == nil || *managedBy == batchv1.JobControllerName {
-		return takeOverJobs
-	}
-	return *managedBy == names.JobController
-}
+// Managed is claim.Ours.
+func Managed(job *batchv1.Job, takeOverJobs bool) bool { return claim.Ours(job, takeOverJobs) }

@@ -70,6 +70,7 @@ var factAnnotations = []string{
 	batchv1.JobIndexFailureCountAnnotation,
 	batchv1.JobIndexIgnoredFailureCountAnnotation,
 	names.EvidenceAnnotation,
+	names.RemovedAnnotation,
 }
 
 // trimLabels keeps what tells whether the Pod belongs to its Job (HasUIDLabel): of

@@ -58,25 +58,15 @@ func Start(ctx context.Context, program string, settings config.Common) (*Proces
 
 func (p *Process) start(ctx context.Context, program string, settings config.Common) error {
 	p.Health.Add("start", func(context.Context) error { return errors.New("starting") })
-	server, err := telemetry.Serve(telemetry.ServerOptions{
-		MetricsAddress: settings.MetricsAddress,
-		HealthAddress:  settings.HealthAddress,
-		Profiling:      settings.Profiling,
-		Registry:       p.Registry,
-		Health:         p.Health,
-		Logger:         p.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	p.closers = append(p.closers, server.Close)
-
 	telemetry.RegisterKubernetesClient(p.Registry)
 	restConfig, err := settings.Kubernetes.ClientOptions("ostinato-" + program).RESTConfig()
 	if err != nil {
 		return err
 	}
 	if p.Kubernetes, err = k8s.NewClients(restConfig); err != nil {
+		return err
+	}
+	if err := p.serve(settings.Observability); err != nil {
 		return err
 	}
 	p.Health.Add("kubernetes", telemetry.Cached(p.checkKubernetes, checkEvery))
@@ -100,6 +90,33 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	}
 	p.closers = append(p.closers, func() error { p.Temporal.Close(); return nil })
 	p.Health.Add("temporal", telemetry.Cached(p.checkTemporal, checkEvery))
+	return nil
+}
+
+// serve serves metrics and health.
+func (p *Process) serve(settings config.Observability) error {
+	options := telemetry.ServerOptions{
+		MetricsAddress: settings.MetricsAddress,
+		HealthAddress:  settings.HealthAddress,
+		Profiling:      settings.Profiling,
+		Registry:       p.Registry,
+		Health:         p.Health,
+		Logger:         p.Logger,
+	}
+	if settings.MetricsTLS() {
+		var err error
+		if options.MetricsTLS, err = telemetry.ServerTLS(settings.MetricsCertificateFile, settings.MetricsKeyFile); err != nil {
+			return fmt.Errorf("serve metrics by TLS: %w", err)
+		}
+	}
+	if settings.MetricsAuthentication {
+		options.MetricsAccess = telemetry.NewAccess(p.Kubernetes.Kubernetes, p.Logger)
+	}
+	server, err := telemetry.Serve(options)
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, server.Close)
 	return nil
 }
 

@@ -36,6 +36,10 @@ const (
 	WatchPodsActivity = "WatchPods"
 )
 
+// InvalidRequestErrorType is the type of the error, not to be retried, of an activity that
+// was asked for what no workflow of Ostinato asks for.
+const InvalidRequestErrorType = "InvalidRequest"
+
 // BulkThreshold is the number of Pod creates and deletes, and that of releases, up
 // to which a plan is carried out by ReconcileJob alone; more creates and deletes go
 // to the bulk queue first, more releases afterwards.
@@ -63,6 +67,8 @@ const (
 	RefusedForeignObject = "ForeignObject"
 	// RefusedNotPrescribed: the object, as it is now, does not ask for it.
 	RefusedNotPrescribed = "NotPrescribed"
+	// RefusedSignal: the object or the worker does not take the signal that asked for it.
+	RefusedSignal = schedule.SignalRefused
 	// RefusedTooLate: the time before which the run was to be created has passed,
 	// and no earlier attempt created it.
 	RefusedTooLate = schedule.TooLate

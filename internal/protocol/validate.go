@@ -27,7 +27,8 @@ func (r ObjectReference) Validate() error {
 	if problems := apivalidation.NameIsDNSSubdomain(r.Name, false); len(problems) > 0 {
 		return fmt.Errorf("name %.70q: %s", r.Name, problems[0])
 	}
-	if r.UID == "" || len(r.UID) > maxUID {
+	// Pods are found by a label with the UID.
+	if r.UID == "" || len(r.UID) > maxUID || len(validation.IsValidLabelValue(r.UID)) > 0 {
 		return fmt.Errorf("uid %.70q: want the object's metadata.uid", r.UID)
 	}
 	return nil

@@ -104,7 +104,7 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 	}
 	trigger := &s.Triggers[0]
 	trigger.Refused = Refused{Reason: reason, Message: report.Message, Retry: trigger.Retry.Next(now)}
-	if trigger.Retry.Attempts >= triggerAttempts {
+	if trigger.Retry.Attempts >= triggerAttempts || report.Refusal == SignalRefused {
 		entry := trigger.entry(NotAccepted, ReasonFailedCreate, now)
 		entry.Message = reason + ": " + report.Message
 		s.Triggers = s.Triggers[1:]

@@ -97,6 +97,10 @@ type Start struct {
 // no Job.
 const TooLate = "TooLate"
 
+// SignalRefused is the refusal of a manual run by an object that takes no triggers; it is
+// not tried again.
+const SignalRefused = "SignalRefused"
+
 // IsTooLate reports whether the Job may not be created any more.
 func (s Start) IsTooLate(now time.Time) bool {
 	return !s.Before.IsZero() && !now.Before(s.Before)

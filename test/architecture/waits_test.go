@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,14 +18,14 @@ var waits = map[string]int{
 	"EventuallyWithT": 2, "PollUntilContextTimeout": 2, "WithTimeout": 1,
 }
 
-// stackTests are the folders of tests that wait for a running stack.
-var stackTests = []string{"deploy", "failure", "harness", "hostile", "integration", "parity"}
+// otherTests are the folders of test/ in which nothing waits for a running stack, or which measure how long it takes.
+var otherTests = []string{"architecture", "bench", "conformance"}
 
 // Every wait for something that runs names what bounds it, as test/harness/bounds.go does: whoever reads a number can't
 // tell whether it is enough on a slower machine, or what has to change with it.
 func TestEveryWaitNamesItsBound(t *testing.T) {
 	seen := 0
-	for _, folder := range stackTests {
+	for _, folder := range testFolders(t) {
 		for _, path := range goFiles(t, filepath.Join("..", folder)) {
 			fset := token.NewFileSet()
 			file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
@@ -58,16 +59,29 @@ func isUnitTest(path string) bool {
 	return filepath.Base(filepath.Dir(path)) == "harness" && strings.HasSuffix(path, "_test.go")
 }
 
-// goFiles lists the Go files of a folder and those below it; none where there is no such folder.
+// testFolders lists the folders of test/ whose tests run a stack.
+func testFolders(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, entry := range entries {
+		if entry.IsDir() && !slices.Contains(otherTests, entry.Name()) {
+			folders = append(folders, entry.Name())
+		}
+	}
+	return folders
+}
+
+// goFiles lists the Go files of a folder and those below it.
 func goFiles(t *testing.T, folder string) []string {
 	t.Helper()
 	var files []string
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") {
 			files = append(files, path)
-		}
-		if path == folder {
-			return nil
 		}
 		return err
 	})

@@ -21,7 +21,7 @@ func TestTakeOverRefusesToRunBesideTheBuiltInController(t *testing.T) {
 	if code != 1 {
 		t.Errorf("the bridge ended with %d:\n%s", code, output)
 	}
-	for _, want := range []string{"kube-controller-manager gave Job ostinato-system/ostinato-takeover-probe-", "--controllers=*,-job-controller", "docs/takeover.md", "without --takeover=jobs"} {
+	for _, want := range []string{"kube-controller-manager gave Job ostinato-probe/ostinato-takeover-probe-", "--controllers=*,-job-controller", "docs/takeover.md", "without --takeover=jobs"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the bridge does not say %q:\n%s", want, output)
 		}

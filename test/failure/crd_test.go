@@ -27,25 +27,28 @@ func TestBridgeWithoutTheCRD(t *testing.T) {
 	// It is started when it is ready.
 	startBridge(t)
 	stack.CreateJob(t, namespace, "needs-none", harness.JobSpec())
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return stack.JobHas(ctx, namespace, "needs-none", batchv1.JobComplete)
 	})
 
 	kubectl(t, "apply", "--server-side", "--filename="+crdFile)
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		_, err := stack.CronJobs.CronJobs(namespace).List(ctx, metav1.ListOptions{})
 		return err
 	})
-	// Five seconds until the bridge asks again, and one look.
+	// The bridge asks again after five seconds, and has one look.
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "needs-it", harness.Yearly, harness.JobSpec()))
 	run := stack.Trigger(t, namespace, "needs-it")
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
 }
+
+// kubectlBound is ample for one command, which may wait until the CronJobs of all tests before are deleted.
+const kubectlBound = time.Minute
 
 // kubectl runs kubectl, also after the test.
 func kubectl(t *testing.T, arguments ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), kubectlBound)
 	defer cancel()
 	if _, err := stack.Stack.Kubectl(ctx, arguments...); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Package fake has an in-memory CronJob client for unit tests.
+// Package fake has an in-memory CronJob client for unit tests, and what the fake
+// Kubernetes client lacks.
 package fake
 
 import (

@@ -39,5 +39,5 @@ func RunBridge(ctx context.Context, stack *devstack.Stack, kubeconfig string, ar
 
 // Probes lists the Jobs by which bridges ask for the built-in job controller.
 func Probes(ctx context.Context, stack *devstack.Stack) (string, error) {
-	return stack.Kubectl(ctx, "get", "jobs", "--namespace="+SystemNamespace, "--selector=ostinato.dev/takeover-probe", "--output=name")
+	return stack.Kubectl(ctx, "get", "jobs", "--namespace="+ProbeNamespace, "--selector=ostinato.dev/takeover-probe", "--output=name")
 }

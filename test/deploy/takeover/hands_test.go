@@ -176,21 +176,9 @@ func TestJobsChangeHands(t *testing.T) {
 		create(t, namespace, "given-up", harness.Completions(2), harness.Parallelism(2), harness.RunSeconds(int(longRun.Seconds())))
 		podsRun(t, namespace, "given-up", 2)
 		startBridge := withoutBridge(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			_, _, err := deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, harness.ShortLease()...)
-			ended <- err
-		}()
-		harness.Eventually(t, patience, func(ctx context.Context) error {
-			status, err := stack.WorkflowStatus(ctx, harness.JobWorkflow(namespace, "given-up"))
-			if err == nil && status != enums.WORKFLOW_EXECUTION_STATUS_TERMINATED {
-				err = fmt.Errorf("the workflow is %s", status)
-			}
-			return err
-		})
-		cancel()
-		<-ended
+		stopBridge := bridgeWithoutTheFlag(t)
+		workflowIs(t, namespace, "given-up", enums.WORKFLOW_EXECUTION_STATUS_TERMINATED)
+		stopBridge()
 		pods, err := stack.PodsOf(t.Context(), namespace, "given-up")
 		if err != nil || len(pods) != 2 || !harness.Tracked(&pods[0]) || !harness.Tracked(&pods[1]) {
 			t.Errorf("Pods %+v, want two that are tracked: %v", pods, err)
@@ -201,4 +189,32 @@ func TestJobsChangeHands(t *testing.T) {
 		startBridge()
 		counted(t, namespace, "given-up", 2, record)
 	})
+}
+
+// bridgeWithoutTheFlag runs a bridge that does not take over.
+func bridgeWithoutTheFlag(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, harness.ShortLease()...)
+		ended <- err
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func hasStatus(ctx context.Context, namespace, job string, want enums.WorkflowExecutionStatus) error {
+	status, err := stack.WorkflowStatus(ctx, harness.JobWorkflow(namespace, job))
+	if err == nil && status != want {
+		err = fmt.Errorf("the workflow of %s is %s, not %s", job, status, want)
+	}
+	return err
+}
+
+func workflowIs(t *testing.T, namespace, job string, want enums.WorkflowExecutionStatus) {
+	t.Helper()
+	harness.Eventually(t, patience, func(ctx context.Context) error { return hasStatus(ctx, namespace, job, want) })
 }
