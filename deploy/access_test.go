@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
@@ -161,6 +162,33 @@ func TestFlowsAreOfTheServiceAccounts(t *testing.T) {
 	require.Len(t, schema.Spec.Rules[0].Subjects, len(accounts))
 	for _, subject := range schema.Spec.Rules[0].Subjects {
 		assert.True(t, accounts[subject.ServiceAccount.Name] && subject.ServiceAccount.Namespace == system, "%v", subject)
+	}
+}
+
+// Every policy is of one service account, in force, and refuses what it can't judge.
+func TestThePoliciesAreInForce(t *testing.T) {
+	for folder, want := range map[string]map[string]string{
+		"base":                     {"ostinato-worker-pods": "ostinato-worker", "ostinato-worker-jobs": "ostinato-worker", "ostinato-worker-cronjobs": "ostinato-worker"},
+		"components/takeover-jobs": {"ostinato-bridge-jobs": "ostinato-bridge"},
+	} {
+		bound := map[string]bool{}
+		for _, binding := range objectsOf[admissionregistrationv1.ValidatingAdmissionPolicyBinding](t, folder, "ValidatingAdmissionPolicyBinding") {
+			assert.Equal(t, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, binding.Spec.ValidationActions, binding.Name)
+			assert.Nil(t, binding.Spec.MatchResources, binding.Name)
+			bound[binding.Spec.PolicyName] = true
+		}
+		policies := objectsOf[admissionregistrationv1.ValidatingAdmissionPolicy](t, folder, "ValidatingAdmissionPolicy")
+		assert.Len(t, policies, len(want))
+		for _, policy := range policies {
+			assert.True(t, bound[policy.Name], policy.Name)
+			assert.Equal(t, admissionregistrationv1.Fail, *policy.Spec.FailurePolicy, policy.Name)
+			require.Len(t, policy.Spec.MatchConditions, 1, policy.Name)
+			assert.Equal(t, fmt.Sprintf("request.userInfo.username == %q", "system:serviceaccount:"+system+":"+want[policy.Name]),
+				policy.Spec.MatchConditions[0].Expression, policy.Name)
+			for _, validation := range policy.Spec.Validations {
+				assert.NotEmpty(t, validation.Message, policy.Name)
+			}
+		}
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // patience is ample for one step.
 const patience = 30 * time.Second
 
-// With worker and bridge under the access that the manifests give.
+// With worker and bridge under the access that the manifests give, and the admission
+// policy in force.
 func TestAWholeLifeUnderTheManifestsAccess(t *testing.T) {
 	life.Whole(t, stack, stack.Namespace(t))
 }

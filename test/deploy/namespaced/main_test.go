@@ -1,6 +1,6 @@
 // Package namespaced tests an installation that serves some namespaces: worker and
-// bridge under exactly the access that the manifests give there and nowhere else, and
-// metrics behind authentication.
+// bridge under exactly the access that the manifests give there and nowhere else, with
+// the admission policy in force and metrics behind authentication.
 package namespaced
 
 import (

@@ -2,9 +2,13 @@ package namespaced
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/test/deploy/deployment"
@@ -62,5 +66,28 @@ func TestRightsEndAtTheNamespaces(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// With the worker's token by hand, there is no Pod that no Job controls.
+func TestNoPodWithoutAJob(t *testing.T) {
+	worker, err := deployment.Client(t.Context(), stack.Stack, deployment.WorkerAccount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "made-by-hand-"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox:1.28"}}},
+	}
+	// The policy takes the API server a moment to load.
+	harness.Eventually(t, patience, func(ctx context.Context) error {
+		_, err := worker.CoreV1().Pods(shop).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Pods that a Job controls") {
+			return nil
+		}
+		return fmt.Errorf("not refused, but answered with: %v", err)
+	})
+	if _, err := worker.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a Pod in another namespace: %v", err)
 	}
 }
