@@ -16,7 +16,7 @@ import (
 )
 
 // noSecondWatch bounds the end of a PodWatch of another number of shards: the bridge
-// looks for these once in its resync.
+// looks for these every 30 s.
 const noSecondWatch = 40 * time.Second
 
 // TestNobodyElseWatchesPods: neither another workflow, nor one of other shards.
@@ -31,7 +31,7 @@ func TestNobodyElseWatchesPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			attacker.both(t, protocol.WatchPodsActivity, input, func(t *testing.T, given answer) {
-				if given.Type != activities.RefusedErrorType && given.Type != activities.InvalidRequestErrorType {
+				if given.Type != activities.RefusedErrorType && given.Type != protocol.InvalidRequestErrorType {
 					t.Errorf("answer %s, error %s %q", given.Result, given.Type, given.Error)
 				}
 			})
