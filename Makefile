@@ -8,6 +8,9 @@ GO ?= go
 export OSTINATO_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ostinato
 # auto: a real node where this machine can have one (Linux, root), else kwok. real, kwok: that one.
 NODE ?= auto
+# What worker and bridge may do in make smoke. administrator: everything; base: what deploy/base gives; namespaced: that in
+# the sample's namespace only. The admission policy is in force for both.
+RIGHTS ?= administrator
 # make conformance judges ostinato, or builtin: kube-controller-manager's own controllers.
 CONTROLLER ?= ostinato
 # Only the specs whose names match this regular expression; empty: all, and docs/conformance.md is written.
@@ -21,7 +24,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|cmd/devserver)$$
 # These run whole stacks, whose programs Go's test cache does not know: one after the other, and always anew.
-STACK := /test/(deploy|deploy/takeover|encryption|failure|hostile|integration|parity)$$
+STACK := /test/(deploy|deploy/namespaced|deploy/takeover|encryption|failure|hostile|integration|parity)$$
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -42,8 +45,8 @@ dev: cli ## Run everything on this machine and show it live (NODE=auto|real|kwok
 	@exec $(OSTINATO) dev --node=$(NODE)
 
 .PHONY: smoke
-smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE=auto|real|kwok).
-	@exec $(OSTINATO) smoke --node=$(NODE)
+smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE, RIGHTS).
+	@exec $(OSTINATO) smoke --node=$(NODE) --rights=$(RIGHTS)
 
 .PHONY: test
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.

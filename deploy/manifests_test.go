@@ -7,6 +7,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,9 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -62,13 +62,20 @@ func objects[T any](t *testing.T, kind string) []T {
 // objectsOf is objects of another folder.
 func objectsOf[T any](t *testing.T, folder, kind string) []T {
 	t.Helper()
+	decoded := all[T](t, folder, kind)
+	require.NotEmpty(t, decoded, kind)
+	return decoded
+}
+
+// all is objectsOf where there may be none.
+func all[T any](t *testing.T, folder, kind string) []T {
+	t.Helper()
 	var decoded []T
 	for _, document := range documents(t, folder, kind) {
 		var object T
 		require.NoError(t, yaml.UnmarshalStrict(document, &object), "%s", document)
 		decoded = append(decoded, object)
 	}
-	require.NotEmpty(t, decoded, kind)
 	return decoded
 }
 
@@ -127,9 +134,14 @@ func programs(lookup config.LookupEnv) map[string]*cobra.Command {
 	}
 }
 
+// componentsWithSettings change Deployments.
+var componentsWithSettings = []string{
+	"components/takeover-jobs", "components/without-pod-logs", "components/namespaced", "components/metrics-authentication",
+}
+
 func TestEverySettingIsOne(t *testing.T) {
 	var deployments []appsv1.Deployment
-	for _, folder := range []string{"base", "overlays/example", takeOver, withoutLogs} {
+	for _, folder := range slices.Concat([]string{"base", "overlays/example"}, componentsWithSettings) {
 		deployments = append(deployments, objectsOf[appsv1.Deployment](t, filepath.FromSlash(folder), "Deployment")...)
 	}
 	for _, deployment := range deployments {
@@ -189,67 +201,6 @@ func TestEveryDeploymentHasItsDisruptionBudget(t *testing.T) {
 	}
 }
 
-func TestRulesAreLeast(t *testing.T) {
-	for _, role := range objects[rbacv1.ClusterRole](t, "ClusterRole") {
-		for _, rule := range role.Rules {
-			for _, word := range append(append(append([]string{}, rule.APIGroups...), rule.Resources...), rule.Verbs...) {
-				assert.NotEqual(t, "*", word, role.Name)
-			}
-			assert.NotContains(t, rule.Resources, "secrets", role.Name)
-			assert.NotContains(t, rule.Resources, "configmaps", role.Name)
-			if role.Name == "ostinato-bridge" && rule.Resources[0] != "events" {
-				assert.Equal(t, []string{"get", "list", "watch"}, rule.Verbs, "the bridge writes nothing but Events and its lease")
-			}
-			if role.Name == "ostinato-worker" {
-				assert.NotContains(t, rule.Resources, "pods/log", "the right to read logs can be left out")
-			}
-		}
-	}
-}
-
-// What components are in.
-const (
-	takeOver    = "components/takeover-jobs"
-	withoutLogs = "components/without-pod-logs"
-)
-
-func TestTakeOverIsOfBothAndGivesTheBridgeTwoRights(t *testing.T) {
-	for _, deployment := range objectsOf[appsv1.Deployment](t, takeOver, "Deployment") {
-		assert.Equal(t, []corev1.EnvVar{{Name: "OSTINATO_TAKEOVER", Value: "jobs"}}, deployment.Spec.Template.Spec.Containers[0].Env, deployment.Name)
-	}
-	jobs := func(verb string) []rbacv1.PolicyRule {
-		return []rbacv1.PolicyRule{{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{verb}}}
-	}
-	bridge := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "ostinato-bridge", Namespace: "ostinato-system"}}
-	everywhere := objectsOf[rbacv1.ClusterRole](t, takeOver, "ClusterRole")
-	require.Len(t, everywhere, 1)
-	assert.Equal(t, jobs("delete"), everywhere[0].Rules, "for the TTL")
-	own := objectsOf[rbacv1.Role](t, takeOver, "Role")
-	require.Len(t, own, 1)
-	assert.Equal(t, []string{"get", "list", "create", "delete"}, own[0].Rules[0].Verbs, "for the probe")
-	assert.Equal(t, "ostinato-probe", own[0].Namespace)
-	assert.Equal(t, bridge, objectsOf[rbacv1.ClusterRoleBinding](t, takeOver, "ClusterRoleBinding")[0].Subjects)
-	assert.Equal(t, bridge, objectsOf[rbacv1.RoleBinding](t, takeOver, "RoleBinding")[0].Subjects)
-}
-
-func TestSubjectsAreTheServiceAccounts(t *testing.T) {
-	const namespace = "ostinato-system"
-	accounts := map[string]bool{}
-	for _, account := range objects[corev1.ServiceAccount](t, "ServiceAccount") {
-		accounts[account.Name] = true
-	}
-	for _, binding := range objects[rbacv1.ClusterRoleBinding](t, "ClusterRoleBinding") {
-		for _, subject := range binding.Subjects {
-			assert.True(t, accounts[subject.Name] && subject.Namespace == namespace, "%v", subject)
-		}
-	}
-	schema := objects[flowcontrolv1.FlowSchema](t, "FlowSchema")[0]
-	require.Len(t, schema.Spec.Rules[0].Subjects, len(accounts))
-	for _, subject := range schema.Spec.Rules[0].Subjects {
-		assert.True(t, accounts[subject.ServiceAccount.Name] && subject.ServiceAccount.Namespace == namespace, "%v", subject)
-	}
-}
-
 func TestHelloIsTheDocumentedCronJob(t *testing.T) {
 	found := documents(t, "samples", "CronJob")
 	require.NotEmpty(t, found)
@@ -260,4 +211,22 @@ func TestHelloIsTheDocumentedCronJob(t *testing.T) {
 	assert.Equal(t, "busybox:1.28", container.Image)
 	assert.Equal(t, []string{"/bin/sh", "-c", "date; echo Hello from the Kubernetes cluster"}, container.Command)
 	assert.Nil(t, hello.Spec.JobTemplate.Spec.ManagedBy, "Ostinato adds %s by itself", names.JobController)
+}
+
+// What is built in one version of Go is tested in the same.
+func TestTheImageIsBuiltByTheModulesGo(t *testing.T) {
+	dockerfile, err := os.ReadFile("Dockerfile")
+	require.NoError(t, err)
+	module, err := os.ReadFile("../go.mod")
+	require.NoError(t, err)
+	version := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(module)
+	require.NotNil(t, version)
+	image := regexp.MustCompile(`(?m)^ARG BUILD_IMAGE=golang:([0-9.]+)(@sha256:[0-9a-f]{64})?$`).FindSubmatch(dockerfile)
+	require.NotNil(t, image, "the build image is an argument, which make pin-images gives a digest")
+	assert.Equal(t, string(version[1]), string(image[1]))
+	var from []string
+	for _, line := range regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllSubmatch(dockerfile, -1) {
+		from = append(from, string(line[1]))
+	}
+	assert.Equal(t, []string{"${BUILD_IMAGE}", "scratch"}, from, "no other image, which would need a digest too")
 }

@@ -16,6 +16,7 @@ import (
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/await"
+	"ostinato.dev/ostinato/internal/devstack/manifests"
 	"ostinato.dev/ostinato/internal/devstack/overview"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -27,27 +28,66 @@ const (
 	triggerPatience = 30 * time.Second
 	// scheduledRuns is how many scheduled runs must complete.
 	scheduledRuns = 2
+	// sampleNamespace is where deploy/samples are.
+	sampleNamespace = "default"
 )
+
+// rights is what worker and bridge may do in a smoke test.
+type rights string
+
+const (
+	// administrator: everything.
+	administrator rights = "administrator"
+	// base: what deploy/base gives.
+	base rights = "base"
+	// namespaced: what deploy/base with components/namespaced gives in the sample's
+	// namespace.
+	namespaced rights = "namespaced"
+)
+
+// limit sets what worker and bridge may do; the admission policy is deploy/base's.
+func (r rights) limit(options *devstack.Options) {
+	if r == administrator {
+		return
+	}
+	installation := manifests.Installation{Folder: manifests.Base}
+	if r == namespaced {
+		installation.Namespaces = []string{sampleNamespace}
+	}
+	options.WorkerArgs, options.BridgeArgs = installation.Arguments()
+	options.Access = func(ctx context.Context, stack *devstack.Stack) (worker, bridge string, err error) {
+		_, worker, bridge, err = manifests.Install(ctx, stack, installation)
+		return worker, bridge, err
+	}
+}
 
 func newSmoke() *cobra.Command {
 	var node devstack.NodeKind
+	var given rights
 	return command.New(&cobra.Command{
 		Use:   "smoke",
 		Short: "Try a stack without a person: three runs to Complete, then tear down",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return smoke(cmd.Context(), node, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return smoke(cmd.Context(), node, given, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
-	}, command.Settings{AddFlags: func(flags *command.Flags) { addNode(flags.Group("Stack"), &node) }})
+	}, command.Settings{AddFlags: func(flags *command.Flags) {
+		group := flags.Group("Stack")
+		addNode(group, &node)
+		command.Choice(group, &given, "rights", administrator, []rights{administrator, base, namespaced},
+			"what worker and bridge may do, everything or what deploy/base gives, everywhere or in the sample's namespace only")
+	}})
 }
 
 // smoke brings a stack up on free ports in a folder of its own, waits for
 // scheduled runs and one triggered by signal, and tears everything down.
-func smoke(ctx context.Context, node devstack.NodeKind, stdout, stderr io.Writer) (err error) {
+func smoke(ctx context.Context, node devstack.NodeKind, given rights, stdout, stderr io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "ostinato-smoke-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir, Node: node, Log: stderr})
+	options := devstack.Options{Dir: dir, Node: node, Log: stderr}
+	given.limit(&options)
+	stack, err := devstack.Start(ctx, options)
 	if err != nil {
 		return fmt.Errorf("%w\nlogs are in %s", err, filepath.Join(dir, "logs"))
 	}

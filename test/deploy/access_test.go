@@ -35,6 +35,9 @@ func TestAccountsMayNotDoMore(t *testing.T) {
 		"deletecollection pods", "deletecollection jobs.batch",
 		"update customresourcedefinitions.apiextensions.k8s.io",
 		"create mutatingwebhookconfigurations.admissionregistration.k8s.io",
+		"update validatingadmissionpolicies.admissionregistration.k8s.io", "delete validatingadmissionpolicybindings.admissionregistration.k8s.io",
+		"create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io",
+		"take-over jobs.batch",
 	}
 	bridge := []string{
 		"create pods", "delete pods", "patch pods", "get pods/log",

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ostinato.dev/ostinato/test/deploy/deployment"
+	"ostinato.dev/ostinato/internal/devstack/manifests"
 )
 
 // The components of encryption apply without an error or a warning, the codec server's
@@ -14,14 +14,14 @@ func TestEncryptionApplies(t *testing.T) {
 	for name, components := range map[string][]string{
 		"encryption alone":        {encryption},
 		"and the codec server":    {encryption, codecServer},
-		"beside other components": {deployment.TakeOverJobs, deployment.WithoutPodLogs, encryption, codecServer},
+		"beside other components": {manifests.TakeOverJobs, manifests.WithoutPodLogs, encryption, codecServer},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rendered, err := deployment.Render(t.Context(), deployment.Base, components...)
+			rendered, err := manifests.Render(t.Context(), manifests.Installation{Folder: manifests.Base, Components: components})
 			if err != nil {
 				t.Fatal(err)
 			}
-			output, err := deployment.Apply(t.Context(), stack.Stack, rendered, "--dry-run=server")
+			output, err := manifests.Apply(t.Context(), stack.Stack, rendered, "--dry-run=server")
 			if err != nil {
 				t.Fatal(err)
 			}

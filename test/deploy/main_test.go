@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/manifests"
 	"ostinato.dev/ostinato/test/deploy/deployment"
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // install applies the manifests and returns kubeconfigs of their service accounts.
 func install(ctx context.Context, stack *devstack.Stack) (worker, bridge string, err error) {
-	installOutput, worker, bridge, err = deployment.Install(ctx, stack, deployment.Example)
+	installOutput, worker, bridge, err = manifests.Install(ctx, stack, manifests.Installation{Folder: manifests.Example})
 	return worker, bridge, err
 }
 

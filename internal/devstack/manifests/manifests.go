@@ -1,6 +1,6 @@
-// Package deployment brings what is in deploy to the API server of a stack, as an
+// Package manifests brings what is in deploy to the API server of a stack, as an
 // operator would: by kustomize and kubectl.
-package deployment
+package manifests
 
 import (
 	"bytes"
@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/toolchain"
@@ -17,21 +20,32 @@ import (
 
 // What kustomize builds, relative to deploy.
 const (
-	Base    = "base"
-	Example = "overlays/example"
+	Base              = "base"
+	Example           = "overlays/example"
+	ExampleNamespaced = "overlays/namespaced"
 )
 
 // Components that an overlay may add, relative to deploy.
 const (
-	TakeOverJobs   = "components/takeover-jobs"
-	WithoutPodLogs = "components/without-pod-logs"
+	TakeOverJobs          = "components/takeover-jobs"
+	WithoutPodLogs        = "components/without-pod-logs"
+	NetworkPolicy         = "components/network-policy"
+	MetricsAuthentication = "components/metrics-authentication"
 )
 
-// SystemNamespace is where the manifests put worker and bridge.
-const SystemNamespace = "ostinato-system"
+// What a namespaced installation is made of, relative to deploy.
+const (
+	namespaced        = "components/namespaced"
+	namespace         = "namespace"
+	namespaceTakeOver = "namespace/takeover-jobs"
+)
 
-// ProbeNamespace is where the bridge looks for the built-in job controller.
-const ProbeNamespace = "ostinato-probe"
+// SystemNamespace is where the manifests put worker and bridge; ProbeNamespace is
+// where the bridge looks for the built-in job controller.
+const (
+	SystemNamespace = "ostinato-system"
+	ProbeNamespace  = "ostinato-probe"
+)
 
 // The service accounts of worker and bridge.
 const (
@@ -39,21 +53,48 @@ const (
 	BridgeAccount = "ostinato-bridge"
 )
 
-// Render builds a folder of deploy, with components in an overlay of its own when
-// there are any. A warning of kustomize's is an error.
-func Render(ctx context.Context, folder string, components ...string) ([]byte, error) {
+// Installation is what an operator chooses.
+type Installation struct {
+	// Folder is Base or an overlay of it.
+	Folder string
+	// Namespaces are those to serve, with rights in no other; none means all.
+	Namespaces []string
+	// Components are added in their order.
+	Components []string
+}
+
+// Arguments returns what its Deployments would tell worker and bridge, for processes
+// that are not started by them.
+func (i Installation) Arguments() (worker, bridge []string) {
+	var both []string
+	if len(i.Namespaces) > 0 {
+		both = append(both, "--namespaces="+strings.Join(i.Namespaces, ","))
+	}
+	for _, component := range i.Components {
+		switch component {
+		case TakeOverJobs:
+			both = append(both, "--takeover=jobs")
+		case MetricsAuthentication:
+			both = append(both, "--metrics-authentication")
+		case WithoutPodLogs:
+			worker = append(worker, "--evidence-log-lines=0")
+		}
+	}
+	return append(worker, both...), append([]string{"--lease-namespace=" + SystemNamespace}, both...)
+}
+
+// Render builds an installation. A warning of kustomize's is an error.
+func Render(ctx context.Context, installation Installation) ([]byte, error) {
 	root, err := toolchain.RepositoryRoot()
 	if err != nil {
 		return nil, err
 	}
-	target := filepath.Join(root, "deploy", filepath.FromSlash(folder))
-	if len(components) > 0 {
-		overlay, err := combine(root, folder, components)
-		if err != nil {
-			return nil, fmt.Errorf("make an overlay of %s with %s: %w", folder, strings.Join(components, ", "), err)
+	target := filepath.Join(root, "deploy", filepath.FromSlash(installation.Folder))
+	if len(installation.Components)+len(installation.Namespaces) > 0 {
+		if target, err = installation.overlay(filepath.Join(root, "deploy")); err != nil {
+			return nil, fmt.Errorf("make an overlay of %s: %w", installation.Folder, err)
 		}
-		defer os.RemoveAll(overlay)
-		target = overlay
+		defer os.RemoveAll(target)
 	}
 	tools, err := toolchain.Ensure(ctx, os.Stderr, "kustomize")
 	if err != nil {
@@ -64,37 +105,90 @@ func Render(ctx context.Context, folder string, components ...string) ([]byte, e
 	command.Stderr = &complaints
 	rendered, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("kustomize build %s: %w: %s", folder, err, complaints.String())
+		return nil, fmt.Errorf("kustomize build of %+v: %w: %s", installation, err, complaints.String())
 	}
 	if complaints.Len() > 0 {
-		return nil, fmt.Errorf("kustomize build %s warns: %s", folder, complaints.String())
+		return nil, fmt.Errorf("kustomize build of %+v warns: %s", installation, complaints.String())
 	}
 	return rendered, nil
 }
 
-// combine writes an overlay to a folder of its own. Kustomize takes relative paths only.
-func combine(root, folder string, components []string) (string, error) {
-	overlay, err := os.MkdirTemp("", "ostinato-overlay-")
+// kustomization is the part of a kustomization.yaml that is written here.
+type kustomization struct {
+	Namespace          string               `json:"namespace,omitempty"`
+	Resources          []string             `json:"resources"`
+	Components         []string             `json:"components,omitempty"`
+	ConfigMapGenerator []configMapGenerator `json:"configMapGenerator,omitempty"`
+}
+
+type configMapGenerator struct {
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace"`
+	Literals  []string `json:"literals"`
+}
+
+// overlay writes the installation to a folder of its own, as overlays/namespaced has
+// it. Kustomize takes relative paths only.
+func (i Installation) overlay(deploy string) (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "ostinato-overlay-"); err != nil {
+		return "", err
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return "", err
+	}
+	if deploy, err = filepath.EvalSymlinks(deploy); err != nil {
+		return "", err
+	}
+	whole := kustomization{Resources: []string{i.Folder}, Components: slices.Clone(i.Components)}
+	if len(i.Namespaces) > 0 {
+		whole.Components = append(whole.Components, namespaced)
+		whole.ConfigMapGenerator = []configMapGenerator{{
+			Name: "ostinato-namespaces", Namespace: SystemNamespace, Literals: []string{"namespaces=" + strings.Join(i.Namespaces, ",")},
+		}}
+	}
+	if err := whole.relativeTo(folder, deploy); err != nil {
+		return "", err
+	}
+	for _, name := range i.Namespaces {
+		one := kustomization{Namespace: name, Resources: []string{namespace}}
+		if slices.Contains(i.Components, TakeOverJobs) {
+			one.Resources = append(one.Resources, namespaceTakeOver)
+		}
+		sub := filepath.Join(folder, name)
+		if err := one.relativeTo(sub, deploy); err != nil {
+			return "", err
+		}
+		if err := one.write(sub); err != nil {
+			return "", err
+		}
+		whole.Resources = append(whole.Resources, name)
+	}
+	return folder, whole.write(folder)
+}
+
+// relativeTo makes what is in deploy relative to a folder.
+func (k *kustomization) relativeTo(folder, deploy string) error {
+	path, err := filepath.Rel(folder, deploy)
 	if err != nil {
-		return "", err
+		return err
 	}
-	from, err := filepath.EvalSymlinks(overlay)
+	for _, list := range [][]string{k.Resources, k.Components} {
+		for i, name := range list {
+			list[i] = filepath.ToSlash(path) + "/" + name
+		}
+	}
+	return nil
+}
+
+func (k kustomization) write(folder string) error {
+	text, err := yaml.Marshal(k)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if root, err = filepath.EvalSymlinks(root); err != nil {
-		return "", err
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
 	}
-	path, err := filepath.Rel(from, filepath.Join(root, "deploy"))
-	if err != nil {
-		return "", err
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- %s/%s\ncomponents:\n", filepath.ToSlash(path), folder)
-	for _, component := range components {
-		fmt.Fprintf(&text, "- %s/%s\n", filepath.ToSlash(path), component)
-	}
-	return overlay, os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text.String()), 0o644)
+	return os.WriteFile(filepath.Join(folder, "kustomization.yaml"), text, 0o644)
 }
 
 // Apply applies rendered manifests by server-side apply, refusing unknown fields,
@@ -116,11 +210,17 @@ func Apply(ctx context.Context, stack *devstack.Stack, rendered []byte, more ...
 }
 
 // Install renders and applies, and returns what kubectl said and kubeconfigs of
-// the service accounts of worker and bridge.
-func Install(ctx context.Context, stack *devstack.Stack, folder string, components ...string) (output, worker, bridge string, err error) {
-	rendered, err := Render(ctx, folder, components...)
+// the service accounts of worker and bridge. Namespaces to serve that are not there
+// are created first.
+func Install(ctx context.Context, stack *devstack.Stack, installation Installation) (output, worker, bridge string, err error) {
+	rendered, err := Render(ctx, installation)
 	if err != nil {
 		return "", "", "", err
+	}
+	for _, name := range installation.Namespaces {
+		if _, err := stack.Kubectl(ctx, "create", "namespace", name); err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
+			return "", "", "", err
+		}
 	}
 	if output, err = Apply(ctx, stack, rendered); err != nil {
 		return output, "", "", err

@@ -11,10 +11,20 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 // Client returns a client that is a service account of the system namespace.
 func Client(ctx context.Context, stack *devstack.Stack, account string) (kubernetes.Interface, error) {
+	clients, err := Clients(ctx, stack, account)
+	if err != nil {
+		return nil, err
+	}
+	return clients.Kubernetes, nil
+}
+
+// Clients returns all clients that are the service account.
+func Clients(ctx context.Context, stack *devstack.Stack, account string) (*k8s.Clients, error) {
 	path, err := stack.ControlPlane.KubeconfigForServiceAccount(ctx, SystemNamespace, account)
 	if err != nil {
 		return nil, err
@@ -24,7 +34,7 @@ func Client(ctx context.Context, stack *devstack.Stack, account string) (kuberne
 		return nil, fmt.Errorf("read kubeconfig of %s: %w", account, err)
 	}
 	config.QPS = -1
-	return kubernetes.NewForConfig(config)
+	return k8s.NewClients(config)
 }
 
 // May asks the API server whether the client may do something in a namespace, and

@@ -11,6 +11,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/controlplane"
+	"ostinato.dev/ostinato/internal/devstack/manifests"
 	"ostinato.dev/ostinato/test/deploy/deployment"
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -43,7 +44,9 @@ func TestMain(m *testing.M) {
 }
 
 func install(ctx context.Context, stack *devstack.Stack) (worker, bridge string, err error) {
-	installOutput, worker, bridge, err = deployment.Install(ctx, stack, deployment.Base, deployment.TakeOverJobs)
+	installOutput, worker, bridge, err = manifests.Install(ctx, stack, manifests.Installation{
+		Folder: manifests.Base, Components: []string{manifests.TakeOverJobs},
+	})
 	bridgeKubeconfig = bridge
 	return worker, bridge, err
 }
@@ -54,14 +57,20 @@ func TestTheManifestsApplyWithoutWarning(t *testing.T) {
 	}
 }
 
-// The bridge gets the rights for the probe and for TTLs, and no other; the worker none.
-func TestTakeOverGivesTwoRights(t *testing.T) {
-	own := deployment.SystemNamespace
+// The bridge gets the right to make its probe, where nothing else is, and to carry out
+// TTLs; the worker that to take over, which is the admission policy's.
+func TestTakeOverGivesThreeRights(t *testing.T) {
+	own, probe := deployment.SystemNamespace, deployment.ProbeNamespace
 	for _, test := range []struct {
 		account, namespace, request string
 		want                        bool
 	}{
-		{deployment.BridgeAccount, deployment.ProbeNamespace, "create jobs.batch", true},
+		{deployment.BridgeAccount, probe, "create jobs.batch", true},
+		{deployment.BridgeAccount, probe, "get jobs.batch", true},
+		{deployment.BridgeAccount, probe, "list jobs.batch", true},
+		{deployment.BridgeAccount, probe, "delete jobs.batch", true},
+		{deployment.BridgeAccount, probe, "patch jobs.batch", false},
+		{deployment.BridgeAccount, probe, "create pods", false},
 		{deployment.BridgeAccount, own, "create jobs.batch", false},
 		{deployment.BridgeAccount, own, "delete jobs.batch", true},
 		{deployment.BridgeAccount, "default", "delete jobs.batch", true},
@@ -72,6 +81,8 @@ func TestTakeOverGivesTwoRights(t *testing.T) {
 		{deployment.BridgeAccount, "default", "deletecollection jobs.batch", false},
 		{deployment.BridgeAccount, own, "create pods", false},
 		{deployment.BridgeAccount, own, "delete pods", false},
+		{deployment.BridgeAccount, "default", "take-over jobs.batch", false},
+		{deployment.WorkerAccount, "default", "take-over jobs.batch", true},
 		{deployment.WorkerAccount, own, "list jobs.batch", false},
 		{deployment.WorkerAccount, own, "create leases.coordination.k8s.io", false},
 	} {
