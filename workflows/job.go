@@ -88,6 +88,9 @@ func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 			return job.Result{}, err
 		}
 		switch {
+		case ctx.Err() != nil:
+			// The timers of a cancelled workflow go off at once: it can't wait any more.
+			return job.Result{}, ctx.Err()
 		case w.gone:
 			return w.abandon(ctx)
 		case w.foreign:

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -68,8 +69,8 @@ func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 		Status:    object.Status,
 		Scheduled: scheduledTime(object),
 	}
-	if owner := ownerCronJob(object); owner != nil {
-		input.CronJob = owner.Name
+	if name, _, owned := claim.CronJobOf(object); owned {
+		input.CronJob = name
 	}
 	return input
 }

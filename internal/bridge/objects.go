@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
@@ -69,8 +70,8 @@ func indexByOwner(object any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	if owner := ownerCronJob(job); owner != nil {
-		return []string{string(owner.UID)}, nil
+	if _, uid, owned := claim.CronJobOf(job); owned {
+		return []string{string(uid)}, nil
 	}
 	return nil, nil
 }

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -28,7 +29,7 @@ type ownership struct {
 
 // ours reports whether the Job is Ostinato's to reconcile.
 func (o ownership) ours(job *batchv1.Job) bool {
-	return k8s.Managed(job, o.takeOverJobs) && !o.probe(job)
+	return claim.Ours(job, o.takeOverJobs) && !o.probe(job)
 }
 
 // probe reports whether the Job is a bridge's question to the cluster.

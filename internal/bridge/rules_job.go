@@ -6,9 +6,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -85,7 +84,8 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	edited := object.Generation > 1 || acknowledged && settings(object)
 	// The CronJob's workflow starts it as its child.
 	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
-	expected := ownerCronJob(object) != nil && !known && !acknowledged && grace > 0
+	_, _, owned := claim.CronJobOf(object)
+	expected := owned && !known && !acknowledged && grace > 0
 	switch {
 	case memory.uid != "" && !known:
 		// Re-created under its name: a workflow of the old Job may still run.
@@ -101,7 +101,7 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	case !known && edited:
 		return jobDecision{action: sendJob}
 	}
-	if owned := ownerCronJob(object) != nil; owned && !known {
+	if owned && !known {
 		if acknowledged && !sweep {
 			return jobDecision{action: leaveJob, taken: true}
 		}
@@ -128,7 +128,7 @@ func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, af
 
 // finished reports whether the Job has condition Complete or Failed.
 func finished(job *batchv1.Job) bool {
-	return k8s.FinishedCondition(job) != nil
+	return claim.Finished(job) != nil
 }
 
 // acknowledgedJob reports whether a workflow of this very Job has written its
@@ -141,17 +141,7 @@ func acknowledgedJob(job *batchv1.Job) bool {
 	if _, last := builtInWroteLast(job); last {
 		return false
 	}
-	return written && (k8s.Managed(job, false) || statusWrite(job, k8s.JobFieldManager) != nil)
-}
-
-// ownerCronJob returns the owner reference to the CronJob of batch.ostinato.dev
-// that controls the Job, or nil.
-func ownerCronJob(job *batchv1.Job) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(job)
-	if owner == nil || owner.Kind != ostinatov1.CronJobKind.Kind || owner.APIVersion != ostinatov1.GroupVersion.String() {
-		return nil
-	}
-	return owner
+	return written && (claim.Ours(job, false) || statusWrite(job, k8s.JobFieldManager) != nil)
 }
 
 // strayJob reports whether a workflow has no business with the Job any more: it

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -61,6 +60,3 @@ func location(timeZone *string) *time.Location {
 	}
 	return zone
 }
-
-// Managed is claim.Ours.
-func Managed(job *batchv1.Job, takeOverJobs bool) bool { return claim.Ours(job, takeOverJobs) }
