@@ -38,6 +38,9 @@ type Options struct {
 	TakeOverJobs bool
 	// JobDefaults are what a Job gets that does not say it itself.
 	JobDefaults job.Defaults
+	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number
+	// are turned away, so that they end.
+	WatchShards int
 	// AcceptSignals are the signals that people may send to objects through Temporal; an
 	// object can narrow them by annotation.
 	AcceptSignals steering.Signals

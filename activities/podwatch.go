@@ -53,6 +53,9 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 
 // isWatch returns an error for an activity that is not of the shard's own workflow.
 func (a *Activities) isWatch(info activity.Info, input protocol.PodWatchInput) error {
+	if a.WatchShards > 0 && input.Shards != a.WatchShards {
+		return fmt.Errorf("watch Pods, shard %d of %d: this worker watches in %d shards (--watch-shards)", input.Shard, input.Shards, a.WatchShards)
+	}
 	if id := a.Cluster.PodWatchWorkflowID(input.Shard, input.Shards); info.WorkflowExecution.ID != id || info.IsLocalActivity {
 		return fmt.Errorf("watch Pods, shard %d of %d, for workflow %q: only workflow %q may ask for it", input.Shard, input.Shards, info.WorkflowExecution.ID, id)
 	}

@@ -43,6 +43,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		BulkQPS:       float32(settings.BulkPodsPerSecond),
 		TakeOverJobs:  settings.TakeOver.Jobs,
 		JobDefaults:   settings.JobDefaults,
+		WatchShards:   settings.WatchShards,
 		AcceptSignals: settings.AcceptSignals,
 		Logs:          activities.LogLimits{Lines: settings.EvidenceLogLines, Bytes: settings.EvidenceLogBytes},
 	}), fatal)

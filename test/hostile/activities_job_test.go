@@ -83,7 +83,7 @@ func TestNoActivityActsForAJobThatIsNotOurs(t *testing.T) {
 		"the built-in controller's, no UID": {noUID, others.builtIn, "a built-in Job's", true, false, false},
 		"ours, no UID":                      {oursNoUID, ours, "nobody's", true, false, false},
 		"ours, before it was re-created":    {oldUID, ours, "nobody's", false, true, false},
-		"ours, in another namespace":        {inOther, ours, "a StatefulSet's", false, true, false},
+		"ours, in another namespace":        {inOther, ours, "a Deployment's", false, true, false},
 		"a path":                            {protocol.ObjectReference{Namespace: namespace + "/pods", Name: "../pods/x", UID: "x"}, ours, "nobody's", true, false, false},
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {

@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -152,8 +151,8 @@ func tells[Result any](t *testing.T, given answer) (result Result) {
 // wantInvalid checks that the request was refused as one that nobody of Ostinato makes.
 func wantInvalid(t *testing.T, given answer) {
 	t.Helper()
-	if given.Type != activities.InvalidRequestErrorType {
-		t.Errorf("answer %s, error %s %q, want %s", given.Result, given.Type, given.Error, activities.InvalidRequestErrorType)
+	if given.Type != protocol.InvalidRequestErrorType {
+		t.Errorf("answer %s, error %s %q, want %s", given.Result, given.Type, given.Error, protocol.InvalidRequestErrorType)
 	}
 }
 

@@ -37,9 +37,9 @@ type bystanders struct {
 func newBystanders(t *testing.T, namespace string) *bystanders {
 	t.Helper()
 	b := &bystanders{namespace: namespace, pods: map[string]*corev1.Pod{}}
-	set, err := stack.Kubernetes.AppsV1().StatefulSets(namespace).Create(t.Context(), &appsv1.StatefulSet{
+	deployment, err := stack.Kubernetes.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: appsv1.StatefulSetSpec{
+		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
@@ -48,11 +48,12 @@ func newBystanders(t *testing.T, namespace string) *bystanders {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("create a StatefulSet: %v", err)
+		t.Fatalf("create a Deployment: %v", err)
 	}
 	b.builtIn, b.another = b.job(t, "built-in", nil), b.job(t, "another", new("example.com/controller"))
 	b.runs(t, "a built-in Job's", b.builtIn)
-	b.pod(t, "a StatefulSet's", metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet")))
+	// Its controller looks at Pods by their ReplicaSets only, and leaves this one alone.
+	b.pod(t, "a Deployment's", metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment")))
 	b.pod(t, "another Job's", metav1.NewControllerRef(b.another, batchv1.SchemeGroupVersion.WithKind("Job")))
 	b.pod(t, "nobody's", nil)
 	b.before = b.versions(t)
@@ -124,7 +125,7 @@ func (b *bystanders) pod(t *testing.T, what string, controller *metav1.OwnerRefe
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: secret, Reason: "Error"},
 	}}}
 	if pod, err = pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		t.Fatalf("write the status of a Pod: %v", err)
+		t.Fatalf("write the status of %s Pod: %v", what, err)
 	}
 	b.pods[what] = pod
 	// The finalizer would hold up the namespace for ever.
