@@ -148,7 +148,8 @@ func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.
 	if k.gone {
 		return protocol.PodList{Gone: true}, nil
 	}
-	return protocol.PodList{Facts: k.pods, Status: k.status, Spec: &k.object}, nil
+	there := slices.DeleteFunc(slices.Clone(k.pods), func(pod job.PodFact) bool { return pod.Gone })
+	return protocol.PodList{Facts: there, Status: k.status, Spec: &k.object}, nil
 }
 
 func (k *jobKube) releasePods(_ context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {

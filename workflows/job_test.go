@@ -94,9 +94,8 @@ func TestJobIsSuspendedAndResumedBySignal(t *testing.T) {
 		expect(t, "removed", kube.requests[1].Deletes[0].Release, true)
 		// An edit from before the signal comes late and must not undo it.
 		kube.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)}})
-		pod := kube.pods[0]
-		pod.Gone = true
-		kube.signalFacts(pod)
+		kube.pods[0].Gone = true
+		kube.signalFacts(kube.pods[0])
 	})
 	kube.after(3*time.Minute, func() { kube.environment.SignalWorkflow(protocol.ResumeSignal, map[string]any{"by": "ann"}) })
 	kube.after(4*time.Minute, func() { kube.end(2, corev1.PodSucceeded) })
@@ -242,9 +241,9 @@ func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "calls", kube.calls, []string{
 		protocol.ReconcileJobActivity,
-		protocol.ReconcileJobActivity, protocol.ListPodsActivity,
-		protocol.ReconcileJobActivity, protocol.ListPodsActivity,
-		protocol.ReconcileJobActivity,
+		protocol.ReconcileJobActivity, protocol.ListPodsActivity, // what somebody else counted
+		protocol.ListPodsActivity, protocol.ReconcileJobActivity, // what is left, before the Job ends
+		protocol.ListPodsActivity, protocol.ListPodsActivity, protocol.ReconcileJobActivity,
 	})
 	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 4})
 }

@@ -56,9 +56,10 @@ func (p *pass) countFinished() {
 
 // countable reports whether a Pod that ended is to be counted (parity 2.6). Another's
 // Pod that never carried the finalizer is not, nor is one that an earlier workflow
-// of the Job has counted, nor one without a valid index of an Indexed Job.
+// of the Job has counted, nor one without a valid index of an Indexed Job. One that
+// Ostinato has removed is not either, although the plan that did so may be forgotten.
 func (p *pass) countable(pod Pod) bool {
-	return (pod.Tracked || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
+	return !pod.Removed && (pod.Tracked || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
 }
 
 // countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports
@@ -153,7 +154,9 @@ func (p *pass) release() {
 			p.capped = true
 			return
 		}
-		p.announceFailure(pod)
+		if pod.Retry == (Retry{}) {
+			p.announceFailure(pod)
+		}
 		release := Release{Name: pod.Name, UID: pod.UID}
 		if pod.Ended() {
 			release.Phase = pod.Phase

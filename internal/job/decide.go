@@ -81,7 +81,7 @@ func (p *pass) sync() {
 		p.state.Verdict = *decided
 	}
 	switch {
-	case p.doubtful, decided != nil && p.state.uncertain():
+	case p.doubtful, decided != nil && (p.state.uncertain() || p.mayHaveForgotten(*decided)):
 		p.state, p.plan = p.before, Plan{List: true}
 		return
 	case decided != nil:
@@ -111,6 +111,19 @@ func (p *pass) completionsReached() *Verdict {
 	}
 	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
 		"Reached expected number of succeeded pods"}
+}
+
+// mayHaveForgotten reports whether Pods may run of which the State does not know, since a
+// plan that created them was forgotten: a workflow task that is repeated may come to
+// another plan, when a signal or the clock has come between. A verdict would leave them
+// running, so that the Pods are listed before the first one. A Job of fixed completions
+// whose Pods have all succeeded wants the same Pods whenever it is asked.
+func (p *pass) mayHaveForgotten(decided Verdict) bool {
+	if p.interim() != nil || p.state.Fresh || p.before.Verdict != (Verdict{}) || p.now.Before(p.state.StatusRetry.Until) {
+		return false
+	}
+	return decided.failure() || p.state.Failed > 0 || p.state.Revised || p.spec.Completions == nil ||
+		decided.Reason == batchv1.JobReasonSuccessPolicy
 }
 
 // uncertain reports whether there may be Pods that nothing is known of, since a
