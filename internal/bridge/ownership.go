@@ -9,7 +9,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // probeLabel marks the Jobs by which a bridge asks whether the built-in job
@@ -36,16 +35,6 @@ func (o ownership) ours(job *batchv1.Job) bool {
 func (o ownership) probe(job *batchv1.Job) bool {
 	_, marked := job.Labels[probeLabel]
 	return marked && job.Namespace == o.probeNamespace
-}
-
-// externalController returns the name of the controller that a Job is for, when
-// that is neither the built-in one nor Ostinato.
-func externalController(job *batchv1.Job) (name string, ok bool) {
-	managedBy := job.Spec.ManagedBy
-	if managedBy == nil || *managedBy == batchv1.JobControllerName || *managedBy == names.JobController {
-		return "", false
-	}
-	return *managedBy, true
 }
 
 // builtInWrote reports whether Kubernetes' own job controller has written the

@@ -24,6 +24,16 @@ func Ours(job *batchv1.Job, takeOver bool) bool {
 	return *managedBy == names.JobController
 }
 
+// External returns the name of the controller that a Job is for, when that is neither
+// the built-in one nor Ostinato.
+func External(job *batchv1.Job) (name string, ok bool) {
+	managedBy := job.Spec.ManagedBy
+	if managedBy == nil || *managedBy == batchv1.JobControllerName || *managedBy == names.JobController {
+		return "", false
+	}
+	return *managedBy, true
+}
+
 // Finished returns the condition with which the Job ended; nil while it has not.
 func Finished(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {

@@ -63,7 +63,7 @@ func TestTheCoreIsPure(t *testing.T) {
 		"k8s.io/client-go", "go.temporal.io", "github.com/prometheus", module + "workflows", module + "activities",
 		module + "internal/k8s", module + "internal/protocol", module + "internal/config", module + "internal/telemetry",
 	}
-	for _, pkg := range []string{"./internal/schedule", "./internal/job", "./internal/event", "./internal/names", "./internal/evidence", "./internal/steering"} {
+	for _, pkg := range []string{"./internal/schedule", "./internal/job", "./internal/event", "./internal/names", "./internal/claim", "./internal/evidence", "./internal/steering"} {
 		for _, imported := range imports(t, pkg) {
 			if matches(imported, forbidden) {
 				t.Errorf("%s imports %s", pkg, imported)
