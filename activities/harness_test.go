@@ -200,13 +200,6 @@ func (s *stage) job(name string) *batchv1.Job {
 	return job
 }
 
-func (s *stage) updatePod(pod *corev1.Pod) {
-	s.t.Helper()
-	if _, err := s.kubernetes.CoreV1().Pods(namespace).Update(s.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		s.t.Fatalf("update Pod %s: %v", pod.Name, err)
-	}
-}
-
 // refuse makes the fake API server answer a request with an error, times times.
 func (s *stage) refuse(verb, resource string, times int, err error) {
 	var mutex sync.Mutex
@@ -289,51 +282,6 @@ func (s *signaller) SignalWorkflow(_ context.Context, workflowID, _, name string
 		s.taken = append(s.taken, taken)
 	}
 	return nil
-}
-
-func (s *signaller) all() []signal {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return append([]signal(nil), s.taken...)
-}
-
-// names lists the Pods that were signalled, in order, across signals.
-func (s *signaller) names() []string {
-	var names []string
-	for _, signal := range s.all() {
-		for _, fact := range signal.facts.Facts {
-			names = append(names, fact.Name)
-		}
-	}
-	return names
-}
-
-func (s *signaller) attempts() int {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.calls
-}
-
-func (s *signaller) set(answer func(string) error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.answer = answer
-}
-
-// gauge returns the value of a gauge without labels.
-func (s *stage) gauge(name string) float64 {
-	s.t.Helper()
-	families, err := s.registry.Gather()
-	if err != nil {
-		s.t.Fatalf("gather metrics: %v", err)
-	}
-	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	s.t.Fatalf("no metric %s", name)
-	return 0
 }
 
 // metric returns the value of a counter, or the sum of a histogram, with the

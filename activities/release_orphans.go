@@ -86,7 +86,7 @@ func (r *releases) note(pod *corev1.Pod, released bool, err error) {
 		}
 		r.failed[pod.UID] = true
 		if len(r.errs) < maxReleaseErrors {
-			r.errs = append(r.errs, fmt.Errorf("Pod %s: %w", pod.Name, err))
+			r.errs = append(r.errs, fmt.Errorf("release Pod %s: %w", pod.Name, err))
 		}
 	case err == nil:
 		delete(r.failed, pod.UID)

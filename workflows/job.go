@@ -63,8 +63,6 @@ type runningJob struct {
 	// gone says that the Job object is gone, foreign that it is another controller's:
 	// an activity has seen it.
 	gone, foreign bool
-	// successor is a Job of the same name that has taken this one's place.
-	successor *protocol.JobInput
 }
 
 func newJob(ctx workflow.Context, cluster names.Cluster, input protocol.JobInput) *runningJob {

@@ -181,7 +181,7 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 	case jobScanKind:
 		return 0, c.scanJobs(ctx)
 	case podWatchScanKind:
-		return 0, c.endPodWatches(ctx)
+		return podWatchScanPeriod, c.endPodWatches(ctx)
 	case unattendedJobKind:
 		return 0, c.syncUnattended(ctx, item.NamespacedName)
 	case strayJobKind:

@@ -99,7 +99,9 @@ func (m *memory) attended(job *batchv1.Job) {
 func (m *memory) stray(name types.NamespacedName) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.strays[name] = m.strays[name]
+	if _, known := m.strays[name]; !known {
+		m.strays[name] = ""
+	}
 	return len(m.strays)
 }
 

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -24,6 +25,10 @@ func (c *controller) keepPodWatches(ctx context.Context) error {
 	}
 	return nil
 }
+
+// podWatchScanPeriod is how long a PodWatch of another number of shards, which anybody
+// who may write to Temporal can start, goes unnoticed.
+const podWatchScanPeriod = 30 * time.Second
 
 // endPodWatches ends PodWatch workflows of this cluster that were started for another
 // number of shards: each would go on to hold a watch, and to send what others send too.

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 // the history may have created Pods, and nothing is remembered of it.
 func (s State) Edited(from, to Spec) (State, Spec) {
 	to.Deleting = to.Deleting || from.Deleting
-	if reflect.DeepEqual(from, to) {
+	if from.Digest() == to.Digest() && from.Defaults == to.Defaults {
 		return s, from
 	}
 	s.CreateRetry, s.StatusRetry, s.ErrorRetry = Retry{}, Retry{}, Retry{}
@@ -27,7 +26,7 @@ func (s State) Edited(from, to Spec) (State, Spec) {
 
 func prescribesSame(a, b Spec) bool {
 	b.Generation = a.Generation
-	return reflect.DeepEqual(a, b)
+	return a.Digest() == b.Digest()
 }
 
 // wantsFewer reports whether Pods may have been created for the other Spec that this

@@ -29,29 +29,44 @@ const (
 // Validate reports whether the Spec can be that of a Job object: anybody who may write
 // to Temporal may have sent it.
 func (s Spec) Validate() error {
-	for name, value := range map[string]*int32{
-		"parallelism": &s.Parallelism, "completions": s.Completions, "backoffLimit": &s.BackoffLimit,
-		"backoffLimitPerIndex": s.BackoffLimitPerIndex, "maxFailedIndexes": s.MaxFailedIndexes,
+	for _, field := range []struct {
+		name  string
+		value *int32
+	}{
+		{"parallelism", &s.Parallelism},
+		{"completions", s.Completions},
+		{"backoffLimit", &s.BackoffLimit},
+		{"backoffLimitPerIndex", s.BackoffLimitPerIndex},
+		{"maxFailedIndexes", s.MaxFailedIndexes},
 	} {
-		if value != nil && *value < 0 {
-			return fmt.Errorf("%s is %d, want 0 or more", name, *value)
+		if field.value != nil && *field.value < 0 {
+			return fmt.Errorf("%s is %d, want 0 or more", field.name, *field.value)
 		}
 	}
-	for name, value := range map[string]int64{
-		"pendingDeadlineSeconds": s.PendingDeadlineSeconds, "backoffBaseSeconds": s.BackoffBaseSeconds,
-		"backoffCapSeconds": s.BackoffCapSeconds, "defaults.backoffBase": int64(s.Defaults.BackoffBase),
-		"defaults.backoffCap": int64(s.Defaults.BackoffCap),
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"pendingDeadlineSeconds", s.PendingDeadlineSeconds},
+		{"backoffBaseSeconds", s.BackoffBaseSeconds},
+		{"backoffCapSeconds", s.BackoffCapSeconds},
+		{"defaults.backoffBase", int64(s.Defaults.BackoffBase)},
+		{"defaults.backoffCap", int64(s.Defaults.BackoffCap)},
 	} {
-		if value < 0 {
-			return fmt.Errorf("%s is %d, want 0 or more", name, value)
+		if field.value < 0 {
+			return fmt.Errorf("%s is %d, want 0 or more", field.name, field.value)
 		}
 	}
-	for name, value := range map[string]int64{
-		"pendingDeadlineSeconds": s.PendingDeadlineSeconds, "backoffBaseSeconds": s.BackoffBaseSeconds,
-		"backoffCapSeconds": s.BackoffCapSeconds,
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"pendingDeadlineSeconds", s.PendingDeadlineSeconds},
+		{"backoffBaseSeconds", s.BackoffBaseSeconds},
+		{"backoffCapSeconds", s.BackoffCapSeconds},
 	} {
-		if value > maxAnnotationSeconds {
-			return fmt.Errorf("%s is %d, want %d at most", name, value, maxAnnotationSeconds)
+		if field.value > maxAnnotationSeconds {
+			return fmt.Errorf("%s is %d, want %d at most", field.name, field.value, maxAnnotationSeconds)
 		}
 	}
 	if s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds < 0 {
@@ -88,23 +103,36 @@ func validatePolicies(failure *batchv1.PodFailurePolicy, success *batchv1.Succes
 
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
-	for name, bound := range map[string]struct{ count, most int }{
-		"pods": {len(s.Pods), maxPods}, "accounted": {len(s.Accounted), maxAccounted},
-		"indexFailures": {len(s.IndexFailures), maxIndexFailures}, "conditions": {len(s.Conditions), maxList},
-		"evidence": {len(s.Evidence), maxList}, "announced": {len(s.Announced), maxList},
+	for _, list := range []struct {
+		name        string
+		count, most int
+	}{
+		{"pods", len(s.Pods), maxPods},
+		{"accounted", len(s.Accounted), maxAccounted},
+		{"indexFailures", len(s.IndexFailures), maxIndexFailures},
+		{"conditions", len(s.Conditions), maxList},
+		{"evidence", len(s.Evidence), maxList},
+		{"announced", len(s.Announced), maxList},
 	} {
-		if bound.count > bound.most {
-			return fmt.Errorf("%s: %d, want %d at most", name, bound.count, bound.most)
+		if list.count > list.most {
+			return fmt.Errorf("%s: %d, want %d at most", list.name, list.count, list.most)
 		}
 	}
-	for name, value := range map[string]int64{
-		"attempts": s.Attempts, "succeeded": int64(s.Succeeded), "failed": int64(s.Failed),
-		"evidenceOmitted": int64(s.EvidenceOmitted), "backoff.failures": int64(s.Backoff.Failures),
-		"createRetry.refusals": int64(s.CreateRetry.Refusals), "statusRetry.refusals": int64(s.StatusRetry.Refusals),
-		"silence.lists": int64(s.Silence.Lists),
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"attempts", s.Attempts},
+		{"succeeded", int64(s.Succeeded)},
+		{"failed", int64(s.Failed)},
+		{"evidenceOmitted", int64(s.EvidenceOmitted)},
+		{"backoff.failures", int64(s.Backoff.Failures)},
+		{"createRetry.refusals", int64(s.CreateRetry.Refusals)},
+		{"statusRetry.refusals", int64(s.StatusRetry.Refusals)},
+		{"silence.lists", int64(s.Silence.Lists)},
 	} {
-		if value < 0 {
-			return fmt.Errorf("%s is %d, want 0 or more", name, value)
+		if field.value < 0 {
+			return fmt.Errorf("%s is %d, want 0 or more", field.name, field.value)
 		}
 	}
 	for _, record := range s.IndexFailures {

@@ -35,12 +35,19 @@ func (s Spec) Validate() error {
 
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
-	for what, count := range map[string]int{
-		"active": len(s.Active), "finished": len(s.Finished), "ledger": len(s.Ledger),
-		"outbox": len(s.Outbox), "conditions": len(s.Conditions), "upcoming": len(s.Calendar.Upcoming),
+	for _, field := range []struct {
+		name  string
+		value int
+	}{
+		{"active", len(s.Active)},
+		{"finished", len(s.Finished)},
+		{"ledger", len(s.Ledger)},
+		{"outbox", len(s.Outbox)},
+		{"conditions", len(s.Conditions)},
+		{"upcoming", len(s.Calendar.Upcoming)},
 	} {
-		if count > maxRuns {
-			return fmt.Errorf("%s: %d, want %d at most", what, count, maxRuns)
+		if field.value > maxRuns {
+			return fmt.Errorf("%s: %d, want %d at most", field.name, field.value, maxRuns)
 		}
 	}
 	if len(s.Triggers) > maxTriggers {

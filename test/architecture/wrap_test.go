@@ -82,7 +82,7 @@ func TestWrapped(t *testing.T) {
 
 var (
 	// verbatim is the beginning of a line that is left as it is.
-	verbatim = regexp.MustCompile(`^\s*(#|\||<|>|\[[^\]]+\]: |$)`)
+	verbatim = regexp.MustCompile(`^\s*(#|\||<|>|={3}|\[[^\]]+\]: |$)`)
 	listItem = regexp.MustCompile(`^(\s*)([-*+]|\d+\.) +`)
 	fence    = regexp.MustCompile("^\\s*```")
 	// likeAnItem is a word that would make a list, a heading or a quotation of the line that it begins.

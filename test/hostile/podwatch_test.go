@@ -16,7 +16,7 @@ import (
 )
 
 // noSecondWatch bounds the end of a PodWatch of another number of shards: the bridge
-// looks for these once in its resync.
+// looks for these every 30 s.
 const noSecondWatch = 40 * time.Second
 
 // TestNobodyElseWatchesPods: neither another workflow, nor one of other shards.
