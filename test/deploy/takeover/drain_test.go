@@ -27,8 +27,8 @@ const handOver = 2 * harness.LeaseTakeOver
 func TestAJobIsDrainedBeforeItIsHandedBack(t *testing.T) {
 	namespace := stack.Namespace(t)
 	record := stack.Record(t, namespace)
-	create(t, namespace, "drained", harness.Completions(2), harness.Parallelism(1), harness.RunSeconds(10))
-	podsRun(t, namespace, "drained", 1)
+	create(t, namespace, "drained", harness.Indexed(2), harness.HoldIndex(1), harness.RunSeconds(10))
+	podsRun(t, namespace, "drained", 2)
 	letGo := keepFinalizers(t, namespace, "drained")
 	harness.Eventually(t, patience, func(ctx context.Context) error {
 		if status := get(t, namespace, "drained").Status; status.Succeeded != 1 {
@@ -45,6 +45,7 @@ func TestAJobIsDrainedBeforeItIsHandedBack(t *testing.T) {
 	workflowIs(t, namespace, "drained", enums.WORKFLOW_EXECUTION_STATUS_TERMINATED)
 	stopBridge()
 	stopBuiltIn := startBuiltIn(t)
+	stack.LetGo(t, namespace, "drained", 1)
 	jobIs(t, namespace, "drained", batchv1.JobComplete)
 	stopBuiltIn()
 	startBridge()
