@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -305,28 +303,6 @@ func (h *hands) ownedPod(t *testing.T, name string, owner metav1.OwnerReference)
 // finds nothing to warn of.
 func TestThePoliciesAreWellTyped(t *testing.T) {
 	for _, name := range []string{"ostinato-worker-pods", "ostinato-worker-jobs", "ostinato-worker-cronjobs"} {
-		harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
-			policy, err := stack.Kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if policy.Status.ObservedGeneration < policy.Generation || policy.Status.TypeChecking == nil {
-				return fmt.Errorf("policy %s is not checked yet", name)
-			}
-			warnings := slices.Collect(func(yield func(string) bool) {
-				for _, warning := range policy.Status.TypeChecking.ExpressionWarnings {
-					if !yield(warning.FieldRef + ": " + warning.Warning) {
-						return
-					}
-				}
-			})
-			if len(warnings) > 0 {
-				t.Errorf("policy %s: %s", name, strings.Join(warnings, "\n"))
-			}
-			if *policy.Spec.FailurePolicy != admissionregistrationv1.Fail {
-				t.Errorf("policy %s admits what it can't judge", name)
-			}
-			return nil
-		})
+		harness.Eventually(t, harness.Slack, func(ctx context.Context) error { return deployment.WellTyped(ctx, stack.Kubernetes, name) })
 	}
 }
