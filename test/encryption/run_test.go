@@ -188,7 +188,7 @@ func TestAForgedInputFailsItsWorkflow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), harness.Prompt)
 		defer cancel()
 		err = reader.Temporal.GetWorkflow(ctx, run.GetID(), run.GetRunID()).Get(ctx, nil)
 		if err == nil || !strings.Contains(err.Error(), `its key "unknown" is not among the payload keys (2025, 2026)`) {
