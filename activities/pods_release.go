@@ -64,11 +64,6 @@ func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, re
 // released for the Job: also one whose labels do not match any more, until it is
 // disowned, or that nobody will count.
 func (a *Activities) owns(owner *batchv1.Job, pod *corev1.Pod) bool {
-	switch claim.Decide(pod, a.owner(owner)) {
-	case claim.Keep, claim.Label:
-		return true
-	case claim.Disown, claim.Release:
-		return claim.IsControlledBy(pod, owner.Name, owner.UID)
-	}
-	return false
+	verdict := claim.Decide(pod, a.owner(owner))
+	return verdict.Own() || verdict != claim.Foreign && verdict != claim.Adopt && claim.IsControlledBy(pod, owner.Name, owner.UID)
 }
