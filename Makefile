@@ -24,7 +24,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|cmd/devserver)$$
 # These run whole stacks, whose programs Go's test cache does not know: one after the other, and always anew.
-STACK := /test/(deploy|deploy/namespaced|deploy/takeover|failure|integration|parity)$$
+STACK := /test/(deploy|deploy/namespaced|deploy/takeover|encryption|failure|hostile|integration|parity)$$
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 

@@ -1,8 +1,6 @@
 package activities
 
 import (
-	"context"
-
 	"go.temporal.io/sdk/activity"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
@@ -11,13 +9,10 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/steering"
 )
-
-// Signaller is the part of the Temporal client that activities use.
-type Signaller interface {
-	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
-}
 
 // Options are what activities work with.
 type Options struct {
@@ -25,7 +20,7 @@ type Options struct {
 	Kubernetes kubernetes.Interface
 	CronJobs   k8s.CronJobsGetter
 	// Temporal signals Job workflows; only WatchPods uses it.
-	Temporal Signaller
+	Temporal podwatch.Signaller
 	// Namespaces are those of Kubernetes whose objects are served; none means all.
 	Namespaces []string
 	// Namespace is Temporal's, for links from objects to workflows.
@@ -36,13 +31,19 @@ type Options struct {
 	Events Recorders
 	// Metrics count it (NewMetrics).
 	Metrics *Metrics
-	// BulkQPS limits the Pods that CreatePods, DeletePods and AccountPods create,
+	// BulkQPS limits the Pods that CreatePods, DeletePods and ReleasePods create,
 	// delete or release a second, in this process; 0 or less means no limit.
 	BulkQPS float32
-	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (k8s.Managed).
+	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
 	TakeOverJobs bool
 	// JobDefaults are what a Job gets that does not say it itself.
 	JobDefaults job.Defaults
+	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number
+	// are turned away, so that they end.
+	WatchShards int
+	// AcceptSignals are the signals that people may send to objects through Temporal; an
+	// object can narrow them by annotation.
+	AcceptSignals steering.Signals
 	// Logs bounds what is kept of the logs of failed Pods.
 	Logs LogLimits
 	// Clock is the real one when nil.
@@ -53,8 +54,9 @@ type Options struct {
 // concurrent use.
 type Activities struct {
 	Options
-	bulk flowcontrol.RateLimiter
-	logs logAccess
+	bulk     flowcontrol.RateLimiter
+	logs     logAccess
+	evidence *namespaceEvidence
 }
 
 // New returns activities.
@@ -66,7 +68,7 @@ func New(options Options) *Activities {
 	if options.BulkQPS > 0 {
 		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
 	}
-	return &Activities{Options: options, bulk: bulk}
+	return &Activities{Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock)}
 }
 
 // Registry is where activities are registered: a worker or a test environment.
@@ -79,7 +81,7 @@ type Registry interface {
 func (a *Activities) RegisterControl(registry Registry) {
 	register(registry, protocol.ReconcileCronJobActivity, serving(a, func(r protocol.CronJobRequest) protocol.ObjectReference { return r.CronJob }, a.ReconcileCronJob))
 	register(registry, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) protocol.ObjectReference { return r.Job }, a.ReconcileJob))
-	register(registry, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) protocol.ObjectReference { return r.Job }, a.ReleasePods))
+	register(registry, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) protocol.ObjectReference { return r.Job }, a.ReleaseOrphans))
 	register(registry, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) protocol.ObjectReference { return r.Job }, a.ListPods))
 	register(registry, protocol.SetSuspendActivity, serving(a, func(r protocol.SetSuspendRequest) protocol.ObjectReference { return r.Object }, a.SetSuspend))
 }
@@ -88,7 +90,7 @@ func (a *Activities) RegisterControl(registry Registry) {
 func (a *Activities) RegisterBulk(registry Registry) {
 	register(registry, protocol.CreatePodsActivity, serving(a, func(r protocol.CreatePodsRequest) protocol.ObjectReference { return r.Job }, a.CreatePods))
 	register(registry, protocol.DeletePodsActivity, serving(a, func(r protocol.DeletePodsRequest) protocol.ObjectReference { return r.Job }, a.DeletePods))
-	register(registry, protocol.AccountPodsActivity, serving(a, func(r protocol.AccountPodsRequest) protocol.ObjectReference { return r.Job }, a.AccountPods))
+	register(registry, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) protocol.ObjectReference { return r.Job }, a.ReleasePods))
 }
 
 // RegisterWatch registers the activity of the watch task queue.

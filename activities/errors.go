@@ -81,6 +81,21 @@ func outage(err error, doing string, arguments ...any) error {
 	return temporal.NewApplicationErrorWithOptions(k8s.Bounded(doing+": "+err.Error()), KubernetesErrorType, options)
 }
 
+// concernsOne reports whether an error is about one object, so that what is to be done
+// with others is worth trying: a policy, an admission webhook that does not answer, a
+// bug. What it is not: an API server that is not reached, starts, or is overloaded.
+func concernsOne(err error) bool {
+	var status apierrors.APIStatus
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status().Code {
+	case 0, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return false
+	}
+	return true
+}
+
 // refusedError returns the error of an activity that is not to be retried.
 func refusedError(refused *protocol.Refusal, doing string, arguments ...any) error {
 	return temporal.NewNonRetryableApplicationError(

@@ -32,6 +32,7 @@ const (
 	failedCreate     = "FailedCreate"
 	failedDelete     = "FailedDelete"
 	failedStatus     = "FailedUpdateStatus"
+	signalRefused    = "SignalRefused"
 )
 
 // Recorders emit Events, asynchronously: a slow API server loses Events rather

@@ -1,7 +1,9 @@
 package activities_test
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,11 +14,10 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
@@ -24,8 +25,12 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 const (
@@ -49,9 +54,8 @@ type stage struct {
 	signals    *signaller
 	events     *record.FakeRecorder
 	registry   *prometheus.Registry
-	// watches counts the watches of Pods that were opened: the fake API server
-	// does not replay what happened between a list and its watch.
-	watches    atomic.Int64
+	// watches counts the watches of Pods that were opened.
+	watches    *atomic.Int64
 	options    activities.Options
 	activities *activities.Activities
 }
@@ -76,18 +80,15 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 		events:     record.NewFakeRecorder(1000),
 		registry:   prometheus.NewRegistry(),
 	}
-	s.kubernetes.PrependWatchReactor("pods", func(action clienttesting.Action) (bool, watch.Interface, error) {
-		restrictions := action.(clienttesting.WatchAction).GetWatchRestrictions()
-		seen := map[types.UID]*corev1.Pod{}
-		for _, pod := range s.selected(restrictions.Labels) {
-			seen[pod.UID] = &pod
+	s.watches = k8sfake.SelectPods(s.kubernetes)
+	// The fake API server answers a JSON patch whose test fails with an error of no kind.
+	patch := clienttesting.ObjectReaction(s.kubernetes.Tracker())
+	s.kubernetes.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		handled, object, err := patch(action)
+		if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+			err = apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", corev1.Resource("pods"), "", err.Error(), 0, false)
 		}
-		stream, err := s.kubernetes.Tracker().Watch(action.GetResource(), action.GetNamespace())
-		if err != nil {
-			return true, nil, err
-		}
-		s.watches.Add(1)
-		return true, watch.Filter(stream, selecting(restrictions.Labels, seen)), nil
+		return handled, object, err
 	})
 	s.kubernetes.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		object := action.(clienttesting.CreateAction).GetObject().(metav1.Object)
@@ -98,52 +99,13 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 	s.options = activities.Options{
 		Kubernetes: s.kubernetes, CronJobs: s.cronJobs, Temporal: s.signals, Namespace: "temporal-namespace",
 		Events:  activities.Recorders{CronJobs: s.events, Jobs: s.events},
-		Metrics: activities.NewMetrics(s.registry),
+		Metrics: activities.NewMetrics(s.registry), AcceptSignals: steering.All(),
 	}
 	for _, apply := range with {
 		apply(&s.options)
 	}
 	s.activities = activities.New(s.options)
 	return s
-}
-
-// selected lists the Pods that match a selector.
-func (s *stage) selected(selector labels.Selector) []corev1.Pod {
-	s.t.Helper()
-	resource, kind := corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod")
-	list, err := s.kubernetes.Tracker().List(resource, kind, "")
-	if err != nil {
-		s.t.Errorf("list Pods: %v", err)
-		return nil
-	}
-	return slices.DeleteFunc(list.(*corev1.PodList).Items, func(pod corev1.Pod) bool { return !selector.Matches(labels.Set(pod.Labels)) })
-}
-
-// selecting makes of a watch of all Pods one with a label selector, as the API
-// server does it: a Pod that does not match any more is deleted for the watch, with
-// the last state in which it did.
-func selecting(selector labels.Selector, seen map[types.UID]*corev1.Pod) watch.FilterFunc {
-	return func(event watch.Event) (watch.Event, bool) {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok {
-			return event, true
-		}
-		before, known := seen[pod.UID]
-		switch {
-		case event.Type == watch.Deleted:
-			delete(seen, pod.UID)
-			return event, known
-		case selector.Matches(labels.Set(pod.Labels)):
-			seen[pod.UID] = pod
-			event.Type = watch.Modified
-			if !known {
-				event.Type = watch.Added
-			}
-			return event, true
-		}
-		delete(seen, pod.UID)
-		return watch.Event{Type: watch.Deleted, Object: before}, known
-	}
 }
 
 func (s *stage) environment() *testsuite.TestActivityEnvironment {
@@ -156,13 +118,39 @@ func (s *stage) environment() *testsuite.TestActivityEnvironment {
 	return environment
 }
 
-// run executes an activity by its name, as a worker would.
+// run executes an activity by its name, as a worker would. A request without a digest is
+// one that was planned for the object as it is.
 func run[Result any](s *stage, activity string, request any) (Result, error) {
-	return runIn[Result](s.environment(), activity, request)
+	return runIn[Result](s, s.environment(), activity, request)
 }
 
-func runIn[Result any](environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {
-	value, err := environment.ExecuteActivity(activity, request)
+func (s *stage) planned(request any) any {
+	digest := ""
+	if owner, err := s.kubernetes.Tracker().Get(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, jobName); err == nil {
+		digest = job.SpecOf(owner.(*batchv1.Job)).Digest()
+	}
+	switch request := request.(type) {
+	case protocol.JobRequest:
+		request.Digest = cmp.Or(request.Digest, digest)
+		return request
+	case protocol.CreatePodsRequest:
+		request.Digest = cmp.Or(request.Digest, digest)
+		return request
+	case protocol.DeletePodsRequest:
+		request.Digest = cmp.Or(request.Digest, digest)
+		return request
+	case protocol.CronJobRequest:
+		if cronJob := s.cronJobs.Stored(request.CronJob.Namespace, request.CronJob.Name); cronJob != nil && request.Digest == "" {
+			request.Digest = schedule.SpecOf(cronJob).Digest()
+		}
+		return request
+	}
+	return request
+}
+
+// runIn is run in an environment that was prepared.
+func runIn[Result any](s *stage, environment *testsuite.TestActivityEnvironment, activity string, request any) (result Result, err error) {
+	value, err := environment.ExecuteActivity(activity, s.planned(request))
 	if err != nil {
 		return result, err
 	}
@@ -201,6 +189,8 @@ func (s *stage) pod(name string) *corev1.Pod {
 	return pod
 }
 
+func (s *stage) tracked(name string) bool { return k8s.Tracked(s.pod(name)) }
+
 func (s *stage) job(name string) *batchv1.Job {
 	s.t.Helper()
 	job, err := s.kubernetes.BatchV1().Jobs(namespace).Get(s.t.Context(), name, metav1.GetOptions{})
@@ -208,13 +198,6 @@ func (s *stage) job(name string) *batchv1.Job {
 		s.t.Fatalf("get Job %s: %v", name, err)
 	}
 	return job
-}
-
-func (s *stage) updatePod(pod *corev1.Pod) {
-	s.t.Helper()
-	if _, err := s.kubernetes.CoreV1().Pods(namespace).Update(s.t.Context(), pod, metav1.UpdateOptions{}); err != nil {
-		s.t.Fatalf("update Pod %s: %v", pod.Name, err)
-	}
 }
 
 // refuse makes the fake API server answer a request with an error, times times.
@@ -299,51 +282,6 @@ func (s *signaller) SignalWorkflow(_ context.Context, workflowID, _, name string
 		s.taken = append(s.taken, taken)
 	}
 	return nil
-}
-
-func (s *signaller) all() []signal {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return append([]signal(nil), s.taken...)
-}
-
-// names lists the Pods that were signalled, in order, across signals.
-func (s *signaller) names() []string {
-	var names []string
-	for _, signal := range s.all() {
-		for _, fact := range signal.facts.Facts {
-			names = append(names, fact.Name)
-		}
-	}
-	return names
-}
-
-func (s *signaller) attempts() int {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.calls
-}
-
-func (s *signaller) set(answer func(string) error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.answer = answer
-}
-
-// gauge returns the value of a gauge without labels.
-func (s *stage) gauge(name string) float64 {
-	s.t.Helper()
-	families, err := s.registry.Gather()
-	if err != nil {
-		s.t.Fatalf("gather metrics: %v", err)
-	}
-	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	s.t.Fatalf("no metric %s", name)
-	return 0
 }
 
 // metric returns the value of a counter, or the sum of a histogram, with the

@@ -3,50 +3,67 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
+// maxUndecided bounds ListPodsRequest.Undecided: a Job has at most so many Pods that a
+// workflow knows and has not counted.
+const maxUndecided = 20_000
+
 // ListPods lists the Pods of a Job that are of interest: those that can still run,
 // those that ended and were not released, and those that the request asks for, in
-// the order of their names. Pods without a controller that match the Job's selector
-// are adopted, Pods that PodWatch can't see get its label, and Pods that are the
-// Job's no more are let go and listed as disowned (parity 2.13).
+// the order of their names. What is to be written to a Pod is package claim's: Pods
+// without a controller that match the Job's selector are adopted, Pods that PodWatch
+// can't see get its label, and Pods that are the Job's no more are let go and listed as
+// disowned. Of another's Pod nothing is said but that.
 //
 // The list is read in pages, and only facts are kept, so that a Job may have had any
 // number of Pods.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
+	if len(request.Undecided) > maxUndecided {
+		return protocol.PodList{}, invalidRequest(fmt.Errorf("list Pods of Job %s/%s: %d UIDs are asked for, at most %d may be", request.Job.Namespace, request.Job.Name, len(request.Undecided), maxUndecided))
+	}
 	owner, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
 	switch {
 	case errors.Is(err, k8s.ErrGone):
 		return protocol.PodList{Gone: true}, nil
 	case err != nil:
 		return protocol.PodList{}, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
+	case !claim.Ours(owner, a.TakeOverJobs):
+		return protocol.PodList{Foreign: true}, nil
 	}
-	selector, err := k8s.PodSelector(owner)
+	selector, err := claim.Selector(owner)
 	if err != nil {
 		return protocol.PodList{}, outage(err, "list Pods of Job %s/%s", request.Job.Namespace, request.Job.Name)
 	}
-	census := newCensus(a, owner, selector, request)
+	census := newCensus(a, owner, request)
 	if err := a.eachPod(ctx, request.Job.Namespace, selector, census.look(ctx)); err != nil {
 		return protocol.PodList{}, err
 	}
 	if len(census.undecided) > 0 {
 		// They are gone, or their labels were changed: only a look at all Pods of the
 		// namespace tells.
-		if err := a.eachPod(ctx, request.Job.Namespace, labels.Everything(), census.seek(ctx)); err != nil {
+		look := census.look(ctx)
+		err := a.eachPod(ctx, request.Job.Namespace, labels.Everything(), func(pod *corev1.Pod) func() error {
+			if selector.Matches(labels.Set(pod.Labels)) {
+				return nil
+			}
+			return look(pod)
+		})
+		if err != nil {
 			return protocol.PodList{}, err
 		}
 	}
@@ -56,9 +73,8 @@ func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequ
 // census takes stock of the Pods of a Job.
 type census struct {
 	*Activities
-	owner    *batchv1.Job
-	selector labels.Selector
-	rebuild  bool
+	owner   *batchv1.Job
+	rebuild bool
 
 	mutex sync.Mutex
 	// undecided are the UIDs whose Pods were not met yet.
@@ -70,9 +86,9 @@ type census struct {
 	attempts int64
 }
 
-func newCensus(a *Activities, owner *batchv1.Job, selector labels.Selector, request protocol.ListPodsRequest) *census {
+func newCensus(a *Activities, owner *batchv1.Job, request protocol.ListPodsRequest) *census {
 	c := &census{
-		Activities: a, owner: owner, selector: selector, rebuild: request.Rebuild,
+		Activities: a, owner: owner, rebuild: request.Rebuild,
 		undecided: make(map[string]bool, len(request.Undecided)), failed: map[int32]job.PodFact{},
 	}
 	for _, uid := range request.Undecided {
@@ -81,72 +97,28 @@ func newCensus(a *Activities, owner *batchv1.Job, selector labels.Selector, requ
 	return c
 }
 
-// look takes the Pods that match the Job's selector.
+// look takes a Pod, and returns what is to be written to it.
 func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
-	adoptable := sync.OnceValues(func() (bool, error) { return c.adoptable(ctx) })
+	// The Job may have been deleted since it was read (parity 2.13).
+	again := sync.OnceValues(func() (claim.Owner, error) { return c.readAgain(ctx) })
 	return func(pod *corev1.Pod) func() error {
 		asked := c.met(pod)
-		switch controller := metav1.GetControllerOfNoCopy(pod); {
-		case controller == nil && pod.DeletionTimestamp == nil:
-			return func() error { return c.adopt(ctx, pod, asked, adoptable) }
-		case controller == nil:
-			return c.leave(ctx, pod, asked)
-		case controller.UID != c.owner.UID:
-			if asked {
-				c.add(disowned(pod))
-			}
-			return nil
-		}
-		if !k8s.MadeElsewhere(pod) {
-			if attempt, ok := names.PodAttempt(c.owner.Name, string(c.owner.UID), pod.Name); ok {
-				c.attempts = max(c.attempts, attempt)
-			}
-		}
-		fact := k8s.PodFact(pod)
-		if fact.Terminal() && !fact.Tracked {
-			c.ended(fact, asked)
-			return nil
-		}
-		c.add(fact)
-		if pod.Labels[names.WatchBucketLabel] != names.WatchBucket(string(c.owner.UID)) {
-			return func() error {
-				if _, err := k8s.LabelPod(ctx, c.Kubernetes, c.owner.UID, pod); err != nil {
-					return outage(err, "label Pod %s/%s", pod.Namespace, pod.Name)
-				}
-				return nil
-			}
-		}
-		return nil
-	}
-}
-
-// seek takes the Pods that don't match the Job's selector.
-func (c *census) seek(ctx context.Context) func(*corev1.Pod) func() error {
-	return func(pod *corev1.Pod) func() error {
-		if c.selector.Matches(labels.Set(pod.Labels)) {
-			return nil
-		}
-		asked := c.met(pod)
-		controlled := metav1.IsControlledBy(pod, c.owner)
+		verdict := claim.Decide(pod, claim.Of(c.owner, c.TakeOverJobs))
 		switch {
-		case controlled && c.owner.DeletionTimestamp != nil:
-			// A Job that is being deleted lets go of nothing, as upstream.
-			c.add(k8s.PodFact(pod))
-			return nil
-		case controlled:
-			c.add(disowned(pod))
+		case verdict == claim.Adopt:
 			return func() error {
-				if err := k8s.DisownPod(ctx, c.Kubernetes, c.owner.UID, pod); err != nil {
-					return outage(err, "let go of Pod %s/%s", pod.Namespace, pod.Name)
+				owner, err := again()
+				if err != nil {
+					return err
 				}
-				return nil
+				return c.carryOut(ctx, claim.Decide(pod, owner), pod, asked)
 			}
-		case asked && metav1.GetControllerOfNoCopy(pod) == nil:
-			return c.leave(ctx, pod, asked)
-		case asked:
-			c.add(disowned(pod))
+		case verdict == claim.Keep, verdict == claim.Foreign:
+			// Nothing is written.
+			_ = c.carryOut(ctx, verdict, pod, asked)
+			return nil
 		}
-		return nil
+		return func() error { return c.carryOut(ctx, verdict, pod, asked) }
 	}
 }
 
@@ -157,58 +129,69 @@ func (c *census) met(pod *corev1.Pod) bool {
 	return asked
 }
 
-// adoptable reports whether the Job may adopt Pods, by a read of its own: the Job
-// may have been deleted since the Pods were listed (parity 2.13).
-func (c *census) adoptable(ctx context.Context) (bool, error) {
-	if !k8s.Managed(c.owner, c.TakeOverJobs) || !k8s.Adoptable(c.owner) {
-		return false, nil
+// readAgain reads the Job that is to adopt Pods.
+func (c *census) readAgain(ctx context.Context) (claim.Owner, error) {
+	owner := claim.Of(c.owner, c.TakeOverJobs)
+	var err error
+	if owner.Job, err = k8s.GetJob(ctx, c.Kubernetes, c.owner.Namespace, c.owner.Name, c.owner.UID); err != nil && !errors.Is(err, k8s.ErrGone) {
+		return owner, outage(err, "get Job %s/%s, which is to adopt Pods", c.owner.Namespace, c.owner.Name)
 	}
-	fresh, err := k8s.GetJob(ctx, c.Kubernetes, c.owner.Namespace, c.owner.Name, c.owner.UID)
-	switch {
-	case errors.Is(err, k8s.ErrGone):
-		return false, nil
-	case err != nil:
-		return false, outage(err, "get Job %s/%s, which is to adopt Pods", c.owner.Namespace, c.owner.Name)
-	}
-	return k8s.Adoptable(fresh), nil
+	return owner, nil
 }
 
-func (c *census) adopt(ctx context.Context, pod *corev1.Pod, asked bool, adoptable func() (bool, error)) error {
-	ok, err := adoptable()
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		if write := c.leave(ctx, pod, asked); write != nil {
-			return write()
+// carryOut writes to the Pod what the verdict asks for, and lists it.
+func (c *census) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, asked bool) error {
+	switch verdict {
+	case claim.Keep:
+		c.own(pod, asked)
+	case claim.Label:
+		c.own(pod, asked)
+		if _, err := k8s.LabelPod(ctx, c.Kubernetes, c.owner.UID, pod); err != nil {
+			return outage(err, "label Pod %s/%s", pod.Namespace, pod.Name)
 		}
-		return nil
-	}
-	adopted, err := k8s.AdoptPod(ctx, c.Kubernetes, c.owner, pod)
-	switch {
-	case err != nil:
-		return outage(err, "adopt Pod %s/%s", pod.Namespace, pod.Name)
-	case adopted != nil:
-		c.add(k8s.PodFact(adopted))
-	case asked:
+	case claim.Adopt:
+		adopted, err := k8s.AdoptPod(ctx, c.Kubernetes, c.owner, pod)
+		switch {
+		case err != nil:
+			return outage(err, "adopt Pod %s/%s", pod.Namespace, pod.Name)
+		case adopted != nil:
+			c.own(adopted, asked)
+		case asked:
+			c.add(disowned(pod))
+		}
+	case claim.Disown:
 		c.add(disowned(pod))
+		if err := k8s.DisownPod(ctx, c.Kubernetes, c.owner.UID, pod); err != nil {
+			return outage(err, "let go of Pod %s/%s", pod.Namespace, pod.Name)
+		}
+	case claim.Release:
+		if asked {
+			c.add(disowned(pod))
+		}
+		if _, err := k8s.ReleasePod(ctx, c.Kubernetes, pod.Namespace, pod.Name, pod.UID, k8s.Ended(pod)); err != nil {
+			return outage(err, "release Pod %s/%s, which nobody counts", pod.Namespace, pod.Name)
+		}
+	case claim.Foreign:
+		if asked {
+			c.add(job.PodFact{UID: string(pod.UID), Disowned: true})
+		}
 	}
 	return nil
 }
 
-// leave releases a Pod without a controller that nobody will ever count.
-func (c *census) leave(ctx context.Context, pod *corev1.Pod, asked bool) func() error {
-	if asked {
-		c.add(disowned(pod))
-	}
-	if !k8s.Tracked(pod) {
-		return nil
-	}
-	return func() error {
-		if _, err := k8s.ReleasePod(ctx, c.Kubernetes, pod.Namespace, pod.Name, pod.UID, true); err != nil {
-			return outage(err, "release Pod %s/%s, which nobody controls", pod.Namespace, pod.Name)
+// own takes a Pod that is the Job's.
+func (c *census) own(pod *corev1.Pod, asked bool) {
+	fact := k8s.PodFact(pod)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.attempts = max(c.attempts, fact.Attempt)
+	switch {
+	case !fact.Ended() || fact.Tracked || asked:
+		c.facts = append(c.facts, fact)
+	case c.rebuild && fact.Index != nil && fact.Phase == corev1.PodFailed:
+		if known, ok := c.failed[*fact.Index]; !ok || tellsMore(fact, known) {
+			c.failed[*fact.Index] = fact
 		}
-		return nil
 	}
 }
 
@@ -216,18 +199,6 @@ func (c *census) add(fact job.PodFact) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.facts = append(c.facts, fact)
-}
-
-// ended takes a Pod that ended and was released.
-func (c *census) ended(fact job.PodFact, asked bool) {
-	switch {
-	case asked:
-		c.add(fact)
-	case c.rebuild && fact.Index != nil && fact.Phase == corev1.PodFailed:
-		if known, ok := c.failed[*fact.Index]; !ok || tellsMore(fact, known) {
-			c.failed[*fact.Index] = fact
-		}
-	}
 }
 
 // tellsMore reports whether a failed Pod of an index is a later one than another.
@@ -242,9 +213,10 @@ func (c *census) list() protocol.PodList {
 		facts = append(facts, fact)
 	}
 	slices.SortFunc(facts, func(a, b job.PodFact) int { return strings.Compare(a.Name, b.Name) })
-	list := protocol.PodList{Facts: facts, Attempts: c.attempts}
+	list := protocol.PodList{Facts: facts, Attempts: c.attempts, Counted: k8s.CountedPods(c.owner)}
 	if c.rebuild {
-		list.Status = &c.owner.Status
+		spec := job.SpecOf(c.owner).WithDefaults(c.JobDefaults)
+		list.Status, list.Spec = &c.owner.Status, &spec
 	}
 	return list
 }

@@ -208,13 +208,13 @@ func TestListPodsOfPodsThatAreTheJobsNoMore(t *testing.T) {
 		"labels don't match": {helloJob(), helloPod("a", corev1.PodRunning).stranger(), []string{"a disowned"}, false, false},
 		"no labels at all":   {helloJob(), helloPod("a", corev1.PodRunning).stranger().unseen(), []string{"a disowned"}, false, false},
 		"labels don't match and the Job is being deleted": {
-			deletingJob, helloPod("a", corev1.PodRunning).stranger(), []string{"a"}, true, true,
+			deletingJob, helloPod("a", corev1.PodRunning).stranger(), []string{"a disowned"}, true, false,
 		},
-		"cut loose, labels don't match": {helloJob(), helloPod("a", corev1.PodRunning).uncontrolled().stranger(), []string{"a disowned"}, false, false},
+		"cut loose, labels don't match": {helloJob(), helloPod("a", corev1.PodRunning).uncontrolled().stranger(), []string{" disowned untracked"}, false, true},
 		"cut loose and being deleted":   {helloJob(), helloPod("a", corev1.PodRunning).uncontrolled().deleting(), []string{"a disowned"}, false, false},
-		"another controller's":          {helloJob(), helloPod("a", corev1.PodRunning).of(otherJob()), []string{"a disowned"}, false, true},
+		"another controller's":          {helloJob(), helloPod("a", corev1.PodRunning).of(otherJob()), []string{" disowned untracked"}, false, true},
 		"another controller's, labels don't match": {
-			helloJob(), helloPod("a", corev1.PodRunning).of(otherJob()).stranger(), []string{"a disowned"}, false, true,
+			helloJob(), helloPod("a", corev1.PodRunning).of(otherJob()).stranger(), []string{" disowned untracked"}, false, true,
 		},
 	}
 	for name, test := range tests {

@@ -11,8 +11,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -65,7 +67,7 @@ func (l *logAccess) forbid(clock clock.PassiveClock) {
 
 // readLogs reads the ends of the logs that the releases ask for. It never fails: a
 // log that can't be read in time is missing, with the reason.
-func (a *Activities) readLogs(ctx context.Context, namespace string, releases []job.Release) []job.PodLog {
+func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases []job.Release) []job.PodLog {
 	var wanted []job.Release
 	for _, release := range releases {
 		if release.Logs {
@@ -90,7 +92,7 @@ func (a *Activities) readLogs(ctx context.Context, namespace string, releases []
 	_ = each(indexes, func(i int) error {
 		logs[i] = job.PodLog{UID: wanted[i].UID, Missing: logsTooMany}
 		if i < maxLogs {
-			logs[i] = a.readLog(ctx, namespace, wanted[i])
+			logs[i] = a.readLog(ctx, owner, wanted[i])
 		}
 		return nil
 	})
@@ -109,7 +111,7 @@ func boundLogs(logs []job.PodLog) []job.PodLog {
 	return logs
 }
 
-func (a *Activities) readLog(ctx context.Context, namespace string, release job.Release) job.PodLog {
+func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release job.Release) job.PodLog {
 	log := job.PodLog{UID: release.UID}
 	switch {
 	case a.Logs.Lines <= 0 || a.Logs.Bytes <= 0:
@@ -121,9 +123,22 @@ func (a *Activities) readLog(ctx context.Context, namespace string, release job.
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	text, cut, err := a.tail(ctx, namespace, release, a.Logs.Lines)
+	// A request for a log can't say whose the Pod must be: it is read first.
+	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
+	switch {
+	case errors.Is(err, k8s.ErrGone), err == nil && !a.owns(owner, pod):
+		log.Missing = logGone
+		return log
+	case err != nil:
+		log.Missing = missing(err)
+		return log
+	}
+	if log.Missing = a.withholds(ctx, pod); log.Missing != "" {
+		return log
+	}
+	text, cut, err := a.tail(ctx, owner.Namespace, release, a.Logs.Lines)
 	if err == nil && cut && a.Logs.Lines > 1 {
-		text, _, err = a.tail(ctx, namespace, release, 1)
+		text, _, err = a.tail(ctx, owner.Namespace, release, 1)
 	}
 	if apierrors.IsForbidden(err) {
 		a.logs.forbid(a.Clock)

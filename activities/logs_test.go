@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -58,16 +59,16 @@ func (s *stage) saying(text string) *logs {
 }
 
 func release(name string) job.Release {
-	return job.Release{Name: name, UID: name + "-uid", Ended: true, Logs: true}
+	return job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodFailed, Logs: true}
 }
 
-// ends releases Pods by ReconcileJob and by AccountPods in turn, and returns what
+// ends releases Pods by ReconcileJob and by ReleasePods in turn, and returns what
 // came back of the logs.
 func (s *stage) ends(releases ...job.Release) map[string][]job.PodLog {
 	s.t.Helper()
 	return map[string][]job.PodLog{
 		"ReconcileJob": must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs,
-		"AccountPods":  must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases}).Logs,
+		"ReleasePods":  must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs,
 	}
 }
 
@@ -96,7 +97,7 @@ func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
 func TestReleaseOfAPodThatCanStillRunLeavesItSeen(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
 	running := release("a")
-	running.Ended, running.Logs = false, false
+	running.Phase, running.Logs = "", false
 	for name, logs := range s.ends(running) {
 		if s.tracked("a") || !s.seen("a") || logs != nil {
 			t.Errorf("%s: tracked %v, seen %v, logs %v", name, s.tracked("a"), s.seen("a"), logs)
@@ -225,10 +226,12 @@ func TestForbiddenLogsAreNotAskedForAgainSoon(t *testing.T) {
 func TestTooManyLogsAreCut(t *testing.T) {
 	const size = 64 * 1024
 	var releases []job.Release
+	var failed []podBuilder
 	for i := range 120 {
-		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
+		name := fmt.Sprintf("pod-%d", i)
+		releases, failed = append(releases, release(name)), append(failed, helloPod(name, corev1.PodFailed))
 	}
-	s := newStage(t, objects(helloJob()), nil, withLogs(20, size))
+	s := newStage(t, objects(helloJob(), failed...), nil, withLogs(20, size))
 	kept := s.saying(strings.Repeat("x", size))
 	for name, logs := range s.ends(releases...) {
 		total := 0
@@ -253,18 +256,32 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 	released := 0
 	stop := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-		if strings.HasSuffix(request.URL.Path, "/log") {
+		var object any
+		switch path := request.URL.Path; {
+		case strings.HasSuffix(path, "/log"):
 			select {
 			case <-request.Context().Done():
 			case <-stop:
 			}
 			return
+		case strings.HasSuffix(path, "/jobs/"+jobName):
+			owner := helloJob()
+			owner.APIVersion, owner.Kind = "batch/v1", "Job"
+			object = owner
+		default:
+			pod := helloPod(path[strings.LastIndex(path, "/")+1:], corev1.PodFailed)
+			pod.APIVersion, pod.Kind = "v1", "Pod"
+			object = pod.Pod
 		}
-		mutex.Lock()
-		released++
-		mutex.Unlock()
+		if request.Method == http.MethodPatch {
+			mutex.Lock()
+			released++
+			mutex.Unlock()
+		}
 		writer.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(writer, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`)
+		if err := json.NewEncoder(writer).Encode(object); err != nil {
+			t.Error(err)
+		}
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(stop) })
@@ -278,7 +295,7 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
 	}
 	began := time.Now()
-	result := must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases})
+	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("released after %v", took)
 	}

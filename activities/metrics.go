@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -28,22 +29,16 @@ const (
 // Metrics are the Prometheus metrics of activities. Names, labels and buckets
 // are upstream's where the meaning is the same (parity 1.10 and 2.16).
 type Metrics struct {
-	creationSkew       prometheus.Histogram
-	syncDuration       *prometheus.HistogramVec
-	syncs              *prometheus.CounterVec
-	jobsFinished       *prometheus.CounterVec
-	podsFinished       *prometheus.CounterVec
-	podsCreated        *prometheus.CounterVec
-	indexesFinished    *prometheus.CounterVec
-	failuresHandled    *prometheus.CounterVec
-	terminatedTracked  *prometheus.CounterVec
-	refusals           *prometheus.CounterVec
-	watchSignals       *prometheus.CounterVec
-	watchFacts         prometheus.Counter
-	watchProjections   prometheus.Counter
-	watchOrphans       prometheus.Counter
-	watchedJobs        prometheus.Gauge
-	watchSignalSeconds prometheus.Histogram
+	creationSkew    prometheus.Histogram
+	syncDuration    *prometheus.HistogramVec
+	syncs           *prometheus.CounterVec
+	jobsFinished    *prometheus.CounterVec
+	podsFinished    *prometheus.CounterVec
+	podsCreated     *prometheus.CounterVec
+	indexesFinished *prometheus.CounterVec
+	failuresHandled *prometheus.CounterVec
+	refusals        *prometheus.CounterVec
+	watch           *podwatch.Metrics
 }
 
 // NewMetrics returns metrics registered with the registerer; it panics when they
@@ -52,9 +47,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	const jobs, cronJobs, ostinato = "job_controller", "cronjob_controller", "ostinato"
 	counter := func(subsystem, name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
-	}
-	single := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Subsystem: ostinato, Name: name, Help: help})
 	}
 	m := &Metrics{
 		creationSkew: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -66,29 +58,17 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Subsystem: jobs, Name: "job_sync_duration_seconds", Help: "The time it took to sync a job",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
-		syncs:             counter(jobs, "job_syncs_total", "The number of job syncs", "completion_mode", "result", "action"),
-		jobsFinished:      counter(jobs, "jobs_finished_total", "The number of finished jobs", "completion_mode", "result", "reason"),
-		podsFinished:      counter(jobs, "job_pods_finished_total", "The number of finished Pods that are fully tracked", "completion_mode", "result"),
-		podsCreated:       counter(jobs, "job_pods_creation_total", "The number of Pods created by the Job controller by reason and status of the creation", "reason", "status"),
-		indexesFinished:   counter(jobs, "job_finished_indexes_total", "The number of finished indexes by status (succeeded, failed) and the kind of their back-off limit (perIndex, global)", "status", "backoffLimit"),
-		failuresHandled:   counter(jobs, "pod_failures_handled_by_failure_policy_total", "The number of failed Pods handled by failure policy with respect to the failure policy action applied based on the matched rule", "action"),
-		terminatedTracked: counter(jobs, "terminated_pods_tracking_finalizer_total", "The number of terminated pods (phase=Failed|Succeeded) that have the finalizer batch.kubernetes.io/job-tracking", "event"),
-		refusals:          counter(ostinato, "kubernetes_refusals_total", "The number of creates and status writes the API server refused, by kind and reason", "kind", "reason"),
-		watchSignals:      counter(ostinato, "podwatch_signals_total", "The number of signals with Pod facts by result: sent, not_found, error", "result"),
-		watchFacts:        single("podwatch_facts_total", "The number of Pod facts sent"),
-		watchProjections:  single("podwatch_ready_projections_total", "The number of writes of status.ready alone"),
-		watchOrphans:      single("podwatch_orphans_released_total", "The number of Pods without a workflow that were released"),
-		watchedJobs: prometheus.NewGauge(prometheus.GaugeOpts{
-			Subsystem: ostinato, Name: "podwatch_jobs", Help: "The number of Jobs that have Pods in the watch",
-		}),
-		watchSignalSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Subsystem: ostinato, Name: "podwatch_signal_duration_seconds", Help: "The time Temporal took to take a signal",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
-		}),
+		syncs:           counter(jobs, "job_syncs_total", "The number of job syncs", "completion_mode", "result", "action"),
+		jobsFinished:    counter(jobs, "jobs_finished_total", "The number of finished jobs", "completion_mode", "result", "reason"),
+		podsFinished:    counter(jobs, "job_pods_finished_total", "The number of finished Pods that are fully tracked", "completion_mode", "result"),
+		podsCreated:     counter(jobs, "job_pods_creation_total", "The number of Pods created by the Job controller by reason and status of the creation", "reason", "status"),
+		indexesFinished: counter(jobs, "job_finished_indexes_total", "The number of finished indexes by status (succeeded, failed) and the kind of their back-off limit (perIndex, global)", "status", "backoffLimit"),
+		failuresHandled: counter(jobs, "pod_failures_handled_by_failure_policy_total", "The number of failed Pods handled by failure policy with respect to the failure policy action applied based on the matched rule", "action"),
+		refusals:        counter(ostinato, "kubernetes_refusals_total", "The number of creates and status writes the API server refused, by kind and reason", "kind", "reason"),
+		watch:           podwatch.NewMetrics(registerer),
 	}
 	registerer.MustRegister(m.creationSkew, m.syncDuration, m.syncs, m.jobsFinished, m.podsFinished, m.podsCreated,
-		m.indexesFinished, m.failuresHandled,
-		m.terminatedTracked, m.refusals, m.watchSignals, m.watchFacts, m.watchProjections, m.watchOrphans, m.watchedJobs, m.watchSignalSeconds)
+		m.indexesFinished, m.failuresHandled, m.refusals)
 	return m
 }
 

@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -115,21 +115,16 @@ func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			owner := helloJob()
 			owner.Spec.PodReplacementPolicy, owner.Status = test.policy, test.status
+			test.create.Name, test.create.Attempt = names.Pod(jobName, jobUID, 1), 1
+			if test.create.Index != nil {
+				mode := batchv1.IndexedCompletion
+				owner.Spec.CompletionMode, test.create.Name = &mode, indexedCreate(index, 1).Name
+			}
 			s := newStage(t, objects(owner), nil)
-			test.create.Name, test.create.Attempt = "x", 1
 			must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}, Status: &test.planned})
 			if got := s.metric(podsCreated, test.want, "succeeded"); got != 1 {
 				t.Errorf("%v Pods created for the reason %s", got, test.want)
 			}
 		})
 	}
-}
-
-func TestAccountedPodsAreNoLongerCountedAsTracked(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
-	s.watch()
-	const metric = "job_controller_terminated_pods_tracking_finalizer_total"
-	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
-	must[protocol.JobResult](s, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Ended: true}}})
-	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
 }

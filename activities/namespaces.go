@@ -15,9 +15,12 @@ import (
 // (Options.Namespaces); not retryable, since every worker of a cluster serves the same.
 const NotServedErrorType = "NamespaceNotServed"
 
-// serves returns an error that is not to be retried for an object in a namespace
-// that these activities don't serve.
+// serves returns an error that is not to be retried for what can't be the reference of
+// an object, and for an object in a namespace that these activities don't serve.
 func (a *Activities) serves(object protocol.ObjectReference) error {
+	if err := object.Validate(); err != nil {
+		return invalidRequest(err)
+	}
 	if k8s.Serves(a.Namespaces, object.Namespace) {
 		return nil
 	}
@@ -26,7 +29,8 @@ func (a *Activities) serves(object protocol.ObjectReference) error {
 		object.Namespace, object.Name, strings.Join(a.Namespaces, ", ")), NotServedErrorType, nil)
 }
 
-// serving returns the activity behind that check, which needs no request to the API server.
+// serving returns the activity behind that check, which needs no request to the API
+// server. No activity that is about an object is registered without it.
 func serving[Request, Result any](a *Activities, object func(Request) protocol.ObjectReference, activity func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, request Request) (Result, error) {
 		if err := a.serves(object(request)); err != nil {

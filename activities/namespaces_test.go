@@ -28,8 +28,8 @@ var elsewhere = map[string]any{
 	protocol.ReconcileJobActivity:     protocol.JobRequest{Job: jobRef},
 	protocol.CreatePodsActivity:       protocol.CreatePodsRequest{Job: jobRef},
 	protocol.DeletePodsActivity:       protocol.DeletePodsRequest{Job: jobRef},
-	protocol.AccountPodsActivity:      protocol.AccountPodsRequest{Job: jobRef},
 	protocol.ReleasePodsActivity:      protocol.ReleasePodsRequest{Job: jobRef},
+	protocol.ReleaseOrphansActivity:   protocol.ReleaseOrphansRequest{Job: jobRef},
 	protocol.ListPodsActivity:         protocol.ListPodsRequest{Job: jobRef},
 	protocol.SetSuspendActivity:       protocol.SetSuspendRequest{Kind: "Job", Object: jobRef, Suspend: true},
 }
@@ -79,26 +79,5 @@ func TestEveryActivityButTheWatchIsAboutOneObject(t *testing.T) {
 	slices.Sort(asked)
 	if names := slices.Sorted(maps.Keys(all)); !slices.Equal(names, asked) {
 		t.Errorf("registered are %v, asked for another namespace %v", names, asked)
-	}
-}
-
-func TestWatchStaysInTheNamespacesServed(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil, serving("shop", namespace), takingOver)
-	s.watch()
-	eventually(t, "the Pod's end is signalled", func() bool { return len(s.signals.all()) == 1 })
-	lists := func() int {
-		count := 0
-		for _, action := range s.kubernetes.Actions() {
-			if action.Matches("list", "pods") {
-				count++
-			}
-		}
-		return count
-	}
-	eventually(t, "watch and sweep have listed both", func() bool { return lists() == 4 })
-	for _, action := range s.kubernetes.Actions() {
-		if action.GetNamespace() != "shop" && action.GetNamespace() != namespace {
-			t.Errorf("%s %s in namespace %q", action.GetVerb(), action.GetResource().Resource, action.GetNamespace())
-		}
 	}
 }

@@ -12,12 +12,14 @@ import (
 
 // helloJob is a managed Job as the API server stores it.
 func helloJob() *batchv1.Job {
-	managedBy := names.JobController
+	managedBy, many := names.JobController, int32(2000)
 	labels := map[string]string{batchv1.ControllerUidLabel: jobUID, batchv1.JobNameLabel: jobName}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: jobName, UID: jobUID, ResourceVersion: "7"},
 		Spec: batchv1.JobSpec{
-			ManagedBy: &managedBy,
+			ManagedBy:   &managedBy,
+			Parallelism: &many,
+			Completions: &many,
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
@@ -102,6 +104,33 @@ func (p podBuilder) stranger() podBuilder { return p.labelled(batchv1.Controller
 
 func (p podBuilder) of(owner *batchv1.Job) podBuilder {
 	p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	return p
+}
+
+// by makes another controller's Pod of it.
+func (p podBuilder) by(controller metav1.OwnerReference) podBuilder {
+	p.OwnerReferences = []metav1.OwnerReference{controller}
+	return p
+}
+
+// after puts an owner before those that there are.
+func (p podBuilder) after(owner metav1.OwnerReference) podBuilder {
+	p.OwnerReferences = append([]metav1.OwnerReference{owner}, p.OwnerReferences...)
+	return p
+}
+
+func (p podBuilder) finalized(finalizers ...string) podBuilder {
+	p.Finalizers = finalizers
+	return p
+}
+
+func (p podBuilder) identified(uid types.UID) podBuilder {
+	p.UID = uid
+	return p
+}
+
+func (p podBuilder) in(namespace string) podBuilder {
+	p.Namespace = namespace
 	return p
 }
 

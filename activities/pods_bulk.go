@@ -2,29 +2,31 @@ package activities
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // CreatePods creates many Pods, rate limited and heartbeating. An attempt after
 // a failure goes on where the last heartbeat left off.
 func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePodsRequest) (protocol.JobResult, error) {
-	owner, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
-	switch {
-	case errors.Is(err, k8s.ErrGone):
-		return protocol.JobResult{Gone: true}, nil
-	case err != nil:
-		return protocol.JobResult{}, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
+	if err := bounded(len(request.Creates)); err != nil {
+		return protocol.JobResult{}, err
 	}
-	if refused := a.refuseCreates(owner, request.Creates); refused != nil {
+	owner, result, done, err := a.jobFor(ctx, request.Job, live)
+	if done || a.unplanned(owner, request.Digest, &result) {
+		return result, err
+	}
+	refused, err := a.refuseCreates(ctx, owner, request.Creates)
+	switch {
+	case err != nil:
+		return protocol.JobResult{}, err
+	case refused != nil:
 		return a.refusedJob(owner, refused), nil
 	}
 	var reported []protocol.CreatedPod
@@ -39,71 +41,103 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 	return protocol.JobResult{Created: progress.created(), Refused: progress.refused()}, nil
 }
 
-// bulkChunk is how many deletes are carried out between two marks of progress.
+// bulkChunk is how many deletes or releases are carried out between two marks of progress.
 const bulkChunk = 2 * parallelRequests
+
+// bulkProgress is the heartbeat of DeletePods and ReleasePods.
+type bulkProgress struct {
+	Done int `json:"done"`
+	// Result is what has come to light so far. Logs are read first.
+	Result protocol.JobResult `json:"result"`
+}
 
 // DeletePods deletes many Pods, rate limited and heartbeating. An attempt after
 // a failure goes on where the last heartbeat left off.
 func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePodsRequest) (protocol.JobResult, error) {
-	var begin int
-	recall(ctx, &begin)
-	var done atomic.Int64
-	done.Store(int64(min(max(begin, 0), len(request.Deletes))))
-	stop := heartbeat(ctx, func() any { return done.Load() })
-	defer stop()
-	events := a.Events.perPod()
-	for rest := request.Deletes[done.Load():]; len(rest) > 0; {
-		chunk := rest[:min(bulkChunk, len(rest))]
-		rest = rest[len(chunk):]
-		err := each(chunk, func(target job.Delete) error {
-			if err := a.bulk.Wait(ctx); err != nil {
-				return outage(err, "wait to delete Pod %s/%s", request.Job.Namespace, target.Name)
-			}
-			return a.deletePod(ctx, request.Job, target, events)
-		})
-		if err != nil {
-			return protocol.JobResult{}, err
-		}
-		done.Add(int64(len(chunk)))
+	if err := bounded(len(request.Deletes)); err != nil {
+		return protocol.JobResult{}, err
 	}
-	return protocol.JobResult{}, nil
+	owner, result, done, err := a.jobFor(ctx, request.Job, live)
+	if done || a.unplanned(owner, request.Digest, &result) {
+		return result, err
+	}
+	events := a.Events.perPod()
+	var progress bulkProgress
+	recall(ctx, &progress)
+	return inChunks(ctx, a, request.Deletes, progress, func(target job.Delete, out *findings) error {
+		return a.deletePod(ctx, owner, target, events, out)
+	})
 }
 
-// accounting is the progress of AccountPods.
-type accounting struct {
-	// Logs are read first; nil until then.
-	Logs     []job.PodLog `json:"logs"`
-	Released int          `json:"released"`
-}
-
-// AccountPods reads the logs that are asked for and releases the Pods, rate limited
+// ReleasePods reads the logs that are asked for and releases the Pods, rate limited
 // and heartbeating. An attempt after a failure goes on where the last heartbeat left
 // off.
-func (a *Activities) AccountPods(ctx context.Context, request protocol.AccountPodsRequest) (protocol.JobResult, error) {
-	var progress accounting
-	recall(ctx, &progress)
-	if progress.Logs == nil {
-		progress = accounting{Logs: a.readLogs(ctx, request.Job.Namespace, request.Releases)}
+func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePodsRequest) (protocol.JobResult, error) {
+	if err := bounded(len(request.Releases)); err != nil {
+		return protocol.JobResult{}, err
 	}
-	var done atomic.Int64
-	done.Store(int64(min(max(progress.Released, 0), len(request.Releases))))
-	stop := heartbeat(ctx, func() any { return accounting{Logs: progress.Logs, Released: int(done.Load())} })
+	owner, result, done, err := a.jobFor(ctx, request.Job, cached)
+	if done {
+		return result, err
+	}
+	progress := bulkProgress{Done: -1}
+	recall(ctx, &progress)
+	if progress.Done < 0 {
+		progress = bulkProgress{Result: protocol.JobResult{Logs: a.readLogs(ctx, owner, request.Releases)}}
+	}
+	return inChunks(ctx, a, request.Releases, progress, func(release job.Release, out *findings) error {
+		return a.releasePod(ctx, owner, release, out)
+	})
+}
+
+// inChunks does something to many Pods, from where the progress left off.
+func inChunks[Item any](ctx context.Context, a *Activities, items []Item, progress bulkProgress, do func(Item, *findings) error) (protocol.JobResult, error) {
+	progress.Done = min(max(progress.Done, 0), len(items))
+	out := &findings{result: &progress.Result}
+	var mark atomic.Pointer[bulkProgress]
+	save := func() {
+		saved := bulkProgress{Done: progress.Done, Result: progress.Result}
+		mark.Store(&saved)
+	}
+	save()
+	stop := heartbeat(ctx, func() any { return mark.Load() })
 	defer stop()
-	for rest := request.Releases[done.Load():]; len(rest) > 0; {
-		chunk := rest[:min(bulkChunk, len(rest))]
-		rest = rest[len(chunk):]
-		err := each(chunk, func(release job.Release) error {
+	for progress.Done < len(items) {
+		chunk := items[progress.Done:min(progress.Done+bulkChunk, len(items))]
+		err := each(chunk, func(item Item) error {
 			if err := a.bulk.Wait(ctx); err != nil {
-				return outage(err, "wait to release Pod %s/%s", request.Job.Namespace, release.Name)
+				return outage(err, "wait for the limit of bulk work")
 			}
-			return a.releasePod(ctx, request.Job, release)
+			return do(item, out)
 		})
 		if err != nil {
 			return protocol.JobResult{}, err
 		}
-		done.Add(int64(len(chunk)))
+		progress.Done += len(chunk)
+		save()
 	}
-	return protocol.JobResult{Logs: progress.Logs}, nil
+	return progress.Result, nil
+}
+
+// maxItems bounds each list of a request; the largest that a plan makes is the number
+// of Pods that may run at a time (job.Config.MaxActive).
+const maxItems = 20_000
+
+func bounded(counts ...int) error {
+	for _, count := range counts {
+		if count > maxItems {
+			return invalidRequest(fmt.Errorf("a list of %d, want %d at most", count, maxItems))
+		}
+	}
+	return nil
+}
+
+// beat reports now and then that the activity lives, so that one that is given up ends.
+func beat(ctx context.Context) (stop func()) {
+	if activity.GetInfo(ctx).IsLocalActivity {
+		return func() {}
+	}
+	return heartbeat(ctx, func() any { return nil })
 }
 
 // heartbeatInterval is how often long activities report; the SDK sends a report

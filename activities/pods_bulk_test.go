@@ -3,6 +3,7 @@ package activities_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestBulkCreateGoesOnWhereItLeftOff(t *testing.T) {
 	}
 	environment := s.environment()
 	environment.SetHeartbeatDetails(reported)
-	result, err := runIn[protocol.JobResult](environment, protocol.CreatePodsActivity, request)
+	result, err := runIn[protocol.JobResult](s, environment, protocol.CreatePodsActivity, request)
 	if err != nil || len(result.Created) != 20 || len(s.writes()) != 5 {
 		t.Errorf("created %d with %d requests, error %v", len(result.Created), len(s.writes()), err)
 	}
@@ -62,7 +63,7 @@ func TestBulkCreateReportsAnOutage(t *testing.T) {
 	}
 }
 
-func TestBulkDeleteRemovesWhatIsLeft(t *testing.T) {
+func TestBulkDeleteGoesOnWhereItLeftOff(t *testing.T) {
 	objects := []runtime.Object{helloJob()}
 	var deletes []job.Delete
 	for i := range 100 {
@@ -72,29 +73,33 @@ func TestBulkDeleteRemovesWhatIsLeft(t *testing.T) {
 	}
 	s := newStage(t, objects, nil)
 	environment := s.environment()
-	environment.SetHeartbeatDetails(60)
-	_, err := runIn[protocol.JobResult](environment, protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes})
+	environment.SetHeartbeatDetails(map[string]any{"done": 60, "result": map[string]any{"vanished": []string{"seen-before"}}})
+	result, err := runIn[protocol.JobResult](s, environment, protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes})
 	if err != nil || len(s.writes()) != 40 {
 		t.Errorf("%d deletes after the heartbeat of 60, error %v", len(s.writes()), err)
 	}
+	if !slices.Equal(result.Vanished, []string{"seen-before"}) {
+		t.Errorf("what came to light before the heartbeat is lost: %+v", result)
+	}
 }
 
-func TestAccountReleasesWhatIsLeft(t *testing.T) {
+func TestBulkReleaseGoesOnWhereItLeftOff(t *testing.T) {
 	owned := []podBuilder{}
 	var releases []job.Release
 	for i := range 100 {
 		name := fmt.Sprintf("pod-%03d", i)
 		owned = append(owned, helloPod(name, corev1.PodSucceeded))
-		releases = append(releases, job.Release{Name: name, UID: name + "-uid", Ended: true})
+		releases = append(releases, job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodSucceeded})
 	}
 	s := newStage(t, objects(helloJob(), owned...), nil, withLogs(20, 4096))
 	kept := s.saying("text")
 	releases[99].Logs, releases[0].Logs = true, true
 	environment := s.environment()
 	environment.SetHeartbeatDetails(map[string]any{
-		"logs": []job.PodLog{{UID: "pod-000-uid", Lines: "read before"}, {UID: "pod-099-uid", Missing: "timeout"}}, "released": 60,
+		"done":   60,
+		"result": protocol.JobResult{Logs: []job.PodLog{{UID: "pod-000-uid", Lines: "read before"}, {UID: "pod-099-uid", Missing: "timeout"}}},
 	})
-	result, err := runIn[protocol.JobResult](environment, protocol.AccountPodsActivity, protocol.AccountPodsRequest{Job: jobRef, Releases: releases})
+	result, err := runIn[protocol.JobResult](s, environment, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
 	if err != nil || len(s.writes()) != 40 {
 		t.Errorf("%d releases after the heartbeat of 60, error %v", len(s.writes()), err)
 	}
@@ -103,14 +108,14 @@ func TestAccountReleasesWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestAccountReportsAnOutage(t *testing.T) {
+func TestBulkReleaseReportsAnOutage(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
 	s.refuse("patch", "pods", 1, errors.New("connection refused"))
-	request := protocol.AccountPodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Ended: true}, {Name: "gone", UID: "gone-uid"}}}
-	if _, err := run[protocol.JobResult](s, protocol.AccountPodsActivity, request); err == nil {
+	request := protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}, {Name: "gone", UID: "gone-uid"}}}
+	if _, err := run[protocol.JobResult](s, protocol.ReleasePodsActivity, request); err == nil {
 		t.Fatal("the outage is no error")
 	}
-	if must[protocol.JobResult](s, protocol.AccountPodsActivity, request); s.tracked("a") {
+	if must[protocol.JobResult](s, protocol.ReleasePodsActivity, request); s.tracked("a") {
 		t.Error("the Pod is not released")
 	}
 }
@@ -127,7 +132,7 @@ func TestBulkWorkIsRateLimited(t *testing.T) {
 	for activity, request := range map[string]any{
 		protocol.CreatePodsActivity:  protocol.CreatePodsRequest{Job: jobRef, Creates: creates(15)},
 		protocol.DeletePodsActivity:  protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes},
-		protocol.AccountPodsActivity: protocol.AccountPodsRequest{Job: jobRef, Releases: releases},
+		protocol.ReleasePodsActivity: protocol.ReleasePodsRequest{Job: jobRef, Releases: releases},
 	} {
 		t.Run(activity, func(t *testing.T) {
 			s := newStage(t, objects(helloJob()), nil, limited)

@@ -8,9 +8,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -115,7 +117,9 @@ func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates
 // createPod creates one Pod or finds it made by an earlier attempt.
 func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
 	reference := jobReference(owner)
-	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, k8s.RenderPod(owner, create), metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
+	rendered := k8s.RenderPod(owner, create)
+	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, rendered, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
 	switch {
 	case err == nil:
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
@@ -126,6 +130,10 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	}
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	refused := refusal(err)
+	if refused == nil && concernsOne(err) {
+		// An admission webhook that does not answer, say: no reason to stop all else.
+		refused = &protocol.Refusal{Reason: protocol.RefusedOther, Message: k8s.Bounded(err.Error())}
+	}
 	// Without a word for a terminating namespace, as upstream: there is nobody to
 	// read it. An API server that was not reached takes no Event either.
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
@@ -144,8 +152,8 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 	if err != nil {
 		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
 	}
-	if !metav1.IsControlledBy(pod, owner) {
-		refused := foreign(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
+	if !a.owns(owner, pod) {
+		refused := foreignObject(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
 		a.Metrics.countRefusal("Pod", refused)
 		events.announce(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
@@ -153,39 +161,76 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 	return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 }
 
-func foreign(message string) *protocol.Refusal {
+func foreignObject(message string) *protocol.Refusal {
 	return &protocol.Refusal{Reason: protocol.RefusedForeignObject, Message: message}
 }
 
-// refuseCreates says why no Pod may be created for a Job as it now is, whatever
-// an older plan says; nil when Pods may be created.
-func (a *Activities) refuseCreates(owner *batchv1.Job, creates []job.Create) *protocol.Refusal {
-	switch condition := terminalCondition(owner); {
-	case len(creates) == 0:
-		return nil
-	case owner.DeletionTimestamp != nil:
-		return &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is being deleted"}
-	case condition != nil:
-		return &protocol.Refusal{Reason: protocol.RefusedOther, Message: fmt.Sprintf("the Job is %s", condition.Type)}
-	case len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil }):
+// refuseCreates says why Pods may not be created for the Job as it now is, whatever a
+// plan says; nil when they may.
+func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, creates []job.Create) (*protocol.Refusal, error) {
+	if len(creates) == 0 {
+		return nil, nil
+	}
+	if len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil }) {
 		// Nobody's selector could find them (parity 2.3).
 		refused := &protocol.Refusal{Reason: protocol.RefusedInvalid, Message: "unable to create pods, no labels"}
 		a.Metrics.countRefusal("Pod", refused)
 		a.Events.onJob(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
-		return refused
+		return refused, nil
 	}
-	return nil
+	count, refusal := job.Prescribed(owner, creates, a.Clock.Now())
+	if refusal == "" && count {
+		running, err := a.runningPods(ctx, owner)
+		if err != nil {
+			return nil, err
+		}
+		refusal = job.TooMany(owner, creates, running)
+	}
+	if refusal == "" {
+		return nil, nil
+	}
+	refused := &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: refusal}
+	a.Metrics.countRefusal("Pod", refused)
+	return refused, nil
 }
 
-// refusedJob answers with what was refused. Where the Job itself is past having Pods,
-// the caller plans for a Job that is not there any more, and gets it as it is.
+// runningPods names the Job's Pods that can still run, as the API server's watch cache
+// has them.
+func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]string, error) {
+	selector, err := claim.Selector(owner)
+	if err != nil {
+		return nil, invalidRequest(err)
+	}
+	pods, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector:   selector.String(),
+		FieldSelector:   "status.phase!=" + string(corev1.PodSucceeded) + ",status.phase!=" + string(corev1.PodFailed),
+		ResourceVersion: "0",
+	})
+	if err != nil {
+		return nil, outage(err, "count Pods of Job %s/%s", owner.Namespace, owner.Name)
+	}
+	var names []string
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !k8s.Ended(pod) && a.owns(owner, pod) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names, nil
+}
+
+// refusedJob answers with what was refused. Where the Job itself does not prescribe the
+// Pods, the caller plans for another Job than there is, and gets it as it is.
 func (a *Activities) refusedJob(owner *batchv1.Job, refused *protocol.Refusal) protocol.JobResult {
 	result := protocol.JobResult{Refused: refused}
-	if owner.DeletionTimestamp != nil || terminalCondition(owner) != nil {
-		spec := job.SpecOf(owner).WithDefaults(a.JobDefaults)
+	if refused.Reason == protocol.RefusedNotPrescribed {
+		spec := a.specOf(owner)
 		result.Current, result.CurrentSpec = &owner.Status, &spec
 	}
 	return result
+}
+
+func (a *Activities) specOf(owner *batchv1.Job) job.Spec {
+	return job.SpecOf(owner).WithDefaults(a.JobDefaults)
 }
 
 func jobReference(owner *batchv1.Job) protocol.ObjectReference {

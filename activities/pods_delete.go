@@ -2,9 +2,14 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/event"
@@ -13,28 +18,96 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// deletePod deletes one Pod of a Job, without counting it where that is asked for.
-func (a *Activities) deletePod(ctx context.Context, owner protocol.ObjectReference, target job.Delete, events *announcer) error {
-	if target.Untrack {
-		if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, target.Name, types.UID(target.UID), false); err != nil {
-			return deleteFailed(owner, target, err, events)
+// findings gathers what deletes and releases of Pods, made side by side, came to that
+// the next plan has to know.
+type findings struct {
+	mutex  sync.Mutex
+	result *protocol.JobResult
+}
+
+func (f *findings) vanished(uid string) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.result.Vanished = append(f.result.Vanished, uid)
+}
+
+func (f *findings) found(fact job.PodFact) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.result.Found = append(f.result.Found, fact)
+}
+
+// foreignFact says that a Pod is not the Job's. It tells nothing else of the Pod:
+// whoever asked may not be allowed to read it.
+func foreignFact(pod *corev1.Pod) job.PodFact {
+	fact := k8s.PodFact(pod)
+	return job.PodFact{Name: fact.Name, UID: fact.UID, Version: fact.Version, Disowned: true}
+}
+
+// failed takes an error of what was being done to one Pod. What concerns that Pod only
+// is data; else the error comes back, as an outage.
+func (f *findings) failed(uid string, err error, doing string, arguments ...any) error {
+	if !concernsOne(err) {
+		return outage(err, doing, arguments...)
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.result.Failures = append(f.result.Failures, job.PodFailure{UID: uid, Message: k8s.Bounded(err.Error())})
+	return nil
+}
+
+// deletePod deletes one Pod of the Job, without counting it where that is asked for. A
+// Pod that is not the Job's is left alone; one that has ended, where the plan believes
+// that it runs, too: what it came to is to be counted.
+//
+// The Pod is read first, from the watch cache, since a delete can't say whose the Pod
+// must be.
+func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, events *announcer, out *findings) error {
+	uid := types.UID(target.UID)
+	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
+	for attempt := 1; ; attempt++ {
+		switch {
+		case errors.Is(err, k8s.ErrGone):
+			out.vanished(target.UID)
+			return nil
+		case err != nil:
+			return out.failed(target.UID, err, "get Pod %s/%s", owner.Namespace, target.Name)
+		case !a.owns(owner, pod):
+			out.found(foreignFact(pod))
+			return nil
+		case !target.Release:
+		case k8s.Ended(pod) && k8s.Tracked(pod):
+			out.found(k8s.PodFact(pod))
+			return nil
+		case k8s.Tracked(pod):
+			err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, true)
+			if apierrors.IsConflict(err) && attempt < releaseAttempts {
+				pod, err = k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
+				continue
+			}
+			if err != nil && !apierrors.IsNotFound(err) {
+				return a.deleteFailed(owner, target, err, events, out)
+			}
 		}
+		break
 	}
-	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, types.UID(target.UID))
-	if err != nil {
-		return deleteFailed(owner, target, err, events)
-	}
-	if deleted {
-		events.announce(owner, event.Normal(successfulDelete, "Deleted pod: "+target.Name))
+	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
+	switch {
+	case err != nil:
+		return a.deleteFailed(owner, target, err, events, out)
+	case deleted:
+		events.announce(jobReference(owner), event.Normal(successfulDelete, "Deleted pod: "+target.Name))
+	default:
+		out.vanished(target.UID)
 	}
 	return nil
 }
 
-func deleteFailed(owner protocol.ObjectReference, target job.Delete, err error, events *announcer) error {
+func (a *Activities) deleteFailed(owner *batchv1.Job, target job.Delete, err error, events *announcer, out *findings) error {
 	if answered(err) {
-		events.announce(owner, event.Warning(failedDelete, fmt.Sprintf("Error deleting: %v", err)))
+		events.announce(jobReference(owner), event.Warning(failedDelete, fmt.Sprintf("Error deleting: %v", err)))
 	}
-	return outage(err, "delete Pod %s/%s", owner.Namespace, target.Name)
+	return out.failed(target.UID, err, "delete Pod %s/%s", owner.Namespace, target.Name)
 }
 
 // each calls do for every item, some at a time, and returns the first error

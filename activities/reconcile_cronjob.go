@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // ReconcileCronJob carries out a CronJobRequest. Its result says what became of
@@ -28,17 +30,33 @@ import (
 // The Events of the request are emitted also when the start was refused: they
 // tell of what has happened.
 func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.CronJobRequest) (result protocol.CronJobResult, err error) {
-	cronJob, err := k8s.GetCronJob(ctx, a.CronJobs, request.CronJob.Namespace, request.CronJob.Name, types.UID(request.CronJob.UID))
-	switch {
-	case errors.Is(err, k8s.ErrGone):
-		return protocol.CronJobResult{Gone: true}, nil
-	case err != nil:
-		return result, outage(err, "get CronJob %s/%s", request.CronJob.Namespace, request.CronJob.Name)
-	}
-	if result.Deleted, err = a.deleteJobs(ctx, request); err != nil {
+	if err := bounded(len(request.Deletes), len(request.Look), len(request.Events)); err != nil {
 		return result, err
 	}
+	cronJob, err := a.cronJob(ctx, request.CronJob)
+	if err != nil || cronJob == nil {
+		return protocol.CronJobResult{Gone: err == nil}, err
+	}
+	defer beat(ctx)()
+	if result.Ended, err = a.endedRuns(ctx, cronJob, request.Look); err != nil {
+		return result, err
+	}
+	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
+		result.CurrentSpec = &spec
+		return result, nil
+	}
 	if request.Start != nil {
+		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start)
+		if err != nil {
+			return result, err
+		}
+	}
+	if result.Refused == nil {
+		if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes); err != nil {
+			return result, err
+		}
+	}
+	if request.Start != nil && result.Started == nil && result.Refused == nil {
 		result.Started, result.Refused, err = a.startJob(ctx, cronJob, *request.Start)
 		if err != nil {
 			return result, err
@@ -53,38 +71,65 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	return result, nil
 }
 
-// deleteJobs deletes what is replaced or falls out of the history limits, and
-// names what is gone. Only a replaced Job has to be gone.
-func (a *Activities) deleteJobs(ctx context.Context, request protocol.CronJobRequest) ([]string, error) {
-	gone := make([]bool, len(request.Deletes))
-	indexes := make([]int, len(request.Deletes))
+// endedRuns looks up runs that are said to have ended.
+func (a *Activities) endedRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run) ([]protocol.FinishedJob, error) {
+	ended := make([]*protocol.FinishedJob, len(runs))
+	indexes := make([]int, len(runs))
 	for i := range indexes {
 		indexes[i] = i
 	}
 	err := each(indexes, func(i int) error {
-		target := request.Deletes[i]
-		deleted, err := k8s.DeleteJob(ctx, a.Kubernetes, request.CronJob.Namespace, target.Name, types.UID(target.UID))
+		run := runs[i]
+		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, run.Name, types.UID(run.UID))
 		switch {
-		case err == nil:
-			gone[i] = true
-			if deleted {
-				a.Events.onCronJob(request.CronJob, event.Normal(successfulDelete, "Deleted job "+target.Name))
-			}
-			return nil
-		case answered(err):
-			// Upstream's own words (parity 1.9).
-			a.Events.onCronJob(request.CronJob, event.Warning(failedDelete, fmt.Sprintf("Deleted job: %v", err)))
+		case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			ended[i] = &protocol.FinishedJob{Run: run, Outcome: job.Deleted}
+		case err != nil:
+			return outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
+		default:
+			ended[i] = finishedJob(found, run)
 		}
-		if !target.Replaced {
-			return nil
+		return nil
+	})
+	var list []protocol.FinishedJob
+	for _, one := range ended {
+		if one != nil {
+			list = append(list, *one)
 		}
-		if refused := refusal(err); refused != nil {
-			return refusedError(refused, "delete replaced Job %s/%s", request.CronJob.Namespace, target.Name)
-		}
-		return outage(err, "delete replaced Job %s/%s", request.CronJob.Namespace, target.Name)
+	}
+	return list, err
+}
+
+// finishedJob returns how a run has ended; nil for one that has not.
+func finishedJob(found *batchv1.Job, run schedule.Run) *protocol.FinishedJob {
+	condition := claim.Finished(found)
+	if condition == nil {
+		return nil
+	}
+	finished := &protocol.FinishedJob{Run: run, Outcome: job.Outcome(condition.Type)}
+	if found.Status.StartTime != nil {
+		finished.StartTime = found.Status.StartTime.UTC()
+	}
+	if found.Status.CompletionTime != nil {
+		finished.CompletionTime = found.Status.CompletionTime.UTC()
+	}
+	return finished
+}
+
+// deleteJobs deletes what is replaced or falls out of the history limits, and
+// names what is gone or is not the CronJob's. Only a replaced Job has to be gone.
+func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete) ([]string, error) {
+	gone := make([]bool, len(deletes))
+	indexes := make([]int, len(deletes))
+	for i := range indexes {
+		indexes[i] = i
+	}
+	err := each(indexes, func(i int) (err error) {
+		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i])
+		return err
 	})
 	var names []string
-	for i, target := range request.Deletes {
+	for i, target := range deletes {
 		if gone[i] {
 			names = append(names, target.Name)
 		}
@@ -92,15 +137,107 @@ func (a *Activities) deleteJobs(ctx context.Context, request protocol.CronJobReq
 	return names, err
 }
 
+// deleteJob deletes a Job of the CronJob, if it may be deleted. The Job is read first,
+// from the watch cache, since a delete can't say whose the Job must be.
+func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete) (gone bool, err error) {
+	reference := cronJobReference(cronJob)
+	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
+		found, err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
+	}
+	switch {
+	case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+		return true, nil
+	case err != nil && target.Replaced:
+		return false, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
+	case err != nil:
+		return false, nil
+	}
+	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil); why != "" {
+		if target.Replaced {
+			return false, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+		}
+		return false, nil
+	}
+	deleted, err := k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
+	switch {
+	case err == nil:
+		if deleted {
+			a.Events.onCronJob(reference, event.Normal(successfulDelete, "Deleted job "+target.Name))
+		}
+		return true, nil
+	case answered(err):
+		// Upstream's own words (parity 1.9).
+		a.Events.onCronJob(reference, event.Warning(failedDelete, fmt.Sprintf("Deleted job: %v", err)))
+	}
+	if !target.Replaced {
+		return false, nil
+	}
+	if refused := refusal(err); refused != nil {
+		return false, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+	}
+	return false, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+}
+
+// judgeStart says why the run may not be started for the CronJob as it now is, whatever
+// a plan says, before anything is deleted for it; neither is set when it may. A Job that
+// an earlier attempt has made counts all the same: its run has started.
+func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
+	refused, err := a.refuseStart(ctx, cronJob, start)
+	if refused == nil || err != nil {
+		return nil, nil, err
+	}
+	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+		return nil, refused, nil
+	case err != nil:
+		return nil, nil, outage(err, "get Job %s/%s", cronJob.Namespace, start.Name)
+	}
+	return a.startedJob(found, start), nil, nil
+}
+
+func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
+	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
+		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
+	}
+	if start.Manual {
+		if refused := a.refuseSignal(cronJob.Annotations, steering.Trigger); refused != nil {
+			a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
+			return refused, nil
+		}
+	}
+	if start.IsTooLate(a.Clock.Now()) {
+		return &protocol.Refusal{
+			Reason:  protocol.RefusedTooLate,
+			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
+		}, nil
+	}
+	if cronJob.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+		return nil, nil
+	}
+	for _, active := range cronJob.Status.Active {
+		if active.Name == start.Name {
+			continue
+		}
+		running, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
+		switch {
+		case errors.Is(err, k8s.ErrGone):
+		case err != nil:
+			return nil, outage(err, "get Job %s/%s", cronJob.Namespace, active.Name)
+		case claim.Finished(running) == nil && claim.OfCronJob(running, cronJob.Name, cronJob.UID):
+			return &protocol.Refusal{
+				Reason:  protocol.RefusedNotPrescribed,
+				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is Forbid", active.Name),
+			}, nil
+		}
+	}
+	return nil, nil
+}
+
 // startJob creates the run's Job or finds it made by an earlier attempt.
 func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	reference := cronJobReference(cronJob)
-	if cronJob.DeletionTimestamp != nil {
-		return nil, &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the CronJob is being deleted"}, nil
-	}
-	if start.IsTooLate(a.Clock.Now()) {
-		return a.findLateJob(ctx, cronJob, start)
-	}
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
 	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
 	switch {
@@ -124,27 +261,14 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	return nil, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
 }
 
-// findLateJob finds the Job that an earlier attempt made, when it is too late to
-// make one.
-func (a *Activities) findLateJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
-	_, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, &protocol.Refusal{
-			Reason:  protocol.RefusedTooLate,
-			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
-		}, nil
-	}
-	return a.findJob(ctx, cronJob, start)
-}
-
 // findJob looks at the Job that has the wanted name already.
 func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
 	}
-	if !metav1.IsControlledBy(found, cronJob) {
-		refused := foreign(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
+	if !claim.OfCronJob(found, cronJob.Name, cronJob.UID) {
+		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
 		a.Metrics.countRefusal("Job", refused)
 		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedCreate, "Error creating job: "+refused.Message))
 		return nil, refused, nil
@@ -162,8 +286,8 @@ func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *prot
 			Started:         stored.CreationTimestamp.UTC(),
 			ResourceVersion: stored.ResourceVersion,
 		},
-		Spec:    job.SpecOf(stored).WithDefaults(a.JobDefaults),
-		Managed: k8s.Managed(stored, a.TakeOverJobs),
+		Spec:    a.specOf(stored),
+		Managed: claim.Ours(stored, a.TakeOverJobs),
 	}
 }
 

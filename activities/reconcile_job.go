@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -16,31 +15,39 @@ import (
 // ReconcileJob carries out a JobRequest. Its result says what became of it; an
 // error means that the API server could not be asked, and that the whole is to
 // be repeated. A refused create ends it: later Creates, the Status, the Releases
-// and the Events are left to the next plan.
+// and the Events are left to the next plan. What fails of single Pods ends nothing.
 //
 // It may run again after it succeeded: what a local activity has done is forgotten
 // with the workflow task that it ran in, when a signal comes before the task ends.
 // A status that is there already tells, and its Events are not said twice.
-func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobRequest) (result protocol.JobResult, err error) {
-	started := a.Clock.Now()
-	owner, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
-	switch {
-	case errors.Is(err, k8s.ErrGone):
-		return protocol.JobResult{Gone: true}, nil
-	case err != nil:
-		return result, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
+func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
+	if err := bounded(len(request.Creates), len(request.Deletes), len(request.Releases), len(request.Counted), len(request.Events)); err != nil {
+		return protocol.JobResult{}, err
 	}
+	started := a.Clock.Now()
+	owner, result, done, err := a.jobFor(ctx, request.Job, live)
+	if done {
+		return result, err
+	}
+	defer beat(ctx)()
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
-	if refused := a.refuseCreates(owner, request.Creates); refused != nil {
+	if a.unplanned(owner, request.Digest, &result) {
+		return result, nil
+	}
+	refused, err := a.refuseCreates(ctx, owner, request.Creates)
+	if err != nil {
+		return result, err
+	}
+	if refused != nil {
 		return a.refusedJob(owner, refused), nil
 	}
 	result.Created, result.Refused, err = a.createFor(ctx, owner, request)
 	if err != nil || result.Refused != nil {
 		return result, err
 	}
-	events := a.Events.perPod()
-	err = each(request.Deletes, func(target job.Delete) error { return a.deletePod(ctx, request.Job, target, events) })
+	events, out := a.Events.perPod(), &findings{result: &result}
+	err = each(request.Deletes, func(target job.Delete) error { return a.deletePod(ctx, owner, target, events, out) })
 	if err != nil {
 		return result, err
 	}
@@ -55,9 +62,20 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	if news {
 		a.Events.onJob(request.Job, request.Events...)
 	}
-	result.Logs = a.readLogs(ctx, request.Job.Namespace, request.Releases)
-	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, request.Job, release) })
+	result.Logs = a.readLogs(ctx, owner, request.Releases)
+	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, owner, release, out) })
 	return result, err
+}
+
+// unplanned reports whether the Job is not the one that was planned for, and answers
+// with what it is then.
+func (a *Activities) unplanned(owner *batchv1.Job, digest string, result *protocol.JobResult) bool {
+	if job.SpecOf(owner).Digest() == digest {
+		return false
+	}
+	spec := a.specOf(owner)
+	result.Unplanned, result.CurrentSpec = true, &spec
+	return true
 }
 
 // createFor creates the few Pods of a JobRequest.
@@ -74,7 +92,7 @@ func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request 
 // applyJobStatus writes the status; done is false when the result says why not, and
 // news when the status was there already.
 func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
-	before, after, err := k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status)
+	before, after, err := k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
 	if err == nil {
 		if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
 			return false, true, nil
@@ -104,14 +122,7 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 	case err != nil:
 		return outage(err, "get Job %s/%s, which refused its status", owner.Namespace, owner.Name)
 	}
-	spec := job.SpecOf(current).WithDefaults(a.JobDefaults)
+	spec := a.specOf(current)
 	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, &spec
-	return nil
-}
-
-func (a *Activities) releasePod(ctx context.Context, owner protocol.ObjectReference, release job.Release) error {
-	if _, err := k8s.ReleasePod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID), release.Ended); err != nil {
-		return outage(err, "release Pod %s/%s", owner.Namespace, release.Name)
-	}
 	return nil
 }

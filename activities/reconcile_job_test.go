@@ -33,6 +33,10 @@ func creates(count int) []job.Create {
 	return list
 }
 
+func indexedCreate(index int32, attempt int64) job.Create {
+	return job.Create{Name: names.IndexedPod(jobName, jobUID, index, attempt), Attempt: attempt, Index: &index}
+}
+
 func condition(kind batchv1.JobConditionType, reason string) batchv1.JobCondition {
 	return batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason}
 }
@@ -126,7 +130,7 @@ func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{object}, nil)
 			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
-			if result.Refused == nil || result.Refused.Reason != protocol.RefusedOther || result.Current == nil || result.CurrentSpec == nil || len(s.writes()) != 0 {
+			if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed || result.Current == nil || result.CurrentSpec == nil || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
 			bulk := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)})
@@ -154,6 +158,9 @@ func TestRefusedCreateIsData(t *testing.T) {
 		"bad request":           {apierrors.NewBadRequest("no"), protocol.RefusedOther, false},
 		"namespace terminating": {terminatingNamespace(), protocol.RefusedNamespaceTerminating, true},
 		"namespace gone":        {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), protocol.RefusedNamespaceTerminating, true},
+		// Both may be one Pod's alone, and must not hold up the whole Job.
+		"webhook that is away":         {apierrors.NewInternalError(errors.New("webhook")), protocol.RefusedOther, false},
+		"conflict with another writer": {apierrors.NewConflict(pods, "x", errors.New("modified")), protocol.RefusedOther, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -182,12 +189,11 @@ func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
 		err   error
 		delay time.Duration
 	}{
-		"no connection":                {errors.New("connection refused"), 0},
-		"internal":                     {apierrors.NewInternalError(errors.New("webhook")), 0},
-		"too many requests":            {apierrors.NewTooManyRequests("later", 7), 7 * time.Second},
-		"timeout":                      {apierrors.NewTimeoutError("slow", 3), 3 * time.Second},
-		"conflict with another writer": {apierrors.NewConflict(pods, "x", errors.New("modified")), 0},
-		"credentials expired":          {apierrors.NewUnauthorized("expired"), 0},
+		"no connection":       {errors.New("connection refused"), 0},
+		"unavailable":         {apierrors.NewServiceUnavailable("starting"), 0},
+		"too many requests":   {apierrors.NewTooManyRequests("later", 7), 7 * time.Second},
+		"timeout":             {apierrors.NewTimeoutError("slow", 3), 3 * time.Second},
+		"credentials expired": {apierrors.NewUnauthorized("expired"), 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -274,8 +280,10 @@ func TestPodWithoutLabelsIsRefused(t *testing.T) {
 		}
 	}
 	// A Pod of a completion index has a label.
-	index := int32(0)
-	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{{Name: "x", Attempt: 1, Index: &index}}})
+	unlabelled = indexedJob(1)
+	unlabelled.Spec.Template.Labels = nil
+	s = newStage(t, objects(unlabelled), nil)
+	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{indexedCreate(0, 1)}})
 	if result.Refused != nil || len(result.Created) != 1 {
 		t.Errorf("result %+v", result)
 	}
@@ -298,33 +306,6 @@ func TestSlowStartEndsAtTheFirstRefusal(t *testing.T) {
 	}
 }
 
-func TestDeletes(t *testing.T) {
-	s := newStage(t, []runtime.Object{
-		helloJob(), helloPod("kept", corev1.PodRunning).Pod, helloPod("untracked", corev1.PodRunning).Pod,
-	}, nil)
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Deletes: []job.Delete{
-		{Name: "kept", UID: "kept-uid"}, {Name: "untracked", UID: "untracked-uid", Untrack: true}, {Name: "gone", UID: "gone-uid"},
-	}})
-	writes := s.writes()
-	slices.Sort(writes)
-	want := []string{"delete pods gone", "delete pods kept", "delete pods untracked", "patch pods untracked"}
-	if !slices.Equal(writes, want) {
-		t.Errorf("writes %v, want %v", writes, want)
-	}
-	events := s.recorded()
-	slices.Sort(events)
-	if !slices.Equal(events, []string{"Normal SuccessfulDelete Deleted pod: kept", "Normal SuccessfulDelete Deleted pod: untracked"}) {
-		t.Errorf("events %v", events)
-	}
-	for _, action := range s.kubernetes.Actions() {
-		if deletion, ok := action.(clienttesting.DeleteActionImpl); ok {
-			if conditions := deletion.DeleteOptions.Preconditions; conditions == nil || string(*conditions.UID) != deletion.Name+"-uid" {
-				t.Errorf("delete of %s without its UID", deletion.Name)
-			}
-		}
-	}
-}
-
 func TestStatusThatIsRefused(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
 	s.refuse("patch", "jobs", -1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
@@ -332,7 +313,7 @@ func TestStatusThatIsRefused(t *testing.T) {
 		Job: jobRef, Status: &batchv1.JobStatus{}, Releases: []job.Release{{Name: "a", UID: "a-uid"}},
 		Events: []event.Event{event.Normal("Completed", "Job completed")},
 	})
-	if result.Current == nil || result.CurrentSpec == nil || result.CurrentSpec.Parallelism != 1 {
+	if result.Current == nil || result.CurrentSpec == nil || result.CurrentSpec.Parallelism != *helloJob().Spec.Parallelism {
 		t.Errorf("the Job as it is: %+v, %+v", result.Current, result.CurrentSpec)
 	}
 	if result.StatusRefused == "" || len(s.pod("a").Finalizers) != 2 || len(s.recorded()) != 0 {

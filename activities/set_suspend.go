@@ -10,30 +10,104 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
-// SetSuspend writes spec.suspend of a CronJob or Job, and who did it, when and
-// why. It returns the generation that the write made or found. An answer that a
-// repetition can't change is a RefusedErrorType error.
+// SetSuspend writes spec.suspend of a CronJob or Job of ours, and who says that he did
+// it, when and why. It returns the spec that results. An answer that a repetition can't
+// change is a RefusedErrorType error.
 func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	switch request.Kind {
+	case protocol.CronJobKind:
+		return a.suspendCronJob(ctx, request)
+	case protocol.JobKind:
+		return a.suspendJob(ctx, request)
+	}
+	return protocol.SetSuspendResult{}, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
+}
+
+func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	cronJob, err := a.cronJob(ctx, request.Object)
+	if err != nil || cronJob == nil {
+		return protocol.SetSuspendResult{Gone: err == nil}, err
+	}
+	if refused := a.refuseSignal(cronJob.Annotations, suspendSignal(request)); refused != nil {
+		a.Events.onCronJob(request.Object, event.Warning(signalRefused, refused.Message))
+		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+	}
 	patch, err := suspendPatch(request)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
-	doing := fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
-	object, err := a.patchSuspend(ctx, request, patch)
-	switch refused := refusal(err); {
-	case err == nil:
-		return protocol.SetSuspendResult{Generation: object.GetGeneration()}, nil
-	case apierrors.IsNotFound(err), a.replaced(ctx, request, err):
-		return protocol.SetSuspendResult{Gone: true}, nil
+	patched, err := a.CronJobs.CronJobs(cronJob.Namespace).Patch(ctx, cronJob.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: k8s.CronJobFieldManager})
+	if err != nil {
+		return suspendRefused(request, err)
+	}
+	spec := schedule.SpecOf(patched)
+	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
+}
+
+func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	owner, is, err := a.job(ctx, request.Object, live)
+	if err != nil || is != ours {
+		return protocol.SetSuspendResult{Gone: err == nil && is == gone, Foreign: is == foreign}, err
+	}
+	if refused := a.refuseSignal(owner.Annotations, suspendSignal(request)); refused != nil {
+		a.Events.onJob(request.Object, event.Warning(signalRefused, refused.Message))
+		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+	}
+	patch, err := suspendPatch(request)
+	if err != nil {
+		return protocol.SetSuspendResult{}, err
+	}
+	patched, err := a.Kubernetes.BatchV1().Jobs(owner.Namespace).Patch(ctx, owner.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: k8s.JobFieldManager})
+	if err != nil {
+		return suspendRefused(request, err)
+	}
+	spec := a.specOf(patched)
+	return protocol.SetSuspendResult{JobSpec: &spec}, nil
+}
+
+// suspendRefused judges an error of the write. The UID in the patch has just been seen:
+// a conflict means that the object was re-created since.
+func suspendRefused(request protocol.SetSuspendRequest, err error) (protocol.SetSuspendResult, error) {
+	doing, refused := doingSuspend(request), refusal(err)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return protocol.SetSuspendResult{}, outage(err, "%s", doing)
 	case refused != nil:
 		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doing)
 	}
 	return protocol.SetSuspendResult{}, outage(err, "%s", doing)
+}
+
+func doingSuspend(request protocol.SetSuspendRequest) string {
+	return fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
+}
+
+func suspendSignal(request protocol.SetSuspendRequest) string {
+	if request.Suspend {
+		return steering.Suspend
+	}
+	return steering.Resume
+}
+
+// refuseSignal says why an object does not take a signal that people send through
+// Temporal; nil when it does. An Event on the object answers for it, since Temporal
+// tells the sender nothing.
+func (a *Activities) refuseSignal(annotations map[string]string, signal string) *protocol.Refusal {
+	accepted, why := steering.Accepts(a.AcceptSignals, annotations, signal)
+	if accepted {
+		return nil
+	}
+	return &protocol.Refusal{Reason: protocol.RefusedSignal, Message: why}
 }
 
 // suspendPatch is a merge patch; an absent note or sender removes an older one.
@@ -55,37 +129,12 @@ func suspendPatch(request protocol.SetSuspendRequest) ([]byte, error) {
 	return patch, nil
 }
 
+// maxAnnotation bounds what a signal may put into an annotation, in bytes.
+const maxAnnotation = 512
+
 func orNull(text string) any {
 	if text == "" {
 		return nil
 	}
-	return text
-}
-
-func (a *Activities) patchSuspend(ctx context.Context, request protocol.SetSuspendRequest, patch []byte) (metav1.Object, error) {
-	object := request.Object
-	switch request.Kind {
-	case "CronJob":
-		return a.CronJobs.CronJobs(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch,
-			metav1.PatchOptions{FieldManager: k8s.CronJobFieldManager})
-	case "Job":
-		return a.Kubernetes.BatchV1().Jobs(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch,
-			metav1.PatchOptions{FieldManager: k8s.JobFieldManager})
-	}
-	return nil, apierrors.NewBadRequest("kind " + request.Kind + " can't be suspended")
-}
-
-// replaced reports whether the API server refused the patch since the object has
-// another UID now.
-func (a *Activities) replaced(ctx context.Context, request protocol.SetSuspendRequest, err error) bool {
-	if !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
-		return false
-	}
-	var found metav1.Object
-	if request.Kind == "CronJob" {
-		found, err = a.CronJobs.CronJobs(request.Object.Namespace).Get(ctx, request.Object.Name, metav1.GetOptions{})
-	} else {
-		found, err = a.Kubernetes.BatchV1().Jobs(request.Object.Namespace).Get(ctx, request.Object.Name, metav1.GetOptions{})
-	}
-	return apierrors.IsNotFound(err) || err == nil && string(found.GetUID()) != request.Object.UID
+	return k8s.Truncated(text, maxAnnotation)
 }

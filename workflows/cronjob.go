@@ -9,16 +9,20 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// CronJob is the workflow of one CronJob object. It sleeps until the next due
+// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next due
 // time, asks the planner, carries out what that says and sleeps again, until the
-// object is gone. It returns an error only when it is cancelled or continues as
-// new.
-func CronJob(ctx workflow.Context, input protocol.CronJobInput) error {
-	c := newCronJob(ctx, input)
+// object is gone. It returns an error only when it is cancelled, continues as new, or
+// was started with an input that nobody of Ostinato sends.
+func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.CronJobInput) error {
+	if err := valid(ctx, cluster.CronJobWorkflowID(input.CronJob.Namespace, input.CronJob.Name), input); err != nil {
+		return err
+	}
+	c := newCronJob(ctx, cluster, input)
 	err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe)
 	if err != nil {
 		return fmt.Errorf("set query handler of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
@@ -26,9 +30,9 @@ func CronJob(ctx workflow.Context, input protocol.CronJobInput) error {
 	return c.run(ctx)
 }
 
-// cronJob is a running CronJob workflow.
-type cronJob struct {
-	cluster          string
+// runningCronJob is a running CronJob workflow.
+type runningCronJob struct {
+	cluster          names.Cluster
 	cronJob          protocol.ObjectReference
 	searchAttributes bool
 
@@ -36,51 +40,39 @@ type cronJob struct {
 	spec  schedule.Spec
 	state schedule.State
 
-	signals []signalReceiver
-	// inbox holds the signals that were received and not yet handled.
-	inbox []any
-	// suspend is a suspend or resume by signal that is still to be written to
-	// the object.
-	suspend *suspendChange
-
+	mailbox *mailbox
+	alarm   alarm
+	heard   cronJobHeard
 	// children are the runs whose end this workflow run hears of by itself.
 	children []*childRun
-	timer    *wakeTimer
-	// pause is the back-off after a call that can't succeed as things are.
-	pause schedule.Backoff
+	// pause follows calls that failed.
+	pause backoff
 
-	// gone is set when the object no longer exists.
+	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
-	// successor is the input of the object that took the name.
-	successor *protocol.CronJobInput
 }
 
-// wakeTimer is the one timer of a CronJob workflow.
-type wakeTimer struct {
-	deadline time.Time
-	future   workflow.Future
-	cancel   workflow.CancelFunc
-}
-
-func newCronJob(ctx workflow.Context, input protocol.CronJobInput) *cronJob {
-	c := &cronJob{
-		cluster:          input.Cluster,
+func newCronJob(ctx workflow.Context, cluster names.Cluster, input protocol.CronJobInput) *runningCronJob {
+	c := &runningCronJob{
+		cluster:          cluster,
 		cronJob:          input.CronJob,
 		searchAttributes: input.SearchAttributes,
 		spec:             input.Spec,
+		mailbox:          newMailbox(ctx),
+	}
+	identity := schedule.Identity{
+		Namespace: input.CronJob.Namespace,
+		Name:      input.CronJob.Name,
+		UID:       input.CronJob.UID,
+		Created:   input.Created,
 	}
 	if input.State != nil {
 		c.state = *input.State
+		c.state.Identity = identity
 	} else {
-		c.state = schedule.NewState(schedule.Identity{
-			Namespace: input.CronJob.Namespace,
-			Name:      input.CronJob.Name,
-			UID:       input.CronJob.UID,
-			Created:   input.Created,
-		}, input.Status, finishedOf(input.Children))
+		c.state = schedule.NewState(identity, input.Status, finishedOf(input.Children))
 		c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
 	}
-	c.signals = c.receivers(ctx)
 	return c
 }
 
@@ -100,54 +92,37 @@ func finishedOf(children []protocol.FinishedJob) []schedule.Finished {
 	return finished
 }
 
-// run is the main loop: handle what was received, act, wait.
-func (c *cronJob) run(ctx workflow.Context) error {
+// run is the main loop: take what was received, act, wait.
+func (c *runningCronJob) run(ctx workflow.Context) error {
 	for {
-		c.reconcile(ctx)
+		c.hear(ctx)
+		now := workflow.Now(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case c.successor != nil, c.gone:
+		case c.gone:
 			return c.finish(ctx)
-		case c.mayContinueAsNew(ctx):
-			return c.continueAsNew(ctx)
-		}
-		workflow.SetCurrentDetails(ctx, c.details())
-		c.wait(ctx)
-	}
-}
-
-// reconcile acts until the planner has nothing more to do, then sets the timer.
-func (c *cronJob) reconcile(ctx workflow.Context) {
-	for ctx.Err() == nil {
-		c.receiveAll()
-		c.handleAll(ctx)
-		if c.gone || c.successor != nil {
-			return
-		}
-		now := workflow.Now(ctx)
-		if now.Before(c.pause.Until) {
-			c.arm(ctx, c.pause.Until, "retry")
-			return
-		}
-		if c.suspend != nil {
-			c.writeSuspend(ctx)
+		case !c.pause.over(now):
+			c.wait(ctx, c.pause.until, "retry")
 			continue
 		}
 		c.evaluate(ctx, now)
-		outcome := schedule.Plan(c.state, c.spec, now)
-		if !outcome.Acts() {
-			c.state = outcome.State
-			c.armFor(ctx, outcome)
-			return
+		plan := schedule.Decide(c.state, c.spec, now)
+		if !plan.Idle() {
+			c.execute(ctx, plan)
+			continue
 		}
-		c.execute(ctx, outcome)
+		c.state = plan.Next
+		if c.mayContinueAsNew(ctx) {
+			return c.continueAsNew(ctx)
+		}
+		c.wait(ctx, plan.Wake, wakeReason(plan))
 	}
 }
 
 // evaluate records new due times when the known ones have run out, so that a
 // replay by a worker with other time zone data takes the same decisions.
-func (c *cronJob) evaluate(ctx workflow.Context, now time.Time) {
+func (c *runningCronJob) evaluate(ctx workflow.Context, now time.Time) {
 	if !schedule.NeedsEvaluation(c.state, c.spec, now) {
 		return
 	}
@@ -164,54 +139,21 @@ func (c *cronJob) evaluate(ctx workflow.Context, now time.Time) {
 	c.state = schedule.Take(c.state, c.spec, evaluation, now)
 }
 
-// armFor sets the timer to an outcome's wake.
-func (c *cronJob) armFor(ctx workflow.Context, outcome schedule.Outcome) {
-	what := "retry"
-	if upcoming := outcome.State.Calendar.Upcoming; len(upcoming) > 0 && upcoming[0].Equal(outcome.Wake) {
-		what = "next run"
+// wakeReason says what a plan's wake is for.
+func wakeReason(plan schedule.Plan) string {
+	if upcoming := plan.Next.Calendar.Upcoming; len(upcoming) > 0 && upcoming[0].Equal(plan.Wake) {
+		return "next run"
 	}
-	c.arm(ctx, outcome.Wake, what)
+	return "retry"
 }
 
-// arm makes the timer fire at the deadline; zero means not at all. A timer that
-// is set already is kept.
-func (c *cronJob) arm(ctx workflow.Context, deadline time.Time, what string) {
-	if c.timer != nil && c.timer.deadline.Equal(deadline) {
-		return
-	}
-	c.disarm()
-	if deadline.IsZero() {
-		return
-	}
-	timerCtx, cancel := workflow.WithCancel(ctx)
-	future := workflow.NewTimerWithOptions(timerCtx, max(deadline.Sub(workflow.Now(ctx)), 0),
-		workflow.TimerOptions{Summary: what + " " + deadline.UTC().Format(time.RFC3339)})
-	c.timer = &wakeTimer{deadline: deadline, future: future, cancel: cancel}
-}
-
-func (c *cronJob) disarm() {
-	if c.timer != nil {
-		c.timer.cancel()
-		c.timer = nil
-	}
-}
-
-// wait blocks until the timer fires, a signal arrives, a run starts or ends, or
-// the workflow is cancelled, and takes in all that has come by then.
-func (c *cronJob) wait(ctx workflow.Context) {
-	selector := workflow.NewSelector(ctx)
-	selector.AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	if timer := c.timer; timer != nil {
-		selector.AddFuture(timer.future, func(workflow.Future) {
-			if c.timer == timer {
-				c.timer = nil
-			}
-		})
-	}
-	c.listen(selector)
-	c.watchChildren(ctx, selector)
-	selector.Select(ctx)
-	for ctx.Err() == nil && selector.HasPending() {
-		selector.Select(ctx)
-	}
+// wait blocks until the wake is due, a signal arrives, a run starts or ends, or the
+// workflow is cancelled.
+func (c *runningCronJob) wait(ctx workflow.Context, wake time.Time, reason string) {
+	workflow.SetCurrentDetails(ctx, c.details())
+	c.alarm.set(ctx, wake, reason, reason+" "+wake.UTC().Format(time.RFC3339))
+	// The only error is that of a cancelled context, which run looks at.
+	_ = workflow.Await(ctx, func() bool {
+		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing()
+	})
 }

@@ -13,7 +13,7 @@ const cronJobHistoryBudget = 1000
 
 // mayContinueAsNew reports whether this is a quiet point at which to continue as
 // new: nothing received is unhandled and no child is being started.
-func (c *cronJob) mayContinueAsNew(ctx workflow.Context) bool {
+func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	suggested, length := info.GetContinueAsNewSuggested(), info.GetCurrentHistoryLength()
 	if !suggested && length <= cronJobHistoryBudget {
@@ -24,15 +24,13 @@ func (c *cronJob) mayContinueAsNew(ctx workflow.Context) bool {
 			return false
 		}
 	}
-	c.receiveAll()
-	return len(c.inbox) == 0 && c.suspend == nil
+	return !c.mailbox.pending() && !c.heard.pending()
 }
 
 // continueAsNew goes on in a new workflow run. The ends of runs still active come
 // to it as job-closed signals.
-func (c *cronJob) continueAsNew(ctx workflow.Context) error {
+func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, protocol.CronJobInput{
-		Cluster:          c.cluster,
 		CronJob:          c.cronJob,
 		Created:          c.state.Created,
 		Spec:             c.spec,
@@ -44,11 +42,9 @@ func (c *cronJob) continueAsNew(ctx workflow.Context) error {
 // finish ends the workflow of an object that is gone, or goes over to the object
 // that took its name. Runs still active are left to themselves: the garbage
 // collector deletes their Jobs with their owner.
-func (c *cronJob) finish(ctx workflow.Context) error {
-	c.receiveAll()
-	c.handleAll(ctx)
-	if c.successor == nil {
+func (c *runningCronJob) finish(ctx workflow.Context) error {
+	if c.take(ctx); c.heard.stranger == nil {
 		return nil
 	}
-	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, *c.successor)
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, *c.heard.stranger)
 }

@@ -21,7 +21,6 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
-	"ostinato.dev/ostinato/workflows"
 )
 
 // cronStart is when CronJob workflows under test start: half a minute before
@@ -58,16 +57,16 @@ type cronJobKube struct {
 	// refuseSuspend is the answer to SetSuspend.
 	refuseSuspend error
 	unmanaged     bool
-	generation    int64
+	// object is the spec of the CronJob object, closed how runs have ended.
+	object schedule.Spec
+	closed map[string]job.Result
+	gone   bool
 }
 
 func newCronJobKube(t *testing.T) *cronJobKube {
-	var suite testsuite.WorkflowTestSuite
-	environment := suite.NewTestWorkflowEnvironment()
-	environment.SetTestTimeout(time.Minute)
+	environment := newEnvironment(t, "", protocol.CronJobWorkflow, "cronjob/default/hello")
 	environment.SetStartTime(cronStart)
-	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, generation: 1}
-	environment.RegisterWorkflowWithOptions(workflows.CronJob, workflow.RegisterOptions{Name: protocol.CronJobWorkflow})
+	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, closed: map[string]job.Result{}}
 	environment.RegisterWorkflowWithOptions(k.job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
 	environment.RegisterActivityWithOptions(k.reconcile, activity.RegisterOptions{Name: protocol.ReconcileCronJobActivity})
 	environment.RegisterActivityWithOptions(k.setSuspend, activity.RegisterOptions{Name: protocol.SetSuspendActivity})
@@ -89,6 +88,14 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 		}
 	}
 	var result protocol.CronJobResult
+	if k.gone {
+		return protocol.CronJobResult{Gone: true}, nil
+	}
+	result.Ended = k.ended(request.Look)
+	if request.Digest != k.object.Digest() {
+		result.CurrentSpec = &k.object
+		return result, nil
+	}
 	for _, wanted := range request.Deletes {
 		result.Deleted = append(result.Deleted, wanted.Name)
 	}
@@ -115,8 +122,10 @@ func (k *cronJobKube) setSuspend(_ context.Context, request protocol.SetSuspendR
 	if k.refuseSuspend != nil {
 		return protocol.SetSuspendResult{}, k.refuseSuspend
 	}
-	k.generation++
-	return protocol.SetSuspendResult{Generation: k.generation}, nil
+	k.object.Generation++
+	k.object.Suspend = request.Suspend
+	spec := k.object
+	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 }
 
 // job stands for the Job workflow.
@@ -149,7 +158,35 @@ func (k *cronJobKube) after(delay time.Duration, action func()) *cronJobKube {
 
 // signal sends a signal at a time since the workflow's start.
 func (k *cronJobKube) signal(delay time.Duration, name string, argument any) *cronJobKube {
-	return k.after(delay, func() { k.environment.SignalWorkflow(name, argument) })
+	return k.after(delay, func() { k.send(name, argument) })
+}
+
+// send sends a signal of which what it says has come true.
+func (k *cronJobKube) send(name string, argument any) {
+	switch said := argument.(type) {
+	case protocol.Deleted:
+		k.gone = k.gone || said.UID == hello.UID
+	case protocol.CronJobSpec:
+		if said.CronJob.UID == hello.UID {
+			k.object = said.Spec
+		}
+	case protocol.JobClosed:
+		k.closed[said.Name] = said.Result
+	}
+	k.environment.SignalWorkflow(name, argument)
+}
+
+// ended answers for runs that are to be looked up.
+func (k *cronJobKube) ended(runs []schedule.Run) []protocol.FinishedJob {
+	var ended []protocol.FinishedJob
+	for _, run := range runs {
+		if result, ok := k.closed[run.Name]; ok {
+			ended = append(ended, protocol.FinishedJob{
+				Run: run, Outcome: result.Outcome, StartTime: result.StartTime, CompletionTime: result.CompletionTime,
+			})
+		}
+	}
+	return ended
 }
 
 func (k *cronJobKube) signalSpec(delay time.Duration, spec schedule.Spec) *cronJobKube {
@@ -167,6 +204,9 @@ func (k *cronJobKube) runUntil(end time.Duration, spec schedule.Spec) {
 
 func (k *cronJobKube) runInput(input protocol.CronJobInput) error {
 	k.t.Helper()
+	if k.object.Schedule == "" {
+		k.object = input.Spec
+	}
 	k.environment.ExecuteWorkflow(protocol.CronJobWorkflow, input)
 	if !k.environment.IsWorkflowCompleted() {
 		k.t.Fatal("the workflow did not end")

@@ -1,119 +1,77 @@
 package workflows
 
 import (
-	"time"
+	"errors"
 
-	batchv1 "k8s.io/api/batch/v1"
-
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// signalReceiver takes one waiting signal off a channel into the inbox; take
-// reports whether there was one.
-type signalReceiver struct {
-	channel workflow.ReceiveChannel
-	take    func() bool
+// mostClosed bounds the runs that are looked up in one call.
+const mostClosed = 100
+
+// cronJobHeard is what signals have asked for and what is not done yet. What they say
+// of the object or its runs is not believed: it is a reason to look.
+type cronJobHeard struct {
+	// look: the CronJob may have been edited or deleted.
+	look bool
+	// stranger is the input for another CronJob of the same name: a successor's, or one
+	// that is late and meant for a predecessor.
+	stranger *protocol.CronJobInput
+	// closed are runs that are said to have ended.
+	closed []schedule.Run
+	// steering are wishes of people to suspend and resume, in their order.
+	steering []steering
 }
 
-// suspendChange is a suspend or resume by signal.
-type suspendChange struct {
-	suspend bool
-	note    protocol.SignalNote
-	at      time.Time
-	// before is spec.suspend as it was, should the write be refused.
-	before bool
-}
+func (h cronJobHeard) reasonToLook() bool { return h.look || h.stranger != nil || len(h.closed) > 0 }
 
-// triggerRequest is a trigger signal.
-type triggerRequest struct {
-	note protocol.SignalNote
-}
+func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
 
-// receivers lists the signals in the order in which those that arrive in one
-// workflow task are handled, since their own order is not known then: what the
-// object says first, then people's words, suspend after resume, so that in doubt
-// nothing starts.
-func (c *cronJob) receivers(ctx workflow.Context) []signalReceiver {
-	receiver := func(name string, take func(workflow.ReceiveChannel) bool) signalReceiver {
-		channel := workflow.GetSignalChannel(ctx, name)
-		return signalReceiver{channel, func() bool { return take(channel) }}
+// hear takes all that has come, in the order of the history, and carries out what it
+// asks for.
+func (c *runningCronJob) hear(ctx workflow.Context) {
+	c.takeChildren(ctx)
+	c.take(ctx)
+	for ctx.Err() == nil && !c.gone && c.heard.pending() && c.pause.over(workflow.Now(ctx)) {
+		if c.heard.reasonToLook() {
+			c.look(ctx)
+		} else {
+			c.steer(ctx, c.heard.steering[0])
+		}
+		c.take(ctx)
 	}
-	return []signalReceiver{
-		receiver(protocol.CronJobSpecSignal, receiveInto[protocol.CronJobSpec](c)),
-		receiver(protocol.JobClosedSignal, receiveInto[protocol.JobClosed](c)),
-		receiver(protocol.ResumeSignal, c.receiveSuspend(ctx, false)),
-		receiver(protocol.SuspendSignal, c.receiveSuspend(ctx, true)),
-		receiver(protocol.TriggerSignal, func(channel workflow.ReceiveChannel) bool {
-			note, ok := receiveNote(ctx, channel)
-			if ok {
-				c.inbox = append(c.inbox, triggerRequest{note})
+}
+
+func (c *runningCronJob) take(ctx workflow.Context) {
+	for {
+		received, ok := c.mailbox.next(ctx)
+		if !ok {
+			return
+		}
+		switch received.signal {
+		case protocol.CronJobSpecSignal:
+			c.takeSpec(ctx, received)
+		case protocol.JobClosedSignal:
+			c.takeClosed(ctx, received)
+		case protocol.DeletedSignal:
+			if deleted, ok := open[protocol.Deleted](ctx, received); ok && deleted.UID == c.cronJob.UID {
+				c.heard.look = true
 			}
-			return ok
-		}),
-		receiver(protocol.DeletedSignal, receiveInto[protocol.Deleted](c)),
-	}
-}
-
-// receiveInto takes a signal of our own processes.
-func receiveInto[Message any](c *cronJob) func(workflow.ReceiveChannel) bool {
-	return func(channel workflow.ReceiveChannel) bool {
-		var message Message
-		if !channel.ReceiveAsync(&message) {
-			return false
-		}
-		c.inbox = append(c.inbox, message)
-		return true
-	}
-}
-
-func (c *cronJob) receiveSuspend(ctx workflow.Context, suspend bool) func(workflow.ReceiveChannel) bool {
-	return func(channel workflow.ReceiveChannel) bool {
-		note, ok := receiveNote(ctx, channel)
-		if ok {
-			c.inbox = append(c.inbox, suspendChange{suspend: suspend, note: note, at: workflow.Now(ctx).UTC()})
-		}
-		return ok
-	}
-}
-
-// listen adds the signal channels to a selector.
-func (c *cronJob) listen(selector workflow.Selector) {
-	for _, signal := range c.signals {
-		selector.AddReceive(signal.channel, func(workflow.ReceiveChannel, bool) { signal.take() })
-	}
-}
-
-// receiveAll empties the signal channels into the inbox.
-func (c *cronJob) receiveAll() {
-	for _, signal := range c.signals {
-		for signal.take() {
+		case protocol.SuspendSignal, protocol.ResumeSignal:
+			wish := steering{received.signal == protocol.SuspendSignal, noteOf(ctx, received), workflow.Now(ctx).UTC()}
+			c.heard.steering = append(c.heard.steering, wish)
+			c.pause.reset()
+		case protocol.TriggerSignal:
+			c.state = schedule.AddTrigger(c.state, triggerNote(noteOf(ctx, received)), workflow.Now(ctx))
+		default:
+			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume and trigger", "signal", received.signal)
 		}
 	}
-}
-
-// handleAll merges the inbox into the state.
-func (c *cronJob) handleAll(ctx workflow.Context) {
-	now := workflow.Now(ctx)
-	for _, message := range c.inbox {
-		switch message := message.(type) {
-		case protocol.CronJobSpec:
-			c.handleSpec(message, now)
-		case protocol.JobClosed:
-			c.handleJobClosed(message)
-		case suspendChange:
-			c.handleSuspend(message)
-		case triggerRequest:
-			c.state = schedule.AddTrigger(c.state, triggerNote(message.note), now)
-		case protocol.Deleted:
-			c.gone = c.gone || message.UID == c.cronJob.UID
-		}
-	}
-	c.inbox = nil
 }
 
 func triggerNote(note protocol.SignalNote) string {
@@ -126,114 +84,139 @@ func triggerNote(note protocol.SignalNote) string {
 	return note.Note + " (by " + note.By + ")"
 }
 
-// handleSpec takes over the object's scheduling fields. At one generation there
-// is one truth, so the same generation again is taken too: it means that the
-// bridge does not find our status on the object, which is then written again.
-func (c *cronJob) handleSpec(message protocol.CronJobSpec, now time.Time) {
-	if message.CronJob.UID != c.cronJob.UID {
-		if message.Created.Before(c.state.Created) {
-			return
-		}
-		c.successor = &protocol.CronJobInput{
-			Cluster:          c.cluster,
-			CronJob:          message.CronJob,
-			Created:          message.Created,
-			Spec:             message.Spec,
-			SearchAttributes: c.searchAttributes,
-		}
+// takeSpec takes the bridge's word that a CronJob has changed or is new. The spec that
+// is known again means that the bridge does not find our status on the object, which is
+// then written anew.
+func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
+	signal, ok := open[protocol.CronJobSpec](ctx, received)
+	if !ok {
 		return
 	}
-	spec := message.Spec
-	if c.successor != nil || spec.Generation < c.spec.Generation {
+	if err := signal.Validate(); err != nil {
+		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
 		return
 	}
 	switch {
-	case c.suspend != nil:
-		// A signal is being written over what the object says.
-		c.suspend.before, spec.Suspend = spec.Suspend, c.spec.Suspend
-	case spec.Generation < c.state.SuspendGeneration:
-		spec.Suspend = c.spec.Suspend
+	case signal.CronJob.Namespace != c.cronJob.Namespace || signal.CronJob.Name != c.cronJob.Name:
+		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
+	case signal.CronJob.UID != c.cronJob.UID:
+		c.heard.stranger = &protocol.CronJobInput{
+			CronJob: signal.CronJob, Created: signal.Created, Spec: signal.Spec, SearchAttributes: c.searchAttributes,
+		}
+	case digest(signal.Spec) != digest(c.spec):
+		c.heard.look = true
+		c.pause.reset()
+	default:
+		c.state.Reported = nil
+		if signal.Overdue {
+			c.pause.reset()
+		}
 	}
-	if spec.Generation > c.spec.Generation || message.Overdue {
-		c.pause = schedule.Backoff{}
+}
+
+func (c *runningCronJob) takeClosed(ctx workflow.Context, received message) {
+	closed, ok := open[protocol.JobClosed](ctx, received)
+	if !ok || closed.CronJobUID != c.cronJob.UID || len(c.heard.closed) == mostClosed {
+		return
 	}
-	c.state = schedule.SpecChanged(c.state, c.spec, spec, now)
+	c.heard.closed = append(c.heard.closed, schedule.Run{Name: closed.Name, UID: closed.Result.UID})
+}
+
+// look reads the CronJob, which may be gone or edited, and the runs that are said to
+// have ended. The stranger whose signal was the reason stays only where it is a
+// successor.
+func (c *runningCronJob) look(ctx workflow.Context) {
+	closed := c.heard.closed
+	result, err := perform[protocol.CronJobResult](ctx, call{
+		summary:  "look at " + c.cronJob.Name,
+		activity: protocol.ReconcileCronJobActivity,
+		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: closed},
+		givesWay: func() bool { return c.mailbox.holds(steers) },
+	})
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+		return
+	case err != nil:
+		c.failed(ctx, "Looking at the CronJob failed", err)
+		return
+	}
+	c.heard.look, c.heard.closed = false, c.heard.closed[len(closed):]
+	c.learn(ctx, result)
+	if !c.gone {
+		c.heard.stranger = nil
+	}
+}
+
+// learn takes what a result says of the CronJob object itself, and of runs that were
+// looked up.
+func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResult) {
+	c.gone = c.gone || result.Gone
+	if result.CurrentSpec != nil {
+		c.edit(ctx, *result.CurrentSpec)
+	}
+	for _, ended := range result.Ended {
+		c.runEnded(ended)
+	}
+}
+
+// edit takes the spec that an activity has read.
+func (c *runningCronJob) edit(ctx workflow.Context, spec schedule.Spec) {
+	if spec.Validate() != nil || digest(spec) == digest(c.spec) {
+		return
+	}
+	c.state = schedule.SpecChanged(c.state, c.spec, spec, workflow.Now(ctx))
 	c.state.Reported = nil
 	c.spec = spec
 }
 
-// handleSuspend suspends or resumes at once; the object is written next.
-func (c *cronJob) handleSuspend(change suspendChange) {
-	change.before = c.spec.Suspend
-	if c.suspend != nil {
-		change.before = c.suspend.before
+// steer writes spec.suspend, so that the object, kubectl and the workflow agree. While
+// that waits for the API server nothing starts.
+func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
+	signal := protocol.ResumeSignal
+	if wish.suspend {
+		signal = protocol.SuspendSignal
 	}
-	c.suspend = &change
-	c.spec.Suspend = change.suspend
-	c.pause = schedule.Backoff{}
-	if change.suspend {
-		c.disarm()
-	}
-}
-
-// writeSuspend makes the object say what a suspend or resume signal said. The
-// generation that results outranks specs read before it.
-func (c *cronJob) writeSuspend(ctx workflow.Context) {
-	change := *c.suspend
-	word := "resume"
-	if change.suspend {
-		word = "suspend"
-	}
-	result, err := callListening[protocol.SetSuspendResult](ctx, c, word+" "+c.cronJob.Name, protocol.SetSuspendActivity,
-		protocol.SetSuspendRequest{
-			Kind: "CronJob", Object: c.cronJob, Suspend: change.suspend, Note: change.note, At: change.at,
-		})
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil && !final(err) {
-		c.pause = c.pause.Next(workflow.Now(ctx))
-		return
-	}
-	c.suspend = nil
+	result, err := perform[protocol.SetSuspendResult](ctx, call{
+		summary:  signal + " " + c.cronJob.Name,
+		activity: protocol.SetSuspendActivity,
+		request: protocol.SetSuspendRequest{
+			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, At: wish.at,
+		},
+		givesWay: func() bool { return c.mailbox.holds(steers) },
+	})
 	switch {
+	case ctx.Err() != nil:
+		return
+	case errors.Is(err, errGaveWay):
+		// A later wish takes this one's place.
+		if c.take(ctx); len(c.heard.steering) == 1 {
+			return
+		}
+	case err != nil && !final(err):
+		c.failed(ctx, "Setting spec.suspend failed", err)
+		return
 	case err != nil:
 		// The object is the truth: without leave to write it, its word stands.
-		c.spec.Suspend = change.before
 		c.state.Outbox = append(c.state.Outbox, event.Warning("FailedUpdate",
-			"Error writing spec.suspend for signal "+word+": "+shortError(err)))
-		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", word, "error", err)
-	case result.Gone:
-		c.gone = true
+			"Error writing spec.suspend for signal "+signal+": "+shortError(err)))
+		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", signal, "error", err)
 	default:
-		c.spec.Suspend = change.suspend
-		c.state.SuspendGeneration = max(c.state.SuspendGeneration, result.Generation)
-		// A larger step holds an edit that has not reached us yet.
-		if result.Generation == c.spec.Generation+1 {
-			c.spec.Generation = result.Generation
-		}
+		c.learn(ctx, protocol.CronJobResult{Gone: result.Gone || result.Foreign, CurrentSpec: result.CronJobSpec})
 	}
+	c.heard.steering = c.heard.steering[1:]
 }
 
-// handleJobClosed takes in the end of a run that this workflow can't hear of by
-// itself.
-func (c *cronJob) handleJobClosed(message protocol.JobClosed) {
-	if message.CronJobUID != c.cronJob.UID {
-		return
-	}
-	c.runEnded(schedule.Run{Name: message.Name, UID: message.Result.UID}, message.Result)
+// failed pauses after a call that failed.
+func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
+	pause := c.pause.failed(workflow.Now(ctx))
+	workflow.GetLogger(ctx).Error(what, "error", err, "pause", pause)
 }
 
-// runEnded merges the end of a run into the state.
-func (c *cronJob) runEnded(run schedule.Run, result job.Result) {
-	if result.Outcome != job.Complete && result.Outcome != job.Failed {
-		c.state = schedule.Missing(c.state, run)
-		return
+// shortError is an error's innermost message, fit for an Event.
+func shortError(err error) string {
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		return truncate(application.Message(), maxSummary)
 	}
-	c.state = schedule.Finish(c.state, c.spec, schedule.Finished{
-		Run:            run,
-		Condition:      batchv1.JobConditionType(result.Outcome),
-		StartTime:      result.StartTime,
-		CompletionTime: result.CompletionTime,
-	})
+	return truncate(err.Error(), maxSummary)
 }

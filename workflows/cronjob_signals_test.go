@@ -83,30 +83,66 @@ func TestCronJobTriggerBySignal(t *testing.T) {
 	})
 }
 
-func TestCronJobSuspendOutranksOlderSpecs(t *testing.T) {
+func TestCronJobTakesTheObjectAsTheSuspendLeavesIt(t *testing.T) {
 	k := newCronJobKube(t)
-	k.generation = 2 // generation 2 is an edit that has not reached the workflow
-	k.signal(5*time.Second, protocol.SuspendSignal, nil)
-	k.after(7*time.Second, func() {
-		if k.status.ObservedGeneration != 1 {
-			t.Errorf("observed generation %d hides an edit", k.status.ObservedGeneration)
-		}
-	})
 	edited := cron("*/2 * * * *", allow)
 	edited.Generation = 2
-	k.signalSpec(10*time.Second, edited)
+	k.after(4*time.Second, func() { k.object = edited }) // an edit that has not reached the workflow
+	k.signal(5*time.Second, protocol.SuspendSignal, nil)
 	k.after(15*time.Second, func() {
 		if d := k.described(); !d.Spec.Suspend || d.Spec.Schedule != "*/2 * * * *" {
 			t.Errorf("spec: %+v", d.Spec)
 		}
 	})
-	suspended := edited
-	suspended.Generation, suspended.Suspend = 3, true
-	k.signalSpec(20*time.Second, suspended)
+	// The bridge's word about the edit is late: the object says otherwise.
+	k.after(20*time.Second, func() {
+		k.environment.SignalWorkflow(protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: hello, Created: cronStart, Spec: edited})
+	})
 	k.runUntil(300*time.Second, cron("* * * * *", allow))
 	expectList(t, "runs", k.scheduled())
 	if k.status.ObservedGeneration != 3 {
 		t.Errorf("observed %d", k.status.ObservedGeneration)
+	}
+}
+
+// An etcd that was restored from a backup has objects of lower generations.
+func TestCronJobTakesALowerGeneration(t *testing.T) {
+	k := newCronJobKube(t)
+	spec := cron("*/2 * * * *", allow)
+	spec.Generation = 7
+	restored := cron("* * * * *", allow)
+	k.signalSpec(10*time.Second, restored)
+	k.runUntil(45*time.Second, spec)
+	expectList(t, "runs", k.scheduled(), "00:00")
+	if k.status.ObservedGeneration != 1 {
+		t.Errorf("observed %d", k.status.ObservedGeneration)
+	}
+}
+
+func TestCronJobTakesSuspendAndResumeInTheirOrder(t *testing.T) {
+	for name, test := range map[string]struct {
+		signals []string
+		want    bool
+	}{
+		"suspend, resume": {[]string{protocol.SuspendSignal, protocol.ResumeSignal}, false},
+		"resume, suspend": {[]string{protocol.ResumeSignal, protocol.SuspendSignal}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, suspended := range []bool{false, true} {
+				k := newCronJobKube(t)
+				k.after(10*time.Second, func() {
+					for _, signal := range test.signals {
+						k.send(signal, nil)
+					}
+				})
+				spec := cron("*/10 * * * *", allow)
+				spec.Suspend = suspended
+				k.runUntil(20*time.Second, spec)
+				if k.object.Suspend != test.want {
+					t.Errorf("suspended before: %v; suspended in the end: %v, want %v", suspended, k.object.Suspend, test.want)
+				}
+			}
+		})
 	}
 }
 
@@ -142,13 +178,13 @@ func TestCronJobSignalsOfOneMomentAreSafe(t *testing.T) {
 			k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
 				if len(k.requests) == 1 {
 					for _, signal := range order {
-						k.environment.SignalWorkflow(signal, nil)
+						k.send(signal, nil)
 					}
 				}
 				return nil, nil
 			}
 			k.runUntil(100*time.Second, cron("* * * * *", allow))
-			if len(k.suspends) != 1 {
+			if len(k.suspends) != 2 || k.suspends[0].Suspend != (order[0] == protocol.SuspendSignal) {
 				t.Errorf("writes: %+v", k.suspends)
 			}
 			want := []string{}
@@ -167,10 +203,10 @@ func TestCronJobFollowsEdits(t *testing.T) {
 		spec.Generation = generation
 		k.signalSpec(after, spec)
 	}
-	edit(10*time.Second, 3, "*/3 * * * *")
-	edit(20*time.Second, 2, "* * * * *")
+	edit(10*time.Second, 2, "*/3 * * * *")
+	edit(20*time.Second, 3, "*/2 * * * *")
 	k.runUntil(200*time.Second, cron("* * * * *", allow))
-	expectList(t, "runs: an older generation is not taken", k.scheduled(), "00:00")
+	expectList(t, "runs", k.scheduled(), "00:00", "02:00")
 	if k.status.ObservedGeneration != 3 {
 		t.Errorf("observed %d", k.status.ObservedGeneration)
 	}
@@ -200,9 +236,10 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 		Created: cronStart.Add(10 * time.Second), Spec: cron("*/5 * * * *", forbid),
 	}
 	k := newCronJobKube(t)
+	k.after(19*time.Second, func() { k.gone = true })
 	k.signal(20*time.Second, protocol.CronJobSpecSignal, newer)
 	next := k.continuedAs(k.runInput(protocol.CronJobInput{
-		Cluster: "", CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow), SearchAttributes: true,
+		CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow), SearchAttributes: true,
 	}))
 	if next.CronJob.UID != "uid-2" || next.State != nil || next.Spec.Schedule != "*/5 * * * *" || !next.SearchAttributes {
 		t.Errorf("next: %+v", next)
@@ -211,8 +248,8 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 	t.Run("also when it comes with the deletion of the old one", func(t *testing.T) {
 		k := newCronJobKube(t)
 		k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
-			k.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
-			k.environment.SignalWorkflow(protocol.CronJobSpecSignal, newer)
+			k.send(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+			k.send(protocol.CronJobSpecSignal, newer)
 			return nil, nil
 		}
 		next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)}))
@@ -220,11 +257,9 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 			t.Errorf("next: %+v", next)
 		}
 	})
-	t.Run("but not for an older object", func(t *testing.T) {
+	t.Run("but not while its own object exists", func(t *testing.T) {
 		k := newCronJobKube(t)
-		older := newer
-		older.Created = cronStart.Add(-time.Hour)
-		k.signal(20*time.Second, protocol.CronJobSpecSignal, older)
+		k.signal(20*time.Second, protocol.CronJobSpecSignal, newer)
 		k.signal(25*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: "uid-2"})
 		k.runUntil(40*time.Second, cron("* * * * *", allow))
 		expectList(t, "runs", k.scheduled(), "00:00")
@@ -250,7 +285,7 @@ func TestCronJobOverduePokeLooksAtTheClock(t *testing.T) {
 func TestCronJobJobClosedForAnotherUIDIsIgnored(t *testing.T) {
 	k := newCronJobKube(t)
 	k.after(40*time.Second, func() {
-		k.environment.SignalWorkflow(protocol.JobClosedSignal, protocol.JobClosed{
+		k.send(protocol.JobClosedSignal, protocol.JobClosed{
 			CronJobUID: "another", Name: k.jobs[0].Name, Result: job.Result{Outcome: job.Failed},
 		})
 	})
@@ -272,7 +307,7 @@ func TestCronJobWritesItsStatusAgainWhenTheBridgeDoesNotFindIt(t *testing.T) {
 	})
 	k.signalSpec(10*time.Second, cron("* * * * *", allow))
 	k.runUntil(20*time.Second, cron("* * * * *", allow))
-	if len(k.requests) != 2 || k.requests[1].Status == nil {
+	if len(k.requests) != 3 || k.requests[1].Status == nil { // the third finds the object gone
 		t.Errorf("requests: %+v", k.requests)
 	}
 }

@@ -13,7 +13,7 @@ import (
 const recentRows = 10
 
 // describe answers the describe query.
-func (c *cronJob) describe() (protocol.CronJobDescription, error) {
+func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 	return protocol.CronJobDescription{
 		CronJob: c.cronJob,
 		Spec:    c.spec,
@@ -23,7 +23,7 @@ func (c *cronJob) describe() (protocol.CronJobDescription, error) {
 }
 
 // details renders the workflow's current details for the Temporal UI.
-func (c *cronJob) details() string {
+func (c *runningCronJob) details() string {
 	var b strings.Builder
 	b.WriteString("**" + escape(c.scheduleText()) + "** " + escape(c.nextText()) + "\n")
 	if len(c.state.Active) > 0 {
@@ -41,7 +41,7 @@ func (c *cronJob) details() string {
 	return b.String()
 }
 
-func (c *cronJob) scheduleText() string {
+func (c *runningCronJob) scheduleText() string {
 	text := c.spec.Schedule
 	if c.spec.TimeZone != nil {
 		text += " " + *c.spec.TimeZone
@@ -49,7 +49,7 @@ func (c *cronJob) scheduleText() string {
 	return text
 }
 
-func (c *cronJob) nextText() string {
+func (c *runningCronJob) nextText() string {
 	switch calendar := c.state.Calendar; {
 	case c.spec.Deleting:
 		return "is being deleted"

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -26,181 +27,184 @@ const (
 	// workflow pauses: no misunderstanding with the API server may become a hot loop.
 	busyPasses = 50
 	busyPause  = time.Second
-	// errorPauseBase and errorPauseCap bound the pause after an error that a
-	// repetition at once can't change.
-	errorPauseBase = time.Second
-	errorPauseCap  = time.Minute
+	// abandonBudget bounds the release of the Pods of a Job that is gone; PodWatch
+	// releases what is left.
+	abandonBudget = time.Minute
 )
 
-// Job runs one batch/v1 Job to its end: it merges what it hears of the Job's Pods
-// into its state, plans, carries the plan out and waits. It returns when the Job is
-// Complete or Failed and its Pods are released, or when the Job object is gone.
-func Job(ctx workflow.Context, input protocol.JobInput) (job.Result, error) {
-	w := newJobWorkflow(ctx, input)
+// jobWorkflow runs one batch/v1 Job to its end: it merges what it hears of the Job's
+// Pods into its state, plans, carries the plan out and waits. It returns when the Job
+// is Complete and its Pods are released, or when the Job object is gone; for a Job
+// that is Failed it returns a protocol.JobFailedErrorType error with the result.
+func jobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.JobInput) (job.Result, error) {
+	if err := valid(ctx, cluster.JobWorkflowID(input.Job.Namespace, input.Job.Name), input); err != nil {
+		return job.Result{}, err
+	}
+	w := newJob(ctx, cluster, input)
 	if err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, w.describe); err != nil {
 		return job.Result{}, fmt.Errorf("set query handler: %w", err)
-	}
-	if err := w.begin(ctx); err != nil {
-		return job.Result{}, err
 	}
 	return w.run(ctx)
 }
 
-type jobWorkflow struct {
+// runningJob is a running Job workflow.
+type runningJob struct {
 	cluster names.Cluster
 	config  job.Config
 	input   protocol.JobInput
 	spec    job.Spec
 	state   job.State
 	waiting string
-	signals jobSignals
+	mailbox *mailbox
 	alarm   alarm
-	// deleted says that the Job object is gone.
-	deleted bool
-	// successor is a Job of the same name that has taken this one's place.
-	successor *protocol.JobInput
-	// steering holds signals of people that are not carried out yet.
-	steering []steer
-	// errors counts errors in a row.
-	errors int
+	// pause follows looks at the Job that failed.
+	pause backoff
+	heard heard
+	// gone says that the Job object is gone, foreign that it is another controller's:
+	// an activity has seen it.
+	gone, foreign bool
 }
 
-func newJobWorkflow(ctx workflow.Context, input protocol.JobInput) *jobWorkflow {
-	return &jobWorkflow{
-		cluster: names.Cluster(input.Cluster),
+func newJob(ctx workflow.Context, cluster names.Cluster, input protocol.JobInput) *runningJob {
+	reference := input.Job
+	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.Status)
+	if input.State != nil {
+		state = *input.State
+		state.Namespace, state.Name, state.UID = reference.Namespace, reference.Name, reference.UID
+	}
+	return &runningJob{
+		cluster: cluster,
 		config:  job.DefaultConfig(),
 		input:   input,
 		spec:    input.Spec,
-		state:   job.NewState(input.Job.Namespace, input.Job.Name, input.Job.UID),
-		signals: newJobSignals(ctx),
+		state:   state,
+		mailbox: newMailbox(ctx),
 	}
 }
 
-// begin finds out where the Job stands: from the state of the run before, or from
-// the Job's status and Pods.
-func (w *jobWorkflow) begin(ctx workflow.Context) error {
-	switch status := w.input.Status; {
-	case w.input.State != nil:
-		w.state = *w.input.State
-		w.state.Namespace = w.input.Job.Namespace
-	case status.StartTime != nil || len(status.Conditions) > 0 || w.spec.ManualSelector:
-		return w.rebuild(ctx, status)
-	}
-	return nil
-}
-
-// rebuild makes the state anew from the Job's status and Pods. Evidence and the
-// numbers of attempts, which these don't tell, stay.
-func (w *jobWorkflow) rebuild(ctx workflow.Context, status batchv1.JobStatus) error {
-	list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
-	if err != nil || w.deleted {
-		return err
-	}
-	if list.Status != nil {
-		// What was known of the status may be out of date.
-		status = *list.Status
-	}
-	reference, before := w.input.Job, w.state
-	w.state = job.Reconstruct(reference.Namespace, reference.Name, reference.UID, w.spec, status, listOf(list), workflow.Now(ctx))
-	w.state.Attempts = max(w.state.Attempts, before.Attempts)
-	w.state.Evidence, w.state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
-	return nil
-}
-
-func (w *jobWorkflow) run(ctx workflow.Context) (job.Result, error) {
+func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 	for passes := 1; ; passes++ {
 		if err := w.hear(ctx); err != nil {
 			return job.Result{}, err
 		}
-		if w.deleted || w.successor != nil {
+		switch {
+		case ctx.Err() != nil:
+			// The timers of a cancelled workflow go off at once: it can't wait any more.
+			return job.Result{}, ctx.Err()
+		case w.gone:
 			return w.abandon(ctx)
-		}
-		if w.historyIsLong(ctx) {
+		case w.foreign:
+			return w.handOver(ctx)
+		case w.historyIsLong(ctx):
 			return job.Result{}, w.continueAsNew(ctx)
 		}
-		outcome := job.Plan(w.config, w.state, w.spec, workflow.Now(ctx))
-		w.show(ctx, outcome)
+		now := workflow.Now(ctx)
+		plan := job.Decide(w.config, w.state, w.spec, now)
+		w.show(ctx, plan)
 		switch {
-		case outcome.Finished != nil:
-			return *outcome.Finished, w.last(ctx)
-		case !outcome.Idle() && passes <= busyPasses:
-			if err := w.attempt(ctx, outcome); err != nil {
+		case plan.Finished != nil:
+			return w.finish(ctx, *plan.Finished)
+		case plan.Idle():
+			w.state = plan.Next
+		case passes > busyPasses:
+			plan.Wake = job.Wake{At: now.Add(busyPause), Reason: "pause"}
+		default:
+			if err := w.attempt(ctx, plan); err != nil {
 				return job.Result{}, err
 			}
 			continue
-		case !outcome.Idle():
-			outcome.Wake = job.Wake{At: workflow.Now(ctx).Add(busyPause), Reason: "pause"}
-		default:
-			w.state = outcome.Next
 		}
-		if err := w.wait(ctx, outcome.Wake); err != nil {
+		if err := w.wait(ctx, plan.Wake); err != nil {
 			return job.Result{}, err
 		}
 		passes = 0
 	}
 }
 
-// attempt carries out an outcome. An error that callKube gave up on leaves the
-// state as it was; the same is tried again after a pause that doubles.
-func (w *jobWorkflow) attempt(ctx workflow.Context, outcome job.PlanOutcome) error {
-	err := w.execute(ctx, outcome)
-	if err == nil {
-		w.errors = 0
+// attempt carries out a plan. After an error all is planned again after a pause; at once
+// when the call gave way to a message.
+func (w *runningJob) attempt(ctx workflow.Context, plan job.Plan) error {
+	err := w.execute(ctx, plan)
+	switch {
+	case err == nil, errors.Is(err, errGaveWay):
 		return nil
-	}
-	if temporal.IsCanceledError(err) {
+	case temporal.IsCanceledError(err):
 		return err
 	}
-	w.errors++
-	pause := min(errorPauseBase<<min(w.errors-1, 10), errorPauseCap)
-	workflow.GetLogger(ctx).Error("Carrying out the plan failed", "error", err, "pause", pause)
-	w.waiting = fmt.Sprintf("an error (%v); next attempt in %s", err, pause)
-	return w.wait(ctx, job.Wake{At: workflow.Now(ctx).Add(pause), Reason: "error"})
+	workflow.GetLogger(ctx).Error("Carrying out the plan failed", "error", err)
+	w.state = job.Apply(plan, job.Report{Error: shortError(err)}, workflow.Now(ctx))
+	return nil
 }
 
 // wait sleeps until a signal comes or the wake is due.
-func (w *jobWorkflow) wait(ctx workflow.Context, wake job.Wake) error {
+func (w *runningJob) wait(ctx workflow.Context, wake job.Wake) error {
+	if until := w.pause.until; w.heard.reasonToLook() && (wake.At.IsZero() || until.Before(wake.At)) {
+		wake = job.Wake{At: until, Reason: "error"}
+	}
 	summary := fmt.Sprintf("%s %s", wake.Reason, wake.At.UTC().Format(time.RFC3339))
 	w.alarm.set(ctx, wake.At, string(wake.Reason), summary)
-	return workflow.Await(ctx, func() bool { return w.signals.pending() || w.alarm.ringing() })
+	return workflow.Await(ctx, func() bool { return w.mailbox.pending() || w.alarm.ringing() })
+}
+
+// finish ends the workflow of a Job that has ended. Temporal shows the workflow of a
+// failed Job as failed.
+func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result, error) {
+	if err := w.last(ctx); err != nil {
+		return result, err
+	}
+	if result.Outcome == job.Failed {
+		return result, temporal.NewApplicationErrorWithOptions(
+			fmt.Sprintf("Job %s/%s failed: %s: %s", w.input.Job.Namespace, w.input.Job.Name, result.Reason, result.Message),
+			protocol.JobFailedErrorType,
+			temporal.ApplicationErrorOptions{NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{result}})
+	}
+	return result, nil
 }
 
 // abandon ends the workflow of a Job that is gone, once its Pods are released. A
 // Job that took its place under the same name gets the workflow.
-func (w *jobWorkflow) abandon(ctx workflow.Context) (job.Result, error) {
-	request := protocol.ReleasePodsRequest{Job: w.input.Job}
-	_, err := callKube[protocol.ReleasePodsResult](ctx, "release pods of "+w.input.Job.Name, protocol.ReleasePodsActivity, request)
-	switch {
-	case temporal.IsCanceledError(err):
+func (w *runningJob) abandon(ctx workflow.Context) (job.Result, error) {
+	if err := w.releaseOrphans(ctx, w.input.Job); err != nil {
 		return job.Result{}, err
-	case err != nil:
-		workflow.GetLogger(ctx).Error("Releasing the Pods of a deleted Job failed", "error", err)
 	}
-	result := job.Result{
-		UID:       w.input.Job.UID,
-		Outcome:   job.Deleted,
-		StartTime: w.state.StartTime,
-		Succeeded: w.state.Succeeded,
-		Failed:    w.state.Failed,
-		Attempts:  w.state.Evidence,
+	return w.state.ResultSoFar(), w.last(ctx)
+}
 
-		AttemptsOmitted: w.state.EvidenceOmitted,
-	}
-	w.deleted = true
+// handOver ends the workflow of a Job that is another controller's now. Its Pods are
+// left as they are.
+func (w *runningJob) handOver(ctx workflow.Context) (job.Result, error) {
+	result := w.state.ResultSoFar()
+	result.Outcome = job.HandedOver
 	return result, w.last(ctx)
+}
+
+// releaseOrphans releases the Pods of a Job that is gone, if it is. What can't be
+// released is left to PodWatch: one Pod must not hold up the end.
+func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectReference) error {
+	_, err := perform[protocol.ReleaseOrphansResult](ctx, call{
+		summary:  "release pods of " + gone.Name,
+		activity: protocol.ReleaseOrphansActivity,
+		request:  protocol.ReleaseOrphansRequest{Job: gone},
+		budget:   abandonBudget,
+	})
+	if err != nil && !temporal.IsCanceledError(err) {
+		workflow.GetLogger(ctx).Error("Releasing the Pods of a Job that is gone failed", "uid", gone.UID, "error", err)
+		return nil
+	}
+	return err
 }
 
 // last takes the signals that came with the end, since none may be left unread.
 // A Job that took this one's place under the same name gets the workflow.
-func (w *jobWorkflow) last(ctx workflow.Context) error {
-	w.alarm.stop()
-	if stranger := w.take(ctx); stranger != nil {
-		if err := w.examine(ctx, *stranger); err != nil {
+func (w *runningJob) last(ctx workflow.Context) error {
+	w.take(ctx)
+	if w.heard.stranger != nil && !w.gone {
+		if err := w.look(ctx); err != nil {
 			return err
 		}
 	}
-	if w.successor != nil {
-		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.successor)
+	if w.heard.stranger != nil && w.gone {
+		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.heard.stranger)
 	}
 	return nil
 }
@@ -208,9 +212,9 @@ func (w *jobWorkflow) last(ctx workflow.Context) error {
 // historyIsLong reports whether to continue as new. It is asked when every signal
 // is taken: a busy Job may never be idle. A state that Temporal would not take has
 // to shrink first: most of it are Pods that ended at once and are not released yet.
-func (w *jobWorkflow) historyIsLong(ctx workflow.Context) bool {
+func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	if w.signals.pending() || !info.GetContinueAsNewSuggested() && info.GetCurrentHistoryLength() <= jobHistoryLimit {
+	if w.mailbox.pending() || !info.GetContinueAsNewSuggested() && info.GetCurrentHistoryLength() <= jobHistoryLimit {
 		return false
 	}
 	if size := stateBytes(w.state); size > maxStateBytes {
@@ -232,9 +236,9 @@ func stateBytes(state job.State) int {
 	return len(data)
 }
 
-func (w *jobWorkflow) continueAsNew(ctx workflow.Context) error {
+func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input
-	input.Spec = w.spec
+	input.Spec, input.Status = w.spec, batchv1.JobStatus{}
 	input.State = &w.state
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

@@ -3,229 +3,214 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-const (
-	// bulkChunk is the number of Pods that one bulk activity creates or deletes.
-	bulkChunk = 500
-	// bulkTimeout bounds a bulk activity; it is rate limited and may have to queue
-	// behind others, so its heartbeat is what tells a lost worker.
-	bulkTimeout   = time.Hour
-	bulkHeartbeat = 10 * time.Second
-)
+// bulkChunk is the number of Pods that one bulk activity creates, deletes or releases.
+const bulkChunk = 500
 
-// edit takes a spec, unless it is older than the known one.
-func (w *jobWorkflow) edit(spec job.Spec) {
-	if spec.Generation < w.spec.Generation {
-		return
-	}
-	spec.Deleting = spec.Deleting || w.spec.Deleting
-	if spec.Generation > w.spec.Generation {
-		w.state = w.state.Edited()
-	}
-	w.spec = spec
-}
-
-// execute carries out an outcome and records in the state what came of it. Many
-// creates, deletes or releases go to the bulk queue: the former before the status,
-// the latter after it.
-func (w *jobWorkflow) execute(ctx workflow.Context, outcome job.PlanOutcome) error {
-	if outcome.List {
-		return w.relist(ctx)
+// execute carries out a plan and records in the state what came of it. Many creates,
+// deletes or releases go to the bulk queue: the former before the status, the latter
+// after it.
+func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
+	switch {
+	case plan.Rebuild:
+		return w.rebuild(ctx)
+	case plan.List:
+		return w.list(ctx)
 	}
 	var pods protocol.JobResult
 	request := protocol.JobRequest{
 		Job:      w.input.Job,
-		Creates:  outcome.Creates,
-		Deletes:  outcome.Deletes,
-		Status:   outcome.Status,
-		Releases: outcome.Releases,
-		Handled:  outcome.Handled,
-		Events:   outcome.Events,
+		Digest:   digest(w.spec),
+		Creates:  plan.Creates,
+		Deletes:  plan.Deletes,
+		Status:   plan.Status,
+		Counted:  plan.Counted,
+		Releases: plan.Releases,
+		Handled:  plan.Handled,
+		Events:   plan.Events,
 	}
-	if len(outcome.Creates)+len(outcome.Deletes) > protocol.BulkThreshold {
+	if len(plan.Creates)+len(plan.Deletes) > protocol.BulkThreshold {
 		var err error
-		if pods, err = w.createAndDelete(ctx, outcome); err != nil {
+		if pods, err = w.createAndDelete(ctx, plan); err != nil {
 			return err
 		}
-		if pods.Gone || pods.Refused != nil {
-			w.record(ctx, outcome, pods, true)
-			return w.reread(ctx, pods)
+		if pods.Stopped() {
+			return w.record(ctx, plan, pods, true)
 		}
 		request.Creates, request.Deletes = nil, nil
 	}
-	many := len(outcome.Releases) > protocol.BulkThreshold
+	many := len(plan.Releases) > protocol.BulkThreshold
 	if many {
 		request.Releases = nil
 	}
-	result, err := callKube[protocol.JobResult](ctx, w.summary(outcome), protocol.ReconcileJobActivity, request)
+	result, err := perform[protocol.JobResult](ctx, w.patient(plan, call{
+		summary: w.summary(plan), activity: protocol.ReconcileJobActivity, request: request,
+	}))
 	if err != nil {
 		return err
 	}
-	if many && !result.Gone && result.Refused == nil && result.StatusRefused == "" {
-		released, err := w.account(ctx, outcome.Releases)
+	if many && !result.Stopped() {
+		released, err := w.release(ctx, plan)
 		if err != nil {
 			return err
 		}
-		result.Logs = append(result.Logs, released.Logs...)
+		result.Add(released)
 	}
-	result.Created = append(pods.Created, result.Created...)
-	w.record(ctx, outcome, result, false)
-	return w.reread(ctx, result)
+	pods.Add(result)
+	return w.record(ctx, plan, pods, false)
+}
+
+// patient makes a call give way to what may change the plan that it belongs to.
+func (w *runningJob) patient(plan job.Plan, c call) call {
+	c.givesWay = func() bool { return w.mailbox.holds(steers) }
+	c.until = plan.Deadline
+	return c
 }
 
 // createAndDelete carries out many creates and deletes.
-func (w *jobWorkflow) createAndDelete(ctx workflow.Context, outcome job.PlanOutcome) (sum protocol.JobResult, err error) {
-	for deletes := range slices.Chunk(outcome.Deletes, bulkChunk) {
-		summary := fmt.Sprintf("delete %d pods of %s", len(deletes), w.input.Job.Name)
-		request := protocol.DeletePodsRequest{Job: w.input.Job, Deletes: deletes}
-		result, err := w.bulk(ctx, summary, protocol.DeletePodsActivity, request)
+func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum protocol.JobResult, err error) {
+	for deletes := range slices.Chunk(plan.Deletes, bulkChunk) {
+		result, err := w.bulk(ctx, plan, fmt.Sprintf("delete %d pods of %s", len(deletes), w.input.Job.Name),
+			protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Deletes: deletes})
 		if err != nil {
 			return sum, err
 		}
-		sum.Gone = sum.Gone || result.Gone
+		if sum.Add(result); sum.Stopped() {
+			return sum, nil
+		}
 	}
-	for creates := range slices.Chunk(outcome.Creates, bulkChunk) {
-		summary := fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name)
-		request := protocol.CreatePodsRequest{Job: w.input.Job, Creates: creates}
-		result, err := w.bulk(ctx, summary, protocol.CreatePodsActivity, request)
+	for creates := range slices.Chunk(plan.Creates, bulkChunk) {
+		result, err := w.bulk(ctx, plan, fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name),
+			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates})
 		if err != nil {
 			return sum, err
 		}
-		sum.Created = append(sum.Created, result.Created...)
-		sum.Current, sum.CurrentSpec = result.Current, result.CurrentSpec
-		if sum.Gone, sum.Refused = sum.Gone || result.Gone, result.Refused; sum.Gone || sum.Refused != nil {
-			break
+		if sum.Add(result); sum.Stopped() {
+			return sum, nil
 		}
 	}
 	return sum, nil
 }
 
-// account carries out many releases, whose outcome is recorded and written.
-func (w *jobWorkflow) account(ctx workflow.Context, releases []job.Release) (sum protocol.JobResult, err error) {
-	for part := range slices.Chunk(releases, bulkChunk) {
-		summary := fmt.Sprintf("release %d pods of %s", len(part), w.input.Job.Name)
-		request := protocol.AccountPodsRequest{Job: w.input.Job, Releases: part}
-		result, err := w.bulk(ctx, summary, protocol.AccountPodsActivity, request)
+// release carries out many releases, whose outcome is recorded and written.
+func (w *runningJob) release(ctx workflow.Context, plan job.Plan) (sum protocol.JobResult, err error) {
+	for part := range slices.Chunk(plan.Releases, bulkChunk) {
+		result, err := w.bulk(ctx, plan, fmt.Sprintf("release %d pods of %s", len(part), w.input.Job.Name),
+			protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: w.input.Job, Releases: part})
 		if err != nil {
 			return sum, err
 		}
-		sum.Logs = append(sum.Logs, result.Logs...)
+		if sum.Add(result); sum.Stopped() {
+			return sum, nil
+		}
 	}
 	return sum, nil
 }
 
 // bulk runs an activity of the bulk queue.
-func (w *jobWorkflow) bulk(ctx workflow.Context, summary, activity string, request any) (result protocol.JobResult, err error) {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           w.cluster.BulkTaskQueue(),
-		StartToCloseTimeout: bulkTimeout,
-		HeartbeatTimeout:    bulkHeartbeat,
-		Summary:             summary,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
-			BackoffCoefficient: 2,
-			MaximumInterval:    30 * time.Second,
-		},
-	})
-	err = workflow.ExecuteActivity(ctx, activity, request).Get(ctx, &result)
-	return result, err
+func (w *runningJob) bulk(ctx workflow.Context, plan job.Plan, summary, activity string, request any) (protocol.JobResult, error) {
+	return perform[protocol.JobResult](ctx, w.patient(plan, call{
+		summary: summary, activity: activity, request: request, queue: w.cluster.BulkTaskQueue(),
+	}))
 }
 
-// record takes the result of an activity into the state.
-func (w *jobWorkflow) record(ctx workflow.Context, outcome job.PlanOutcome, result protocol.JobResult, podsOnly bool) {
-	if result.Gone {
-		w.deleted = true
-		return
+// record takes the result of an activity into the state; podsOnly says that only
+// creates and deletes were to be carried out.
+func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult, podsOnly bool) error {
+	switch {
+	case result.Gone, result.Foreign, result.Unplanned:
+		w.learn(result)
+		return nil
+	case result.Refused != nil:
+		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", result.Refused.Reason, "message", result.Refused.Message)
+	case result.StatusRefused != "":
+		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
-	report := job.Report{StatusRefused: result.StatusRefused, PodsOnly: podsOnly, Logs: result.Logs}
+	w.state = job.Apply(plan, reportOf(result, podsOnly), workflow.Now(ctx))
+	if result.Current == nil {
+		return nil
+	}
+	spec := w.spec
+	if result.CurrentSpec != nil && result.CurrentSpec.Validate() == nil {
+		spec = *result.CurrentSpec
+	}
+	w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
+	return nil
+}
+
+func reportOf(result protocol.JobResult, podsOnly bool) job.Report {
+	report := job.Report{
+		StatusRefused: result.StatusRefused,
+		PodsOnly:      podsOnly,
+		Logs:          result.Logs,
+		Vanished:      result.Vanished,
+		Found:         result.Found,
+		Failures:      result.Failures,
+	}
 	for _, pod := range result.Created {
 		report.Created = append(report.Created, job.CreatedPod(pod))
 	}
 	if result.Refused != nil {
 		report.CreateRefused = result.Refused.Reason + ": " + result.Refused.Message
 		report.NameTaken = result.Refused.Reason == protocol.RefusedForeignObject
-		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", result.Refused.Reason, "message", result.Refused.Message)
 	}
-	w.state = job.Executed(w.config, w.state, outcome, report, workflow.Now(ctx))
+	return report
 }
 
-// reread looks at the cluster after a status was refused, or Pods of a Job that has
-// ended: the Job was edited, or its status was written by someone else.
-func (w *jobWorkflow) reread(ctx workflow.Context, result protocol.JobResult) error {
-	switch {
-	case w.deleted, result.StatusRefused == "" && result.Current == nil:
-		return nil
-	case result.StatusRefused != "":
-		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals)
-	}
-	retry := w.state.StatusRetry
-	if result.CurrentSpec != nil {
-		w.edit(*result.CurrentSpec)
-	}
-	if result.Current != nil && overtaken(w.state.Status(), *result.Current) {
-		return w.rebuild(ctx, *result.Current)
-	}
-	if result.Current != nil {
-		w.state = w.state.Rebase(*result.Current)
-	}
-	// The delay stays, even if the spec is new: the refusal may have another reason.
-	w.state.StatusRetry = retry
-	return w.relist(ctx)
-}
-
-// overtaken reports whether somebody else has counted Pods since the last status was
-// written: the built-in controller, while the workflow slept. Which ones, the Job and
-// its Pods tell, and the state does not.
-func overtaken(written, current batchv1.JobStatus) bool {
-	return current.Succeeded > written.Succeeded || current.Failed > written.Failed
-}
-
-// relist compares the state with the cluster: the Job may be gone, and so may Pods.
-func (w *jobWorkflow) relist(ctx workflow.Context) error {
-	list, err := w.list(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
-	if err != nil || w.deleted {
+// list compares the state with the cluster: the Job may be gone, and so may Pods. A
+// list that was taken again after the Pods that it held were counted and released would
+// lack them, and a fact on its way about one of them would count it once more. So its
+// answer is in the history before anything follows from it.
+func (w *runningJob) list(ctx workflow.Context) error {
+	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
+	if err != nil || w.gone || w.foreign {
 		return err
 	}
 	w.state = w.state.Listed(listOf(list), workflow.Now(ctx))
 	return nil
 }
 
-// probe finds out whether the Job still exists.
-func (w *jobWorkflow) probe(ctx workflow.Context) error {
-	request := protocol.JobRequest{Job: w.input.Job}
-	result, err := callKube[protocol.JobResult](ctx, "look for job "+w.input.Job.Name, protocol.ReconcileJobActivity, request)
-	if err != nil {
+// rebuild makes the state anew from the Job and its Pods.
+func (w *runningJob) rebuild(ctx workflow.Context) error {
+	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
+	if err != nil || w.gone || w.foreign {
 		return err
 	}
-	w.deleted = w.deleted || result.Gone
+	if list.Spec != nil {
+		w.edit(*list.Spec)
+	}
+	status := w.state.Status()
+	if list.Status != nil {
+		status = *list.Status
+	}
+	w.state = job.Reconstruct(w.state, w.spec, status, listOf(list), workflow.Now(ctx))
 	return nil
 }
 
-// changeDurableList is the version by which lists became regular activities.
-const changeDurableList = "durable-list"
-
-// list lists the Job's Pods; when the Job is gone it notes that instead. A list that
-// was taken again after the Pods that it held were counted and released would lack
-// them, and a fact on its way about one of them would count it once more.
-func (w *jobWorkflow) list(ctx workflow.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
-	call := callKubeDurably[protocol.PodList]
-	if workflow.GetVersion(ctx, changeDurableList, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		call = callKube[protocol.PodList]
-	}
-	list, err := call(ctx, "list pods of "+w.input.Job.Name, protocol.ListPodsActivity, request)
-	w.deleted = w.deleted || list.Gone
+// pods lists the Job's Pods; when the Job is gone or another's it notes that instead.
+func (w *runningJob) pods(ctx workflow.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
+	list, err := perform[protocol.PodList](ctx, call{
+		summary:  "list pods of " + w.input.Job.Name,
+		activity: protocol.ListPodsActivity,
+		request:  request,
+		durable:  true,
+		givesWay: func() bool { return w.mailbox.holds(steers) },
+	})
+	w.gone, w.foreign = w.gone || list.Gone, w.foreign || list.Foreign
 	return list, err
 }
 
 func listOf(list protocol.PodList) job.List {
-	return job.List{Pods: list.Facts, Attempts: list.Attempts}
+	return job.List{Pods: list.Facts, Attempts: list.Attempts, Counted: list.Counted}
 }
+
+// digest is that of a Spec, which only its own fields decide.
+//
+//workflowcheck:ignore encoding/json uses reflection; what it writes is deterministic.
+func digest(spec interface{ Digest() string }) string { return spec.Digest() }

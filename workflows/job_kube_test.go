@@ -14,12 +14,12 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/workflows"
 )
 
 var hello = protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "uid-1"}
@@ -39,6 +39,11 @@ type jobKube struct {
 	requests []protocol.JobRequest
 	suspends []protocol.SetSuspendRequest
 	pods     []job.PodFact
+	// orphans are the UIDs of other Jobs whose Pods were to be released.
+	orphans []string
+
+	// object is the spec of the Job object.
+	object job.Spec
 
 	// answer, when set, may answer a ReconcileJob in place of the API server.
 	answer func(protocol.JobRequest) (*protocol.JobResult, error)
@@ -48,19 +53,16 @@ type jobKube struct {
 }
 
 func newJobKube(t *testing.T) *jobKube {
-	var suite testsuite.WorkflowTestSuite
-	environment := suite.NewTestWorkflowEnvironment()
-	environment.SetTestTimeout(time.Minute)
+	environment := newEnvironment(t, "", protocol.JobWorkflow, "job/default/hello")
 	kube := &jobKube{t: t, environment: environment}
-	environment.RegisterWorkflowWithOptions(workflows.Job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
 	for name, function := range map[string]any{
-		protocol.ReconcileJobActivity: kube.reconcile,
-		protocol.CreatePodsActivity:   kube.createPods,
-		protocol.DeletePodsActivity:   kube.deletePods,
-		protocol.AccountPodsActivity:  kube.accountPods,
-		protocol.ListPodsActivity:     kube.listPods,
-		protocol.ReleasePodsActivity:  kube.releasePods,
-		protocol.SetSuspendActivity:   kube.setSuspend,
+		protocol.ReconcileJobActivity:   kube.reconcile,
+		protocol.CreatePodsActivity:     kube.createPods,
+		protocol.DeletePodsActivity:     kube.deletePods,
+		protocol.ReleasePodsActivity:    kube.accountPods,
+		protocol.ListPodsActivity:       kube.listPods,
+		protocol.ReleaseOrphansActivity: kube.releasePods,
+		protocol.SetSuspendActivity:     kube.setSuspend,
 	} {
 		environment.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name})
 	}
@@ -83,6 +85,9 @@ func (k *jobKube) reconcile(_ context.Context, request protocol.JobRequest) (pro
 	if k.gone {
 		return protocol.JobResult{Gone: true}, nil
 	}
+	if request.Digest != k.object.Digest() {
+		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object}, nil
+	}
 	return protocol.JobResult{Created: k.create(request.Creates), Logs: k.logs(request.Releases)}, nil
 }
 
@@ -90,6 +95,9 @@ func (k *jobKube) createPods(_ context.Context, request protocol.CreatePodsReque
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.CreatePodsActivity)
+	if request.Digest != k.object.Digest() {
+		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object}, nil
+	}
 	return protocol.JobResult{Created: k.create(request.Creates)}, nil
 }
 
@@ -100,7 +108,7 @@ func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 		if i < 0 {
 			i = len(k.pods)
 			k.pods = append(k.pods, job.PodFact{
-				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Phase: corev1.PodPending, Tracked: true, Index: create.Index,
+				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Attempt: create.Attempt, Phase: corev1.PodPending, Tracked: true, Index: create.Index,
 			})
 		}
 		created = append(created, protocol.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
@@ -115,10 +123,10 @@ func (k *jobKube) deletePods(_ context.Context, request protocol.DeletePodsReque
 	return protocol.JobResult{}, nil
 }
 
-func (k *jobKube) accountPods(_ context.Context, request protocol.AccountPodsRequest) (protocol.JobResult, error) {
+func (k *jobKube) accountPods(_ context.Context, request protocol.ReleasePodsRequest) (protocol.JobResult, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.AccountPodsActivity, len(request.Releases)))
+	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.ReleasePodsActivity, len(request.Releases)))
 	return protocol.JobResult{Logs: k.logs(request.Releases)}, nil
 }
 
@@ -140,14 +148,18 @@ func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.
 	if k.gone {
 		return protocol.PodList{Gone: true}, nil
 	}
-	return protocol.PodList{Facts: k.pods, Status: k.status}, nil
+	there := slices.DeleteFunc(slices.Clone(k.pods), func(pod job.PodFact) bool { return pod.Gone })
+	return protocol.PodList{Facts: there, Status: k.status, Spec: &k.object}, nil
 }
 
-func (k *jobKube) releasePods(context.Context, protocol.ReleasePodsRequest) (protocol.ReleasePodsResult, error) {
+func (k *jobKube) releasePods(_ context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.calls = append(k.calls, protocol.ReleasePodsActivity)
-	return protocol.ReleasePodsResult{Released: len(k.pods)}, nil
+	k.calls = append(k.calls, protocol.ReleaseOrphansActivity)
+	if request.Job.UID != hello.UID {
+		k.orphans = append(k.orphans, request.Job.UID)
+	}
+	return protocol.ReleaseOrphansResult{Released: len(k.pods)}, nil
 }
 
 func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
@@ -155,7 +167,16 @@ func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendReque
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.SetSuspendActivity)
 	k.suspends = append(k.suspends, request)
-	return protocol.SetSuspendResult{Generation: int64(len(k.suspends)) + 1}, nil
+	k.object.Suspend = request.Suspend
+	k.object.Generation++
+	spec := k.object
+	return protocol.SetSuspendResult{JobSpec: &spec}, nil
+}
+
+// remove deletes the Job object and signals it.
+func (k *jobKube) remove() {
+	k.gone = true
+	k.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 }
 
 // after runs an action at a time since the workflow's start.
@@ -179,7 +200,11 @@ func (k *jobKube) signalFacts(facts ...job.PodFact) {
 	k.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Facts: facts})
 }
 
+// signalSpec signals a spec; when it is the Job's own, the object has it from now on.
 func (k *jobKube) signalSpec(reference protocol.ObjectReference, spec job.Spec) {
+	if reference.UID == hello.UID {
+		k.object = spec
+	}
 	k.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: reference, Spec: spec}})
 }
 
@@ -191,12 +216,19 @@ func (k *jobKube) run(spec job.Spec) (job.Result, error) {
 
 func (k *jobKube) runInput(input protocol.JobInput) (job.Result, error) {
 	k.t.Helper()
+	if k.object.RestartPolicy == "" {
+		k.object = input.Spec
+	}
 	k.environment.ExecuteWorkflow(protocol.JobWorkflow, input)
 	if !k.environment.IsWorkflowCompleted() {
 		k.t.Fatalf("the workflow did not end; calls %v", k.calls)
 	}
 	var result job.Result
 	if err := k.environment.GetWorkflowError(); err != nil {
+		var failed *temporal.ApplicationError
+		if errors.As(err, &failed) && failed.Type() == protocol.JobFailedErrorType {
+			return result, failed.Details(&result)
+		}
 		return result, err
 	}
 	if err := k.environment.GetWorkflowResult(&result); err != nil {

@@ -84,6 +84,7 @@ func TestWorkflowThatIsStartedTooLate(t *testing.T) {
 	complete := batchv1.JobStatus{Succeeded: 1, Conditions: []batchv1.JobCondition{
 		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
 	}}
+	kube.status = &complete
 	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
 		return &protocol.JobResult{
 			Refused: &protocol.Refusal{Reason: protocol.RefusedOther, Message: "the Job is Complete"}, Current: &complete,

@@ -1,168 +1,226 @@
 package workflows
 
 import (
+	"errors"
+	"time"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// jobSignals are the channels a Job workflow listens to.
-type jobSignals struct {
-	pods, spec, deleted, suspend, resume workflow.ReceiveChannel
+// mostStrangers bounds the Jobs of the same name whose Pods are looked after at a
+// time: somebody may send any number of UIDs.
+const mostStrangers = 10
+
+// heard is what signals have asked for and what is not done yet. What they say is not
+// believed: it is a reason to look.
+type heard struct {
+	// look: the Job may have been edited or deleted.
+	look bool
+	// stranger is the input for another Job of the same name: a successor's, or one
+	// that is late and meant for a predecessor.
+	stranger *protocol.JobInput
+	// orphans are UIDs of Jobs of the same name whose Pods PodWatch reports.
+	orphans []string
+	// steering are wishes of people to suspend and resume, in their order.
+	steering []steering
 }
 
-func newJobSignals(ctx workflow.Context) jobSignals {
-	return jobSignals{
-		pods:    workflow.GetSignalChannel(ctx, protocol.PodsSignal),
-		spec:    workflow.GetSignalChannel(ctx, protocol.JobSpecSignal),
-		deleted: workflow.GetSignalChannel(ctx, protocol.DeletedSignal),
-		suspend: workflow.GetSignalChannel(ctx, protocol.SuspendSignal),
-		resume:  workflow.GetSignalChannel(ctx, protocol.ResumeSignal),
-	}
-}
-
-func (s jobSignals) pending() bool {
-	return s.pods.Len()+s.spec.Len()+s.deleted.Len()+s.suspend.Len()+s.resume.Len() > 0
-}
-
-// steer is a person's wish to suspend or resume.
-type steer struct {
+// steering is a person's wish to suspend or resume.
+type steering struct {
 	suspend bool
 	note    protocol.SignalNote
+	at      time.Time
 }
 
 // hear takes all waiting signals and carries out what they ask for.
-func (w *jobWorkflow) hear(ctx workflow.Context) error {
-	stranger := w.take(ctx)
-	if stranger != nil {
-		if err := w.examine(ctx, *stranger); err != nil {
+func (w *runningJob) hear(ctx workflow.Context) error {
+	w.take(ctx)
+	if w.heard.reasonToLook() && w.pause.over(workflow.Now(ctx)) {
+		if err := w.look(ctx); err != nil {
 			return err
 		}
 	}
-	for len(w.steering) > 0 && !w.deleted {
-		wish := w.steering[0]
-		w.steering = w.steering[1:]
-		if err := w.steer(ctx, wish); err != nil {
+	for len(w.heard.orphans) > 0 {
+		orphaned := w.input.Job
+		orphaned.UID, w.heard.orphans = w.heard.orphans[0], w.heard.orphans[1:]
+		if err := w.releaseOrphans(ctx, orphaned); err != nil {
+			return err
+		}
+	}
+	for len(w.heard.steering) > 0 && !w.gone && !w.foreign {
+		wish := w.heard.steering[0]
+		w.heard.steering = w.heard.steering[1:]
+		err := w.steer(ctx, wish)
+		switch {
+		case errors.Is(err, errGaveWay):
+			// A later wish takes this one's place.
+			if w.take(ctx); len(w.heard.steering) == 0 {
+				w.heard.steering = append(w.heard.steering, wish)
+			}
+		case err != nil:
 			return err
 		}
 	}
 	return nil
 }
 
-// take takes all waiting signals and returns the spec of another Job of the same
-// name, if one came. After the Job is known to be gone such a spec is its successor's.
-func (w *jobWorkflow) take(ctx workflow.Context) (stranger *protocol.JobInput) {
-	for w.signals.pending() {
-		w.takeDeleted()
-		w.takeFacts(ctx)
-		if other := w.takeSpecs(); other != nil {
-			stranger = other
-		}
-		w.takeNotes(ctx)
-	}
-	if w.deleted && stranger != nil {
-		w.successor = stranger
-		return nil
-	}
-	return stranger
-}
+func (h *heard) reasonToLook() bool { return h.look || h.stranger != nil }
 
-func (w *jobWorkflow) takeDeleted() {
-	var signal protocol.Deleted
-	for w.signals.deleted.ReceiveAsync(&signal) {
-		w.deleted = w.deleted || signal.UID == w.input.Job.UID
-		signal = protocol.Deleted{}
-	}
-}
-
-func (w *jobWorkflow) takeFacts(ctx workflow.Context) {
+// take takes all waiting signals in the order of the history.
+func (w *runningJob) take(ctx workflow.Context) {
 	for {
-		var signal protocol.PodFacts
-		if !w.signals.pods.ReceiveAsync(&signal) {
+		received, ok := w.mailbox.next(ctx)
+		if !ok {
 			return
 		}
-		if signal.JobUID == w.input.Job.UID {
-			w.state = w.state.Observe(signal.Facts).Heard(workflow.Now(ctx))
-		}
-	}
-}
-
-// takeSpecs takes the newest spec of the Job; an older generation than the one
-// known is late and is ignored.
-func (w *jobWorkflow) takeSpecs() (stranger *protocol.JobInput) {
-	for {
-		var signal protocol.JobSpec
-		if !w.signals.spec.ReceiveAsync(&signal) {
-			return stranger
-		}
-		if signal.Input.Job.UID != w.input.Job.UID {
-			stranger = &signal.Input
-			continue
-		}
-		w.edit(signal.Input.Spec)
-	}
-}
-
-// takeNotes takes the signals of people. Each name is a queue of its own, so the
-// order between suspend and resume is not known; people take turns, so when both
-// wait the one that changes something came first.
-func (w *jobWorkflow) takeNotes(ctx workflow.Context) {
-	for _, suspend := range []bool{!w.spec.Suspend, w.spec.Suspend} {
-		channel := w.signals.resume
-		if suspend {
-			channel = w.signals.suspend
-		}
-		for {
-			note, ok := receiveNote(ctx, channel)
-			if !ok {
-				break
+		switch received.signal {
+		case protocol.PodsSignal:
+			w.takeFacts(ctx, received)
+		case protocol.JobSpecSignal:
+			w.takeSpec(ctx, received)
+		case protocol.DeletedSignal:
+			if deleted, ok := open[protocol.Deleted](ctx, received); ok && deleted.UID == w.input.Job.UID {
+				w.heard.look = true
 			}
-			w.steering = append(w.steering, steer{suspend, note})
+		case protocol.SuspendSignal, protocol.ResumeSignal:
+			wish := steering{received.signal == protocol.SuspendSignal, noteOf(ctx, received), workflow.Now(ctx).UTC()}
+			w.heard.steering = append(w.heard.steering, wish)
+		default:
+			workflow.GetLogger(ctx).Warn("Signal dropped: a Job takes suspend and resume", "signal", received.signal)
 		}
 	}
 }
 
-// examine decides whether a spec of another UID is a successor's or is late and
-// meant for a predecessor: the Job's own existence tells.
-func (w *jobWorkflow) examine(ctx workflow.Context, stranger protocol.JobInput) error {
-	if err := w.probe(ctx); err != nil {
-		return err
+func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
+	facts, ok := open[protocol.PodFacts](ctx, received)
+	if !ok {
+		return
 	}
-	if w.deleted {
-		w.successor = &stranger
+	if err := facts.Validate(); err != nil {
+		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
+		return
+	}
+	if facts.JobUID != w.input.Job.UID {
+		w.heard.orphan(facts.JobUID)
+		return
+	}
+	w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
+	if facts.Look {
+		w.state = w.state.Doubt()
+	}
+}
+
+func (h *heard) orphan(uid string) {
+	for _, known := range h.orphans {
+		if known == uid {
+			return
+		}
+	}
+	if uid != "" && len(h.orphans) < mostStrangers {
+		h.orphans = append(h.orphans, uid)
+	}
+}
+
+// takeSpec takes the bridge's word that a Job has changed or is new.
+func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
+	signal, ok := open[protocol.JobSpec](ctx, received)
+	if !ok {
+		return
+	}
+	input := signal.Input
+	if err := input.Validate(); err != nil {
+		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
+		return
+	}
+	switch {
+	case input.Job.Namespace != w.input.Job.Namespace || input.Job.Name != w.input.Job.Name:
+		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another Job", "signal", received.signal, "job", input.Job.Name)
+	case input.Job.UID != w.input.Job.UID:
+		w.heard.stranger = &input
+	case digest(input.Spec) != digest(w.spec):
+		w.heard.look = true
+	}
+}
+
+// look reads the Job: it may be gone, another controller's, or edited. The stranger
+// whose signal was the reason stays only where it is a successor.
+func (w *runningJob) look(ctx workflow.Context) error {
+	result, err := perform[protocol.JobResult](ctx, call{
+		summary:  "look at job " + w.input.Job.Name,
+		activity: protocol.ReconcileJobActivity,
+		request:  protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec)},
+	})
+	if err != nil {
+		w.pause.failed(workflow.Now(ctx))
+		return w.unlessCancelled(ctx, "Looking at the Job failed", err)
+	}
+	w.learn(result)
+	w.heard.look = false
+	if !w.gone {
+		w.heard.stranger = nil
 	}
 	return nil
+}
+
+// learn takes what a result says of the Job object itself.
+func (w *runningJob) learn(result protocol.JobResult) {
+	w.gone, w.foreign = w.gone || result.Gone, w.foreign || result.Foreign
+	if result.CurrentSpec != nil {
+		w.edit(*result.CurrentSpec)
+	}
+}
+
+// edit takes the spec that an activity has read.
+func (w *runningJob) edit(spec job.Spec) {
+	if spec.Validate() == nil {
+		w.state, w.spec = w.state.Edited(w.spec, spec)
+	}
 }
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree.
-// The generation that the write gives the object makes older specs late.
-func (w *jobWorkflow) steer(ctx workflow.Context, wish steer) error {
-	request := protocol.SetSuspendRequest{
-		Kind:    "Job",
-		Object:  w.input.Job,
-		Suspend: wish.suspend,
-		Note:    wish.note,
-		At:      workflow.Now(ctx),
-	}
-	summary := "resume job " + w.input.Job.Name
+func (w *runningJob) steer(ctx workflow.Context, wish steering) error {
+	signal, summary := protocol.ResumeSignal, "resume job "+w.input.Job.Name
 	if wish.suspend {
-		summary = "suspend job " + w.input.Job.Name
+		signal, summary = protocol.SuspendSignal, "suspend job "+w.input.Job.Name
 	}
-	result, err := callKube[protocol.SetSuspendResult](ctx, summary, protocol.SetSuspendActivity, request)
+	result, err := perform[protocol.SetSuspendResult](ctx, call{
+		summary:  summary,
+		activity: protocol.SetSuspendActivity,
+		request: protocol.SetSuspendRequest{
+			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, At: wish.at,
+		},
+		givesWay: func() bool { return w.mailbox.holds(steers) },
+	})
 	switch {
-	case temporal.IsCanceledError(err):
+	case errors.Is(err, errGaveWay):
 		return err
 	case err != nil:
-		workflow.GetLogger(ctx).Error("Setting spec.suspend failed", "error", err, "suspend", wish.suspend)
-		return nil
-	case result.Gone:
-		w.deleted = true
-		return nil
+		return w.unlessCancelled(ctx, "Signal "+signal+" could not be carried out", err)
 	}
-	spec := w.spec
-	spec.Suspend = wish.suspend
-	spec.Generation = max(spec.Generation, result.Generation)
-	w.edit(spec)
+	w.learn(protocol.JobResult{Gone: result.Gone, Foreign: result.Foreign, CurrentSpec: result.JobSpec})
 	return nil
+}
+
+// unlessCancelled logs an error that leaves things as they are.
+func (w *runningJob) unlessCancelled(ctx workflow.Context, what string, err error) error {
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	workflow.GetLogger(ctx).Error(what, "error", err)
+	return nil
+}
+
+// steers reports whether a signal may change what a Job is to do, so that a plan that
+// waits for the API server gives way to it.
+func steers(signal string) bool {
+	switch signal {
+	case protocol.SuspendSignal, protocol.ResumeSignal, protocol.JobSpecSignal, protocol.CronJobSpecSignal,
+		protocol.DeletedSignal, protocol.TriggerSignal:
+		return true
+	}
+	return false
 }

@@ -45,7 +45,7 @@ func TestJobWithOnePodThatSucceedsCallsTheAPITwice(t *testing.T) {
 	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
 	expect(t, "first status", kube.requests[0].Status.Active, 1)
 	expect(t, "conditions", conditionTypes(*kube.requests[1].Status), []batchv1.JobConditionType{"SuccessCriteriaMet", "Complete"})
-	expect(t, "releases", kube.requests[1].Releases, []job.Release{{Name: kube.pods[0].Name, UID: "pod-1", Ended: true}})
+	expect(t, "releases", kube.requests[1].Releases, []job.Release{{Name: kube.pods[0].Name, UID: "pod-1", Phase: corev1.PodSucceeded}})
 	expect(t, "succeeded", result.Succeeded, 1)
 	expect(t, "timers", timers, []time.Duration{30 * time.Minute})
 }
@@ -91,12 +91,11 @@ func TestJobIsSuspendedAndResumedBySignal(t *testing.T) {
 	kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, "maintenance") })
 	kube.after(2*time.Minute, func() {
 		expect(t, "conditions", conditionTypes(kube.lastStatus()), []batchv1.JobConditionType{"Suspended"})
-		expect(t, "removed", kube.requests[1].Deletes[0].Untrack, true)
+		expect(t, "removed", kube.requests[1].Deletes[0].Release, true)
 		// An edit from before the signal comes late and must not undo it.
-		kube.signalSpec(hello, jobSpec(1, 1))
-		pod := kube.pods[0]
-		pod.Gone = true
-		kube.signalFacts(pod)
+		kube.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)}})
+		kube.pods[0].Gone = true
+		kube.signalFacts(kube.pods[0])
 	})
 	kube.after(3*time.Minute, func() { kube.environment.SignalWorkflow(protocol.ResumeSignal, map[string]any{"by": "ann"}) })
 	kube.after(4*time.Minute, func() { kube.end(2, corev1.PodSucceeded) })
@@ -112,30 +111,36 @@ func TestSignalsOfPeopleAreTakenWhateverTheirArgument(t *testing.T) {
 	for _, argument := range []any{nil, "", 42, []string{"a"}, []byte("\xff\xfe"), map[string]any{"note": 1, "by": []int{2}}} {
 		kube := newJobKube(t)
 		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, argument) })
-		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.after(2*time.Minute, func() { kube.remove() })
 		kube.mustEnd(jobSpec(1, 1), job.Deleted)
 		expect(t, "suspends", len(kube.suspends), 1)
 	}
 }
 
-func TestSuspendAndResumeAtOnceLeaveThingsAsTheyWere(t *testing.T) {
+// Signals that wait together are taken in the order of the history.
+func TestSuspendAndResumeAreTakenInTheirOrder(t *testing.T) {
 	for _, suspended := range []bool{false, true} {
-		kube := newJobKube(t)
-		spec := jobSpec(1, 1)
-		spec.Suspend = suspended
-		sent := false
-		kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
-			if !sent {
-				kube.environment.SignalWorkflow(protocol.ResumeSignal, nil)
-				kube.environment.SignalWorkflow(protocol.SuspendSignal, nil)
+		for _, order := range [][]string{
+			{protocol.ResumeSignal, protocol.SuspendSignal}, {protocol.SuspendSignal, protocol.ResumeSignal},
+		} {
+			kube := newJobKube(t)
+			spec := jobSpec(1, 1)
+			spec.Suspend = suspended
+			sent := false
+			kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) {
+				for _, signal := range order {
+					if !sent {
+						kube.environment.SignalWorkflow(signal, nil)
+					}
+				}
+				sent = true
+				return nil, nil
 			}
-			sent = true
-			return nil, nil
+			kube.after(2*time.Minute, func() { kube.remove() })
+			kube.mustEnd(spec, job.Deleted)
+			expect(t, "writes", len(kube.suspends), 2)
+			expect(t, "last write", kube.suspends[len(kube.suspends)-1].Suspend, order[1] == protocol.SuspendSignal)
 		}
-		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
-		kube.mustEnd(spec, job.Deleted)
-		expect(t, "writes", len(kube.suspends), 2)
-		expect(t, "last write", kube.suspends[len(kube.suspends)-1].Suspend, suspended)
 	}
 }
 
@@ -148,7 +153,7 @@ func TestJobFollowsEdits(t *testing.T) {
 	})
 	kube.after(2*time.Minute, func() {
 		expect(t, "Pods after scaling up", len(kube.pods), 3)
-		kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+		kube.remove()
 	})
 	kube.mustEnd(jobSpec(1, 5), job.Deleted)
 }
@@ -157,15 +162,15 @@ func TestDeletedJobsPodsAreReleased(t *testing.T) {
 	t.Run("by signal", func(t *testing.T) {
 		kube := newJobKube(t)
 		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: "other"}) })
-		kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+		kube.after(2*time.Minute, func() { kube.remove() })
 		kube.mustEnd(jobSpec(1, 1), job.Deleted)
-		expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReleasePodsActivity})
+		expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity})
 	})
 	t.Run("when an activity finds it gone", func(t *testing.T) {
 		kube := newJobKube(t)
 		kube.after(time.Minute, func() { kube.gone = true; kube.end(1, corev1.PodSucceeded) })
 		kube.mustEnd(jobSpec(1, 1), job.Deleted)
-		expect(t, "last call", kube.calls[len(kube.calls)-1], protocol.ReleasePodsActivity)
+		expect(t, "last call", kube.calls[len(kube.calls)-1], protocol.ReleaseOrphansActivity)
 	})
 }
 
@@ -179,7 +184,7 @@ func TestJobOfAnotherUID(t *testing.T) {
 		kube.continued(err, &next)
 		expect(t, "next", next.Job, other)
 		expect(t, "state", next.State == nil, true)
-		expect(t, "last call", kube.calls[len(kube.calls)-1], protocol.ReleasePodsActivity)
+		expect(t, "last call", kube.calls[len(kube.calls)-1], protocol.ReleaseOrphansActivity)
 	})
 	t.Run("is a late signal when this one exists", func(t *testing.T) {
 		kube := newJobKube(t)
@@ -229,15 +234,16 @@ func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 		refused++
 		current := *request.Status.DeepCopy()
 		current.Conditions, current.CompletionTime, current.Succeeded, current.Failed = nil, nil, 0, 4
+		kube.status = &current
 		return &protocol.JobResult{StatusRefused: "failed: may not decrease", Current: &current}, nil
 	}
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "calls", kube.calls, []string{
 		protocol.ReconcileJobActivity,
-		protocol.ReconcileJobActivity, protocol.ListPodsActivity,
-		protocol.ReconcileJobActivity, protocol.ListPodsActivity,
-		protocol.ReconcileJobActivity,
+		protocol.ReconcileJobActivity, protocol.ListPodsActivity, // what somebody else counted
+		protocol.ListPodsActivity, protocol.ReconcileJobActivity, // what is left, before the Job ends
+		protocol.ListPodsActivity, protocol.ListPodsActivity, protocol.ReconcileJobActivity,
 	})
 	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 4})
 }
@@ -278,16 +284,17 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 		spec.Generation, spec.Suspend = 2, true
 		kube.signalSpec(hello, spec)
 	})
-	kube.after(2*time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID}) })
+	kube.after(2*time.Minute, func() { kube.remove() })
 	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
 	expect(t, "calls", kube.calls, []string{
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
+		protocol.ReconcileJobActivity, protocol.ListPodsActivity, // a look at the object, and at the Pods before all are removed
 		protocol.DeletePodsActivity + " 500", protocol.DeletePodsActivity + " 100", protocol.ReconcileJobActivity,
-		protocol.ReleasePodsActivity,
+		protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity,
 	})
 	expect(t, "active, then terminating",
-		[]int32{kube.requests[0].Status.Active, kube.requests[1].Status.Active, *kube.requests[2].Status.Terminating}, []int32{500, 600, 600})
+		[]int32{kube.requests[0].Status.Active, kube.requests[1].Status.Active, *kube.requests[3].Status.Terminating}, []int32{500, 600, 600})
 }
 
 func TestManyReleasesFollowTheStatusOnTheBulkQueue(t *testing.T) {
@@ -301,7 +308,7 @@ func TestManyReleasesFollowTheStatusOnTheBulkQueue(t *testing.T) {
 	result := kube.mustEnd(jobSpec(20, 20), job.Complete)
 	expect(t, "succeeded", result.Succeeded, 20)
 	expect(t, "calls", kube.calls, []string{
-		protocol.CreatePodsActivity, protocol.ReconcileJobActivity, protocol.ReconcileJobActivity, protocol.AccountPodsActivity + " 20",
+		protocol.CreatePodsActivity, protocol.ReconcileJobActivity, protocol.ReconcileJobActivity, protocol.ReleasePodsActivity + " 20",
 	})
 	expect(t, "releases beside the status", len(kube.requests[1].Releases), 0)
 }
@@ -324,7 +331,7 @@ func TestReleasesWaitForARefusedStatus(t *testing.T) {
 	})
 	kube.mustEnd(jobSpec(20, 20), job.Complete)
 	expect(t, "calls after the refusal", kube.calls[3:], []string{
-		protocol.ListPodsActivity, protocol.ReconcileJobActivity, protocol.AccountPodsActivity + " 20",
+		protocol.ListPodsActivity, protocol.ReconcileJobActivity, protocol.ReleasePodsActivity + " 20",
 	})
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // describe answers the describe query.
-func (w *jobWorkflow) describe() (protocol.JobDescription, error) {
+func (w *runningJob) describe() (protocol.JobDescription, error) {
 	shown := min(len(w.state.Pods), maxDescribedPods)
 	return protocol.JobDescription{
 		Job:             w.input.Job,
@@ -39,8 +39,8 @@ func (w *jobWorkflow) describe() (protocol.JobDescription, error) {
 }
 
 // show makes the state visible in the Temporal UI; it costs no events.
-func (w *jobWorkflow) show(ctx workflow.Context, outcome job.PlanOutcome) {
-	w.waiting = outcome.Waiting
+func (w *runningJob) show(ctx workflow.Context, plan job.Plan) {
+	w.waiting = plan.Waiting
 	workflow.SetCurrentDetails(ctx, jobDetails(w.state, w.waiting))
 }
 
@@ -146,7 +146,7 @@ func podPhase(pod job.Pod) string {
 		return "requested"
 	case pod.Gone:
 		return "gone"
-	case pod.Deleting && !pod.Terminal():
+	case pod.Deleting && !pod.Ended():
 		return "terminating"
 	case pod.Phase == "":
 		return "created"
@@ -166,22 +166,22 @@ func markdownText(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ", "<", "&lt;").Replace(text)
 }
 
-// summary names the most telling part of an outcome, for the Temporal UI.
-func (w *jobWorkflow) summary(outcome job.PlanOutcome) string {
+// summary names the most telling part of a plan, for the Temporal UI.
+func (w *runningJob) summary(plan job.Plan) string {
 	name := w.input.Job.Name
 	switch {
-	case len(outcome.Creates) == 1:
-		return "create pod " + outcome.Creates[0].Name
-	case len(outcome.Creates) > 1:
-		return fmt.Sprintf("create %d pods of %s", len(outcome.Creates), name)
-	case len(outcome.Deletes) == 1:
-		return "delete pod " + outcome.Deletes[0].Name
-	case len(outcome.Deletes) > 1:
-		return fmt.Sprintf("delete %d pods of %s", len(outcome.Deletes), name)
-	case outcome.Status != nil:
-		return statusSummary(name, *outcome.Status)
-	case len(outcome.Releases) > 0:
-		return fmt.Sprintf("release %d pods of %s", len(outcome.Releases), name)
+	case len(plan.Creates) == 1:
+		return "create pod " + plan.Creates[0].Name
+	case len(plan.Creates) > 1:
+		return fmt.Sprintf("create %d pods of %s", len(plan.Creates), name)
+	case len(plan.Deletes) == 1:
+		return "delete pod " + plan.Deletes[0].Name
+	case len(plan.Deletes) > 1:
+		return fmt.Sprintf("delete %d pods of %s", len(plan.Deletes), name)
+	case plan.Status != nil:
+		return statusSummary(name, *plan.Status)
+	case len(plan.Releases) > 0:
+		return fmt.Sprintf("release %d pods of %s", len(plan.Releases), name)
 	}
 	return "report on job " + name
 }

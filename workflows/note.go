@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/protocol"
@@ -18,17 +17,12 @@ import (
 // annotations and Events.
 const maxNote = 512
 
-// receiveNote takes the next waiting signal off a channel that people send to,
-// without blocking; ok is false when none waits. Whatever argument the signal
-// carries, it counts as a signal: people type them by hand.
-func receiveNote(ctx workflow.Context, channel workflow.ReceiveChannel) (note protocol.SignalNote, ok bool) {
-	var value converter.RawValue
-	if !channel.ReceiveAsync(&value) {
-		return protocol.SignalNote{}, false
-	}
-	note = decodeNote(value.Payload())
-	workflow.GetLogger(ctx).Info("Signal received", "signal", channel.Name(), "by", note.By, "note", note.Note)
-	return note, true
+// noteOf reads the argument of a signal that people send. Whatever it is, the signal
+// counts: people type them by hand.
+func noteOf(ctx workflow.Context, received message) protocol.SignalNote {
+	note := decodeNote(received.payload)
+	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", note.By, "note", note.Note)
+	return note
 }
 
 // decodeNote reads a signal's argument: a JSON object with "note" and "by" (also

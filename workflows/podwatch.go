@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 )
 
 const (
-	// watchHeartbeat is how long a lost worker goes unnoticed.
-	watchHeartbeat = 10 * time.Second
+	// watchHeartbeatTimeout is how long a lost worker goes unnoticed.
+	watchHeartbeatTimeout = 10 * time.Second
 	// watchTimeout ends the activity now and then, so that its workflow is renewed.
 	watchTimeout = 12 * time.Hour
 	watchRetry   = time.Second
@@ -21,15 +22,18 @@ const (
 	watchPause = 10 * time.Second
 )
 
-// PodWatch keeps the WatchPods activity of one shard running for ever, on whatever
+// podWatchWorkflow keeps the WatchPods activity of one shard running for ever, on whatever
 // worker is there: Temporal's heartbeat timeout is the failover. Nothing is kept
 // between two activities, since a Pod that is not accounted for carries its
 // finalizer.
-func PodWatch(ctx workflow.Context, input protocol.PodWatchInput) error {
+func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.PodWatchInput) error {
+	if err := valid(ctx, cluster.PodWatchWorkflowID(input.Shard, input.Shards), input); err != nil {
+		return err
+	}
 	watch := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           names.Cluster(input.Cluster).WatchTaskQueue(),
+		TaskQueue:           cluster.WatchTaskQueue(),
 		StartToCloseTimeout: watchTimeout,
-		HeartbeatTimeout:    watchHeartbeat,
+		HeartbeatTimeout:    watchHeartbeatTimeout,
 		Summary:             fmt.Sprintf("watch pods, shard %d of %d", input.Shard, input.Shards),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    watchRetry,
@@ -40,6 +44,9 @@ func PodWatch(ctx workflow.Context, input protocol.PodWatchInput) error {
 	if temporal.IsCanceledError(err) {
 		return err
 	}
+	if refused(err) {
+		return err
+	}
 	if err != nil {
 		workflow.GetLogger(ctx).Error("Watching Pods ended with an error; it starts again", "error", err)
 		if err := workflow.Sleep(ctx, watchPause); err != nil {
@@ -47,4 +54,11 @@ func PodWatch(ctx workflow.Context, input protocol.PodWatchInput) error {
 		}
 	}
 	return workflow.NewContinueAsNewError(ctx, protocol.PodWatchWorkflow, input)
+}
+
+// refused reports whether the workers do not watch this shard: it is one of another number
+// of shards, or of another cluster.
+func refused(err error) bool {
+	var application *temporal.ApplicationError
+	return errors.As(err, &application) && application.Type() == protocol.InvalidRequestErrorType
 }

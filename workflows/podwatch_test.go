@@ -9,15 +9,13 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/workflows"
 )
 
 func TestPodWatchGoesOnForEver(t *testing.T) {
-	input := protocol.PodWatchInput{Cluster: "east", Shard: 1, Shards: 4}
+	input := protocol.PodWatchInput{Shard: 1, Shards: 4}
 	tests := []struct {
 		name string
 		ends []error
@@ -28,9 +26,7 @@ func TestPodWatchGoesOnForEver(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var suite testsuite.WorkflowTestSuite
-			environment := suite.NewTestWorkflowEnvironment()
-			environment.RegisterWorkflowWithOptions(workflows.PodWatch, workflow.RegisterOptions{Name: protocol.PodWatchWorkflow})
+			environment := newEnvironment(t, "east", protocol.PodWatchWorkflow, "east/podwatch/1-of-4")
 			calls := 0
 			watch := func(ctx context.Context, got protocol.PodWatchInput) error {
 				info := activity.GetInfo(ctx)
@@ -58,11 +54,10 @@ func TestPodWatchGoesOnForEver(t *testing.T) {
 }
 
 func TestCancelledPodWatchEnds(t *testing.T) {
-	var suite testsuite.WorkflowTestSuite
-	environment := suite.NewTestWorkflowEnvironment()
+	environment := newEnvironment(t, "", protocol.PodWatchWorkflow, "podwatch/0-of-1")
 	watch := func(context.Context, protocol.PodWatchInput) error { environment.CancelWorkflow(); return nil }
 	environment.RegisterActivityWithOptions(watch, activity.RegisterOptions{Name: protocol.WatchPodsActivity})
-	environment.ExecuteWorkflow(workflows.PodWatch, protocol.PodWatchInput{Shards: 1})
+	environment.ExecuteWorkflow(protocol.PodWatchWorkflow, protocol.PodWatchInput{Shards: 1})
 	if err := environment.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("the workflow ended with %v, want a cancellation", err)
 	}

@@ -1,25 +1,59 @@
 package workflows
 
 import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// Register registers the three workflows under their protocol names. With
-// versioned set (the worker uses Worker Deployment Versioning) a running Job stays
-// on the build that started it, while CronJob and PodWatch, which live for years,
-// move to the current build with their next workflow task.
-func Register(registry worker.WorkflowRegistry, versioned bool) {
+// Options say what a worker's workflows work for.
+type Options struct {
+	// Cluster is the optional name of the Kubernetes cluster: workflows of other
+	// clusters' IDs fail.
+	Cluster names.Cluster
+	// Versioned: the worker uses Worker Deployment Versioning.
+	Versioned bool
+}
+
+// Register registers the three workflows under their protocol names. With Versioned
+// set a running Job stays on the build that started it, while CronJob and PodWatch,
+// which live for years, move to the current build with their next workflow task. The
+// worker needs the interceptor SignalOrder.
+func Register(registry worker.WorkflowRegistry, options Options) {
 	register := func(function any, name string, behaviour workflow.VersioningBehavior) {
-		options := workflow.RegisterOptions{Name: name}
-		if versioned {
-			options.VersioningBehavior = behaviour
+		registered := workflow.RegisterOptions{Name: name}
+		if options.Versioned {
+			registered.VersioningBehavior = behaviour
 		}
-		registry.RegisterWorkflowWithOptions(function, options)
+		registry.RegisterWorkflowWithOptions(function, registered)
 	}
-	register(CronJob, protocol.CronJobWorkflow, workflow.VersioningBehaviorAutoUpgrade)
-	register(Job, protocol.JobWorkflow, workflow.VersioningBehaviorPinned)
-	register(PodWatch, protocol.PodWatchWorkflow, workflow.VersioningBehaviorAutoUpgrade)
+	register(func(ctx workflow.Context, input protocol.CronJobInput) error {
+		return cronJobWorkflow(ctx, options.Cluster, input)
+	}, protocol.CronJobWorkflow, workflow.VersioningBehaviorAutoUpgrade)
+	register(func(ctx workflow.Context, input protocol.JobInput) (job.Result, error) {
+		return jobWorkflow(ctx, options.Cluster, input)
+	}, protocol.JobWorkflow, workflow.VersioningBehaviorPinned)
+	register(func(ctx workflow.Context, input protocol.PodWatchInput) error {
+		return podWatchWorkflow(ctx, options.Cluster, input)
+	}, protocol.PodWatchWorkflow, workflow.VersioningBehaviorAutoUpgrade)
+}
+
+// valid returns the error with which a workflow ends that nobody of Ostinato has
+// started: its input is not one of ours, or its ID is not that of the object. One
+// object has one workflow.
+func valid(ctx workflow.Context, id string, input interface{ Validate() error }) error {
+	err := input.Validate()
+	if started := workflow.GetInfo(ctx).WorkflowExecution.ID; err == nil && started != id {
+		err = fmt.Errorf("the workflow ID is %q, that of the object in the input is %q; start it under that ID, and on the task queues of its cluster", started, id)
+	}
+	if err == nil {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError("invalid input: "+err.Error(), protocol.InvalidInputErrorType, nil)
 }

@@ -35,7 +35,7 @@ func TestRegister(t *testing.T) {
 		}},
 	} {
 		recorded := &registry{behaviours: map[string]workflow.VersioningBehavior{}}
-		workflows.Register(recorded, test.versioned)
+		workflows.Register(recorded, workflows.Options{Versioned: test.versioned})
 		expect(t, "behaviours", recorded.behaviours, test.want)
 	}
 }

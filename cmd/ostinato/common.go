@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/overview"
@@ -67,7 +68,7 @@ func (v *viewer) snapshot(ctx context.Context) (overview.Snapshot, error) {
 		return overview.Snapshot{}, fmt.Errorf("list Jobs: %w", err)
 	}
 	managed := slices.DeleteFunc(jobs.Items, func(job batchv1.Job) bool {
-		return job.Spec.ManagedBy == nil || *job.Spec.ManagedBy != names.JobController
+		return ptr.Deref(job.Spec.ManagedBy, "") != names.JobController
 	})
 	return overview.Snapshot{Now: time.Now(), CronJobs: cronJobs.Items, Jobs: managed}, nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack"
@@ -33,7 +35,7 @@ func newDev() *cobra.Command {
 		Use:   "dev",
 		Short: "Run a control plane, a node, Temporal, worker and bridge here, and show them live",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return dev(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return dev(cmd.Context(), s, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}, command.Settings{AddFlags: func(flags *command.Flags) {
 		group := flags.Group("Stack")
@@ -44,14 +46,14 @@ func newDev() *cobra.Command {
 }
 
 // dev runs a stack until it is interrupted and shows it live.
-func dev(ctx context.Context, s devSettings, stdout, stderr io.Writer) error {
+func dev(ctx context.Context, s devSettings, stdin io.Reader, stdout, stderr io.Writer) error {
 	options := devstack.Options{
 		Dir: s.dir, Node: s.node, UsualPorts: true, Log: stderr,
 		Kubeconfig: os.Getenv("KUBECONFIG"), TemporalAddress: os.Getenv("TEMPORAL_ADDRESS"),
 		// The only bridge needs no lease, which it would lose while a laptop sleeps.
 		BridgeArgs: []string{"--leader-elect=false"},
 	}
-	if err := confirmCluster(options.Kubeconfig, os.Stdin, stderr); err != nil {
+	if err := confirmCluster(options.Kubeconfig, stdin, stderr); err != nil {
 		return err
 	}
 	started := time.Now()
@@ -67,13 +69,12 @@ func dev(ctx context.Context, s devSettings, stdout, stderr io.Writer) error {
 
 // confirmCluster asks before a cluster that is the user's own gets a CRD and a
 // sample: KUBECONFIG is often set for other reasons.
-func confirmCluster(kubeconfig string, input *os.File, output io.Writer) error {
+func confirmCluster(kubeconfig string, input io.Reader, output io.Writer) error {
 	if kubeconfig == "" {
 		return nil
 	}
 	fmt.Fprintf(output, "KUBECONFIG is set: the CRD and the sample go to the current cluster of %s (unset it for an own cluster).\n", kubeconfig)
-	info, err := input.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !isTerminal(input) {
 		return nil
 	}
 	fmt.Fprint(output, "Go on? [y/N] ")
@@ -133,7 +134,7 @@ func show(ctx context.Context, stack *devstack.Stack, sample bool, stdout io.Wri
 func runStates(snapshot overview.Snapshot) string {
 	var states strings.Builder
 	for _, cronJob := range snapshot.CronJobs {
-		fmt.Fprintln(&states, cronJob.Name, cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend)
+		fmt.Fprintln(&states, cronJob.Name, ptr.Deref(cronJob.Spec.Suspend, false))
 	}
 	for _, job := range snapshot.Jobs {
 		fmt.Fprintln(&states, job.Name, overview.State(job))
@@ -163,11 +164,7 @@ Ctrl-C stops everything; starting again finds it as it was.
 	return text.String()
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }

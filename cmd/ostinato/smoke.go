@@ -15,6 +15,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/devstack"
+	"ostinato.dev/ostinato/internal/devstack/await"
 	"ostinato.dev/ostinato/internal/devstack/manifests"
 	"ostinato.dev/ostinato/internal/devstack/overview"
 	"ostinato.dev/ostinato/internal/names"
@@ -23,6 +24,8 @@ import (
 const (
 	// smokePatience covers two scheduled runs of a minutely CronJob with room to spare.
 	smokePatience = 5 * time.Minute
+	// triggerPatience is how long the bridge may need until the CronJob's workflow can be signalled.
+	triggerPatience = 30 * time.Second
 	// scheduledRuns is how many scheduled runs must complete.
 	scheduledRuns = 2
 	// sampleNamespace is where deploy/samples are.
@@ -138,39 +141,35 @@ func checkRuns(ctx context.Context, stack *devstack.Stack, stdout io.Writer) err
 	return checkEvidence(ctx, stack, stdout)
 }
 
-// trigger sends the signal as a person would. The bridge may need a moment to
-// start the CronJob's workflow.
+// trigger sends the signal as a person would, as soon as the CronJob has its
+// workflow.
 func trigger(ctx context.Context, stack *devstack.Stack) error {
-	var err error
-	for range 50 {
-		_, err = stack.Temporal(ctx, "workflow", "signal", "--workflow-id", "cronjob/default/hello", "--name", "trigger", "--input", `{"note": "smoke"}`)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("trigger hello: %w", errors.Join(err, ctx.Err()))
-		case <-time.After(200 * time.Millisecond):
-		}
+	ctx, cancel := context.WithTimeout(ctx, triggerPatience)
+	defer cancel()
+	err := await.Success(ctx, 200*time.Millisecond, func(ctx context.Context) error {
+		_, err := stack.Temporal(ctx, "workflow", "signal", "--workflow-id", "cronjob/default/hello", "--name", "trigger", "--input", `{"note": "smoke"}`)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("trigger hello: %w", err)
 	}
-	return fmt.Errorf("trigger hello: %w", err)
+	return nil
 }
 
-func awaitRuns(ctx context.Context, view *viewer) (overview.Snapshot, error) {
-	for {
-		snapshot, err := view.snapshot(ctx)
-		if err == nil {
-			scheduled, manual := completeRuns(snapshot.Jobs)
-			if scheduled >= scheduledRuns && manual >= 1 {
-				return snapshot, nil
-			}
+// awaitRuns waits until enough runs are Complete, and returns what there was last.
+func awaitRuns(ctx context.Context, view *viewer) (snapshot overview.Snapshot, err error) {
+	err = await.Success(ctx, 250*time.Millisecond, func(ctx context.Context) error {
+		now, err := view.snapshot(ctx)
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return snapshot, fmt.Errorf("the runs were not Complete in time: %w", errors.Join(err, ctx.Err()))
-		case <-time.After(250 * time.Millisecond):
+		snapshot = now
+		if scheduled, manual := completeRuns(snapshot.Jobs); scheduled < scheduledRuns || manual < 1 {
+			return fmt.Errorf("%d scheduled and %d triggered runs are Complete", scheduled, manual)
 		}
-	}
+		return nil
+	})
+	return snapshot, err
 }
 
 func completeRuns(jobs []batchv1.Job) (scheduled, manual int) {

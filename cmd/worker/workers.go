@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"ostinato.dev/ostinato/activities"
@@ -60,11 +61,12 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		{settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks},
 	} {
 		controlOptions := options(kind.queue)
+		controlOptions.Interceptors = []interceptor.WorkerInterceptor{workflows.SignalOrder()}
 		controlOptions.MaxConcurrentWorkflowTaskExecutionSize = kind.tasks
 		controlOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentActivities
 		controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
 		control := worker.New(temporal, kind.queue, controlOptions)
-		workflows.Register(control, settings.Versioned())
+		workflows.Register(control, workflows.Options{Cluster: settings.Cluster, Versioned: settings.Versioned()})
 		activities.RegisterControl(control)
 		all = append(all, queueWorker{kind.queue, control})
 	}
@@ -135,9 +137,8 @@ func startPodWatches(ctx context.Context, temporal client.Client, settings confi
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			StaticSummary:            fmt.Sprintf("watches Pods, shard %d of %d", shard, settings.WatchShards),
 		}, protocol.PodWatchWorkflow, protocol.PodWatchInput{
-			Cluster: string(settings.Cluster),
-			Shard:   shard,
-			Shards:  settings.WatchShards,
+			Shard:  shard,
+			Shards: settings.WatchShards,
 		})
 		if err != nil {
 			problems = append(problems, fmt.Errorf("start PodWatch shard %d of %d: %w", shard, settings.WatchShards, err))

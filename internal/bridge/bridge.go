@@ -9,14 +9,15 @@ import (
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/keymutex"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
@@ -49,6 +50,7 @@ type Options struct {
 type Bridge struct {
 	options Options
 	objects *objects
+	kind    *cronJobKindWatch
 	// probed is set when nothing speaks against taking over what is to be.
 	probed atomic.Bool
 }
@@ -63,13 +65,24 @@ func New(options Options) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bridge{options: options, objects: objects}, nil
+	return &Bridge{
+		options: options,
+		objects: objects,
+		kind: &cronJobKindWatch{
+			discovery: discovery.ToDiscoveryInterfaceWithContext(options.Clients.Kubernetes.Discovery()),
+			informers: objects.cronJobs,
+			metrics:   options.Metrics,
+			logger:    options.Logger,
+			clock:     options.Clock,
+			served:    make(chan struct{}),
+		},
+	}, nil
 }
 
 // Ready is a readiness check: the caches are filled and take-over is possible,
-// whether this process leads or follows.
+// whether this process leads or follows. A cluster without the CRD has no CronJobs.
 func (b *Bridge) Ready(context.Context) error {
-	if !b.objects.synced() {
+	if !b.filled() {
 		return errors.New("waiting for the first list of CronJobs and Jobs")
 	}
 	if !b.probed.Load() {
@@ -82,8 +95,9 @@ func (b *Bridge) Ready(context.Context) error {
 // gives the lease back and returns nil. Any error means that the process should
 // exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
-	b.objects.run(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), b.objects.synced) {
+	runInformers(ctx, b.objects.jobs)
+	go b.kind.run(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
 		return nil
 	}
 	if err := b.probe(ctx); err != nil || ctx.Err() != nil {
@@ -95,6 +109,9 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 	return b.elect(ctx)
 }
+
+// filled reports whether the caches hold all that there is.
+func (b *Bridge) filled() bool { return informersSynced(b.objects.jobs) && b.kind.known() }
 
 // probe returns an error when Jobs are to be taken over and the built-in job
 // controller runs.
@@ -184,6 +201,7 @@ func (b *Bridge) newController() *controller {
 	messages := messages{cluster: settings.Cluster, searchAttributes: b.options.SearchAttributes, jobDefaults: settings.JobDefaults}
 	return &controller{
 		objects:  b.objects,
+		served:   b.kind.served,
 		clients:  b.options.Clients,
 		temporal: b.options.Temporal,
 		messages: messages,
@@ -201,13 +219,12 @@ func (b *Bridge) newController() *controller {
 		overdueGrace:  settings.OverdueGrace,
 		sweepInterval: settings.SweepInterval,
 		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
+		attendLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*attendShare), 1),
+		watchShards:   settings.WatchShards,
 		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
 		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),
+		busy:          keymutex.NewHashed(locks),
 		takenOver:     b.newTakenOver(),
-		memory: memory{
-			cronJobs: map[types.NamespacedName]cronJobMemory{},
-			jobs:     map[types.NamespacedName]jobMemory{},
-			gone:     map[key][]string{},
-		},
+		memory:        newMemory(),
 	}
 }

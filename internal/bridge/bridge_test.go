@@ -21,6 +21,8 @@ import (
 const (
 	cronJobID = "cronjob/shop/report"
 	jobID     = "job/shop/import"
+	// podWatchID is the workflow of the only watch shard, which runs in every world.
+	podWatchID = "podwatch/0-of-1"
 )
 
 func TestCronJobIsUpserted(t *testing.T) {
@@ -88,7 +90,6 @@ func TestObjectsDeletedWhileNobodyLed(t *testing.T) {
 	w := newWorld(t)
 	w.temporal.running[cronJobID] = "c1"
 	w.temporal.running[jobID] = "j1"
-	w.temporal.running["podwatch/0-of-1"] = ""
 	w.temporal.running["other-cluster/job/shop/import"] = "x"
 	w.lead()
 	w.hears("signal "+cronJobID+" deleted c1", "signal "+jobID+" deleted j1")
@@ -132,6 +133,18 @@ func TestStandaloneJob(t *testing.T) {
 	w.hears("signal " + jobID + " deleted j1")
 }
 
+// The API server's data comes back from an older state, with older generations and
+// the status of then.
+func TestRestoredObjectsReachTheirWorkflows(t *testing.T) {
+	w := newWorld(t, cronJob(generation(5), taken), standalone(running, edited))
+	w.temporal.running[cronJobID], w.temporal.running[jobID] = "c1", "j1"
+	w.lead().hears("start "+cronJobID, "signal-with-start "+jobID+" job-spec j1 generation 2 deleting false")
+	w.put(cronJob(generation(4), taken))
+	w.hears("signal-with-start " + cronJobID + " cronjob-spec c1 generation 4 overdue false")
+	w.putJob(standalone(running))
+	w.hears("signal-with-start " + jobID + " job-spec j1 generation 1 deleting false")
+}
+
 func TestRecreatedJobReachesTheOldWorkflow(t *testing.T) {
 	second := func(j *batchv1.Job) { j.UID = "j2" }
 	t.Run("seen", func(t *testing.T) {
@@ -152,6 +165,7 @@ func TestRunWithoutWorkflowIsStartedAfterTheGrace(t *testing.T) {
 	w := newWorld(t, cronJob(taken))
 	w.temporal.running[cronJobID] = "c1"
 	w.lead().hears("start " + cronJobID)
+	w.temporal.starts("job/shop/report-r2", "r2")
 	w.putJob(run("r1", func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.putJob(run("r2", running, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.hearsInTime("start job/shop/report-r1")

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/keymutex"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/queue"
 )
 
 const (
@@ -24,6 +25,9 @@ const (
 	lastRetry  = 30 * time.Second
 	// sweepWorkers is how many objects the sweep handles at a time.
 	sweepWorkers = 4
+	// locks is how many locks the objects share. Two objects with the same one wait
+	// for each other, which costs time only.
+	locks = 1024
 )
 
 // kind says what a key's name is the name of.
@@ -37,8 +41,14 @@ const (
 	orphanJobKind     kind = "orphaned Job workflow"
 	// strayJobKind is a workflow of a Job that another controller has.
 	strayJobKind kind = "stray Job workflow"
-	// orphanScanKind is the search for them; its name is empty.
-	orphanScanKind kind = "scan for orphaned workflows"
+	// unattendedJobKind is a Job under way whose workflow has ended.
+	unattendedJobKind kind = "unattended Job"
+	// The searches for them; their names are empty.
+	cronJobScanKind kind = "scan for orphaned CronJob workflows"
+	jobScanKind     kind = "scan for orphaned Job workflows"
+	// podWatchScanKind is the search for PodWatch workflows of other numbers of shards;
+	// its name is empty.
+	podWatchScanKind kind = "scan for old PodWatch workflows"
 )
 
 // key is an item of a work queue.
@@ -47,12 +57,16 @@ type key struct {
 	types.NamespacedName
 }
 
-type queue = workqueue.TypedRateLimitingInterface[key]
+// object is the same for every key that is about one object, or its workflow.
+func (k key) object() string { return k.String() }
 
 // controller acts while this process leads. Two queues hold what is to be looked
-// at: main for what changed, sweep for everything, slowly.
+// at: main for what changed, sweep for everything, slowly. Each handles a key once
+// at a time; busy keeps the two from handling one object at the same time.
 type controller struct {
-	objects   *objects
+	objects *objects
+	// served is closed when the cache has all CronJobs.
+	served    <-chan struct{}
 	clients   *k8s.Clients
 	temporal  Temporal
 	messages  messages
@@ -62,33 +76,25 @@ type controller struct {
 	logger    *slog.Logger
 	clock     clock.WithTicker
 
-	workers       int
+	workers int
+	// watchShards is how many PodWatch workflows there are to be.
+	watchShards   int
 	overdueGrace  time.Duration
 	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
+	attendLimiter flowcontrol.RateLimiter
 
-	main  queue
-	sweep queue
+	main  *queue.Queue[key]
+	sweep *queue.Queue[key]
+	busy  keymutex.KeyMutex
 	// takenOver is nil where Jobs are not taken over.
 	takenOver *takenOver
 
 	memory memory
 }
 
-// memory is what the controller remembers of objects while it leads.
-type memory struct {
-	mu       sync.Mutex
-	cronJobs map[types.NamespacedName]cronJobMemory
-	jobs     map[types.NamespacedName]jobMemory
-	// gone holds the UIDs of objects seen deleted, until that was sent.
-	gone map[key][]string
-}
-
-func newQueue(name string, metrics *Metrics, clock clock.WithTicker) queue {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[key]{Name: name, MetricsProvider: metrics.queues, Clock: clock},
-	)
+func newQueue(name string, metrics *Metrics, clock clock.WithTicker) *queue.Queue[key] {
+	return queue.New[key](name, firstRetry, lastRetry, clock, metrics.queues)
 }
 
 // run acts until the context is done, then lets calls in progress end.
@@ -106,61 +112,60 @@ func (c *controller) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWatching()
-	c.sweep.Add(key{kind: orphanScanKind})
+	c.sweep.Add(key{kind: podWatchScanKind})
+	c.sweep.Add(key{kind: jobScanKind})
 
 	var group sync.WaitGroup
-	for range c.workers {
-		group.Go(func() { c.work(ctx, c.main, false) })
-	}
-	for range sweepWorkers {
-		group.Go(func() { c.work(ctx, c.sweep, true) })
-	}
+	group.Go(func() {
+		select {
+		case <-c.served:
+			c.sweep.Add(key{kind: cronJobScanKind})
+		case <-ctx.Done():
+		}
+	})
+	group.Go(func() { c.main.Run(ctx, c.workers, c.handleChanged) })
+	group.Go(func() { c.sweep.Run(ctx, sweepWorkers, c.handleSwept) })
 	group.Go(func() { c.watchdog(ctx) })
 	group.Go(func() { c.sweepRegularly(ctx) })
+	group.Go(func() { c.attendRegularly(ctx) })
 	group.Go(func() { c.takenOver.run(ctx) })
-	<-ctx.Done()
-	c.main.ShutDown()
-	c.sweep.ShutDown()
 	group.Wait()
 	return nil
 }
 
-// work handles a queue's items until it is shut down.
-func (c *controller) work(ctx context.Context, queue queue, sweep bool) {
-	for {
-		item, shutDown := queue.Get()
-		if shutDown || ctx.Err() != nil {
-			return
-		}
-		c.handle(ctx, queue, item, sweep)
-		queue.Done(item)
-	}
+// handleChanged handles an item of the main queue.
+func (c *controller) handleChanged(ctx context.Context, item key) (again time.Duration, err error) {
+	return c.handle(ctx, c.main, item, false)
 }
 
-// handle handles one item, and puts it back when it failed or wants to be looked
-// at again.
-func (c *controller) handle(ctx context.Context, queue queue, item key, sweep bool) {
-	if sweep {
-		if err := c.sweepLimiter.Wait(ctx); err != nil {
-			return
-		}
+// handleSwept handles an item of the sweep. What is to be looked at again is no
+// longer the sweep's.
+func (c *controller) handleSwept(ctx context.Context, item key) (time.Duration, error) {
+	if err := c.sweepLimiter.Wait(ctx); err != nil {
+		return 0, err
 	}
+	again, err := c.handle(ctx, c.sweep, item, true)
+	if err == nil && again > 0 {
+		c.main.AddAfter(item, again)
+	}
+	return 0, err
+}
+
+// handle handles one item, and says what failed.
+func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item key, sweep bool) (again time.Duration, err error) {
+	c.busy.LockKey(item.object())
+	defer c.busy.UnlockKey(item.object())
 	// A call in progress when the process is told to stop may end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	again, err := c.sync(ctx, item, sweep)
+	again, err = c.sync(ctx, item, sweep)
 	if err != nil {
 		class := errorClass(err)
 		c.metrics.errors.WithLabelValues(class).Inc()
 		c.logger.Warn("will be repeated", "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
-			"class", class, "failures", queue.NumRequeues(item)+1, "error", err)
-		queue.AddRateLimited(item)
-		return
+			"class", class, "failures", lane.Failures(item)+1, "error", err)
 	}
-	queue.Forget(item)
-	if again > 0 {
-		c.main.AddAfter(item, again)
-	}
+	return again, err
 }
 
 // sync does what is to be done for one item, and returns when to look again at
@@ -171,10 +176,16 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 		return c.syncCronJob(ctx, item.NamespacedName, sweep)
 	case jobKind:
 		return c.syncJob(ctx, item.NamespacedName, sweep)
-	case orphanScanKind:
-		return 0, c.scanOrphans(ctx)
+	case cronJobScanKind:
+		return 0, c.scanCronJobs(ctx)
+	case jobScanKind:
+		return 0, c.scanJobs(ctx)
+	case podWatchScanKind:
+		return podWatchScanPeriod, c.endPodWatches(ctx)
+	case unattendedJobKind:
+		return 0, c.syncUnattended(ctx, item.NamespacedName)
 	case strayJobKind:
-		return 0, c.syncStray(ctx, item.NamespacedName)
+		return c.syncStray(ctx, item.NamespacedName)
 	default:
 		return 0, c.syncOrphan(ctx, item)
 	}
@@ -199,27 +210,4 @@ func foundLabel(found bool) string {
 		return "running"
 	}
 	return "none"
-}
-
-// markGone remembers that an object was deleted.
-func (m *memory) markGone(item key, uid string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.gone[item] = append(m.gone[item], uid)
-}
-
-// goneOf returns the UIDs of deleted objects that are still to be sent.
-func (m *memory) goneOf(item key) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.gone[item]
-}
-
-// goneSent forgets the first count of them.
-func (m *memory) goneSent(item key, count int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.gone[item] = m.gone[item][count:]; len(m.gone[item]) == 0 {
-		delete(m.gone, item)
-	}
 }

@@ -21,23 +21,28 @@ const overdueReason = "RunOverdue"
 // syncCronJob sends what a CronJob's workflow needs to hear.
 func (c *controller) syncCronJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
 	item := key{cronJobKind, name}
-	cronJob := c.objects.cronJob(name)
+	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.goneOf(item)
+	cronJob := c.objects.cronJob(name)
 	if cronJob == nil {
 		if err := c.sayGone(ctx, c.messages.cluster.CronJobWorkflowID(name.Namespace, name.Name), gone); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, len(gone))
+		c.memory.goneSent(item, gone)
 		c.memory.putCronJob(name, nil)
 		return 0, nil
 	}
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
-	defer c.memory.goneSent(item, len(gone))
+	defer c.memory.goneSent(item, gone)
 
-	known := c.memory.cronJob(name)
-	decision := decideCronJob(cronJob, c.reference(name.Namespace, name.Name), known, sweep, c.overdueGrace, c.clock.Now())
+	known := c.memory.cronJob(name).of(cronJob)
+	reference := c.reference(name.Namespace, name.Name)
+	decision := decideCronJob(cronJob, reference, known, sweep, c.overdueGrace, c.clock.Now())
 	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known); err != nil {
 		return 0, err
+	}
+	if acknowledgedCronJob(cronJob, reference) {
+		known.taken(cronJob)
 	}
 	again, err := c.closeRuns(ctx, cronJob, &known)
 	c.memory.putCronJob(name, &known)
@@ -71,7 +76,7 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	}
 	c.metrics.sent("cronjob-spec", "any")
 	sends := known.sendsOf(cronJob)
-	known.uid, known.generation, known.sends, known.sentAt = string(cronJob.UID), cronJob.Generation, sends+1, now
+	known.generation, known.sends, known.sentAt = cronJob.Generation, sends+1, now
 	return nil
 }
 
@@ -86,7 +91,7 @@ func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, no
 		c.recorder.Eventf(eventReference(cronJob), corev1.EventTypeWarning, overdueReason,
 			"The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339))
 	}
-	known.uid, known.overdue, known.pokes, known.pokedAt = string(cronJob.UID), next, pokes+1, now
+	known.overdue, known.pokes, known.pokedAt = next, pokes+1, now
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.
@@ -141,24 +146,6 @@ func (c *controller) jobExists(ctx context.Context, namespace, name, uid string)
 		return false, fmt.Errorf("get Job %s/%s: %w", namespace, name, err)
 	}
 	return uid == "" || string(found.UID) == uid, nil
-}
-
-// cronJob returns what is remembered of a CronJob.
-func (m *memory) cronJob(name types.NamespacedName) cronJobMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.cronJobs[name]
-}
-
-// putCronJob remembers a CronJob; nil forgets it.
-func (m *memory) putCronJob(name types.NamespacedName, known *cronJobMemory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known == nil {
-		delete(m.cronJobs, name)
-		return
-	}
-	m.cronJobs[name] = *known
 }
 
 // earliest returns the shorter of two waits, of which 0 means none.

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -32,5 +33,16 @@ func eventReference(cronJob *ostinatov1.CronJob) *corev1.ObjectReference {
 		Namespace:  cronJob.Namespace,
 		Name:       cronJob.Name,
 		UID:        cronJob.UID,
+	}
+}
+
+// jobEventReference is what an Event on a Job refers to.
+func jobEventReference(job *batchv1.Job) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: batchv1.SchemeGroupVersion.String(),
+		Kind:       "Job",
+		Namespace:  job.Namespace,
+		Name:       job.Name,
+		UID:        job.UID,
 	}
 }

@@ -30,10 +30,66 @@ type fakeTemporal struct {
 	inputs []any
 	// failures is how many of the next calls fail.
 	failures int
+	// held are workflows of which every message waits until the channel is closed.
+	held map[string]chan struct{}
+	// inside is how many messages are under way to a workflow, crowd the most there were.
+	inside map[string]int
+	crowd  int
+	// looks is how often a workflow was asked for.
+	looks map[string]int
+	// described is what Jobs' workflows say of themselves.
+	described map[string]JobWorkflow
 }
 
 func newFakeTemporal() *fakeTemporal {
-	return &fakeTemporal{running: map[string]string{}, began: map[string]time.Time{}}
+	return &fakeTemporal{
+		running: map[string]string{podWatchID: ""}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{}, looks: map[string]int{}, described: map[string]JobWorkflow{},
+	}
+}
+
+// hold makes every message to a workflow wait until it is let go.
+func (f *fakeTemporal) hold(workflowID string) (letGo func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	gate := make(chan struct{})
+	f.held[workflowID] = gate
+	return func() {
+		f.mu.Lock()
+		delete(f.held, workflowID)
+		f.mu.Unlock()
+		close(gate)
+	}
+}
+
+// enter is the beginning of a message, leave its end.
+func (f *fakeTemporal) enter(workflowID string) (leave func()) {
+	f.mu.Lock()
+	f.inside[workflowID]++
+	f.crowd = max(f.crowd, f.inside[workflowID])
+	gate := f.held[workflowID]
+	f.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.inside[workflowID]--
+	}
+}
+
+// underWay is how many messages there are to a workflow now.
+func (f *fakeTemporal) underWay(workflowID string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.inside[workflowID]
+}
+
+// most is how many messages there were to one workflow at a time.
+func (f *fakeTemporal) most() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.crowd
 }
 
 func (f *fakeTemporal) record(format string, arguments ...any) error {
@@ -46,8 +102,13 @@ func (f *fakeTemporal) record(format string, arguments ...any) error {
 }
 
 func (f *fakeTemporal) Start(_ context.Context, start Start) (bool, error) {
+	defer f.enter(start.ID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if _, running := f.running[start.ID]; running && start.Type == protocol.PodWatchWorkflow && f.failures == 0 {
+		// Said so often that it says nothing.
+		return true, nil
+	}
 	if err := f.record("start %s", start.ID); err != nil {
 		return false, err
 	}
@@ -59,6 +120,7 @@ func (f *fakeTemporal) Start(_ context.Context, start Start) (bool, error) {
 }
 
 func (f *fakeTemporal) SignalWithStart(_ context.Context, start Start, signal Signal) error {
+	defer f.enter(start.ID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.record("signal-with-start %s %s", start.ID, describe(signal)); err != nil {
@@ -75,10 +137,13 @@ func (f *fakeTemporal) begin(start Start) {
 		f.running[start.ID] = input.CronJob.UID
 	case protocol.JobInput:
 		f.running[start.ID] = input.Job.UID
+	case protocol.PodWatchInput:
+		f.running[start.ID] = ""
 	}
 }
 
 func (f *fakeTemporal) Signal(_ context.Context, workflowID string, signal Signal) (bool, error) {
+	defer f.enter(workflowID)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.record("signal %s %s", workflowID, describe(signal)); err != nil {
@@ -89,6 +154,67 @@ func (f *fakeTemporal) Signal(_ context.Context, workflowID string, signal Signa
 		delete(f.running, workflowID)
 	}
 	return running, nil
+}
+
+// Runs counts the looks at a workflow.
+func (f *fakeTemporal) Runs(_ context.Context, workflowID string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failures > 0 {
+		f.failures--
+		return false, serviceerror.NewUnavailable("down")
+	}
+	f.looks[workflowID]++
+	_, running := f.running[workflowID]
+	return running, nil
+}
+
+func (f *fakeTemporal) End(_ context.Context, workflowID, _ string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.running, workflowID)
+	return f.record("end %s", workflowID)
+}
+
+// starts starts a workflow that nobody here asked for.
+func (f *fakeTemporal) starts(workflowID, uid string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running[workflowID] = uid
+}
+
+// DescribeJob tells what a test says, or of a workflow that has nothing to do.
+func (f *fakeTemporal) DescribeJob(_ context.Context, workflowID string) (JobWorkflow, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	uid, running := f.running[workflowID]
+	if !running {
+		return JobWorkflow{}, nil
+	}
+	workflow := f.described[workflowID]
+	workflow.Running, workflow.Description.Job.UID = true, uid
+	return workflow, nil
+}
+
+// describes makes a Job's workflow one that knows this.
+func (f *fakeTemporal) describes(workflowID string, workflow JobWorkflow) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.described[workflowID] = workflow
+}
+
+// lose ends a workflow as somebody does who cancels it.
+func (f *fakeTemporal) lose(workflowID string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.running, workflowID)
+}
+
+// lookedAt is how often a workflow was looked at.
+func (f *fakeTemporal) lookedAt(workflowID string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looks[workflowID]
 }
 
 func (f *fakeTemporal) Terminate(_ context.Context, workflowID, uid string, before time.Time, _ string) (bool, error) {

@@ -13,13 +13,14 @@ import (
 // syncJob sends what a Job's workflow needs to hear.
 func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
 	item := key{jobKind, name}
-	found := c.objects.job(name)
+	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.goneOf(item)
+	found := c.objects.job(name)
 	if found == nil || !c.objects.owner.ours(found) || finished(found) {
 		if err := c.sayGone(ctx, c.messages.cluster.JobWorkflowID(name.Namespace, name.Name), gone); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, len(gone))
+		c.memory.goneSent(item, gone)
 		c.memory.putJob(name, nil)
 		return 0, nil
 	}
@@ -33,7 +34,7 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 		return 0, err
 	}
 	// A workflow of a deleted Job starts over with the spec of the new one.
-	c.memory.goneSent(item, len(gone))
+	c.memory.goneSent(item, gone)
 	if !reached && !decision.taken {
 		return decision.again, nil
 	}
@@ -84,22 +85,4 @@ func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jo
 func (c *controller) ended(job *batchv1.Job, why string) {
 	c.metrics.sent("job-terminate", "running")
 	c.logger.Warn("terminated a Job's workflow", "namespace", job.Namespace, "name", job.Name, "why", why)
-}
-
-// job returns what is remembered of a Job.
-func (m *memory) job(name types.NamespacedName) jobMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.jobs[name]
-}
-
-// putJob remembers a Job; nil forgets it.
-func (m *memory) putJob(name types.NamespacedName, known *jobMemory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known == nil {
-		delete(m.jobs, name)
-		return
-	}
-	m.jobs[name] = *known
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -45,7 +47,6 @@ func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job)
 		Type:    protocol.CronJobWorkflow,
 		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
 		Input: protocol.CronJobInput{
-			Cluster:          string(m.cluster),
 			CronJob:          referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID)),
 			Created:          cronJob.CreationTimestamp.UTC(),
 			Spec:             schedule.SpecOf(cronJob),
@@ -63,14 +64,13 @@ func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job)
 // jobInput is a Job's workflow input.
 func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 	input := protocol.JobInput{
-		Cluster:   string(m.cluster),
 		Job:       referenceOf(object.Namespace, object.Name, string(object.UID)),
 		Spec:      job.SpecOf(object).WithDefaults(m.jobDefaults),
 		Status:    object.Status,
 		Scheduled: scheduledTime(object),
 	}
-	if owner := ownerCronJob(object); owner != nil {
-		input.CronJob = owner.Name
+	if name, _, owned := claim.CronJobOf(object); owned {
+		input.CronJob = name
 	}
 	return input
 }
@@ -93,6 +93,16 @@ func (m messages) jobStart(job *batchv1.Job) Start {
 		start.Attributes = attributes(job.Namespace, input.CronJob, job.Name)
 	}
 	return start
+}
+
+// podWatchStart starts the workflow of a watch shard.
+func (m messages) podWatchStart(shard, shards int) Start {
+	return Start{
+		ID:      m.cluster.PodWatchWorkflowID(shard, shards),
+		Type:    protocol.PodWatchWorkflow,
+		Summary: fmt.Sprintf("watches Pods, shard %d of %d", shard, shards),
+		Input:   protocol.PodWatchInput{Shard: shard, Shards: shards},
+	}
 }
 
 // jobClosed is the signal for a run that ended.

@@ -9,12 +9,16 @@ import (
 
 // Metrics are the bridge's own metrics.
 type Metrics struct {
-	queues   workqueue.MetricsProvider
-	leading  prometheus.Gauge
-	overdue  prometheus.Gauge
-	pokes    prometheus.Counter
-	messages *prometheus.CounterVec
-	errors   *prometheus.CounterVec
+	queues  workqueue.MetricsProvider
+	leading prometheus.Gauge
+	// cronJobsServed stays 0 on a cluster without the CRD.
+	cronJobsServed prometheus.Gauge
+	overdue        prometheus.Gauge
+	pokes          prometheus.Counter
+	messages       *prometheus.CounterVec
+	errors         *prometheus.CounterVec
+	// toHandBack is above 0 only after take-over was given up.
+	toHandBack prometheus.Gauge
 	// external, ttlDeletion and builtInWrites count only where Jobs are taken over.
 	external      *prometheus.CounterVec
 	ttlDeletion   prometheus.Histogram
@@ -28,6 +32,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		leading: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_leading", Help: "1 while this process leads.",
 		}),
+		cronJobsServed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_cronjobs_served", Help: "1 while CronJobs are served; 0 where the API server does not have their CRD.",
+		}),
 		overdue: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_overdue_cronjobs", Help: "CronJobs whose next run's time has passed, by more than the grace, without a run.",
 		}),
@@ -40,6 +47,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ostinato_bridge_temporal_errors_total", Help: "Starts and signals that failed and are repeated, by kind of error.",
 		}, []string{"class"}),
+		toHandBack: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_jobs_to_hand_back", Help: "Jobs that are another controller's and whose workflow still runs, since they are not drained.",
+		}),
 		// These two have upstream's names, labels and buckets (parity 2.15, 2.16).
 		external: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "job_controller_jobs_by_external_controller_total", Help: "Jobs added that another controller than this one manages.",
@@ -54,7 +64,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too.",
 		}),
 	}
-	registry.MustRegister(m.leading, m.overdue, m.pokes, m.messages, m.errors, m.external, m.ttlDeletion, m.builtInWrites)
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites)
 	return m
 }
 

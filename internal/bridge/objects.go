@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
@@ -70,30 +70,27 @@ func indexByOwner(object any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	if owner := ownerCronJob(job); owner != nil {
-		return []string{string(owner.UID)}, nil
+	if _, uid, owned := claim.CronJobOf(job); owned {
+		return []string{string(uid)}, nil
 	}
 	return nil, nil
 }
 
-// run runs the informers until the context is done.
-func (o *objects) run(ctx context.Context) {
-	for _, informer := range o.informers() {
+// runInformers runs informers until the context is done.
+func runInformers(ctx context.Context, informers map[string]cache.SharedIndexInformer) {
+	for _, informer := range informers {
 		go informer.RunWithContext(ctx)
 	}
 }
 
-func (o *objects) informers() []cache.SharedIndexInformer {
-	var all []cache.SharedIndexInformer
-	for _, namespace := range o.namespaces {
-		all = append(all, o.cronJobs[namespace], o.jobs[namespace])
+// informersSynced reports whether each of the informers has its first list.
+func informersSynced(informers map[string]cache.SharedIndexInformer) bool {
+	for _, informer := range informers {
+		if !informer.HasSynced() {
+			return false
+		}
 	}
-	return all
-}
-
-// synced reports whether every informer has its first list.
-func (o *objects) synced() bool {
-	return !slices.ContainsFunc(o.informers(), func(informer cache.SharedIndexInformer) bool { return !informer.HasSynced() })
+	return true
 }
 
 // serves reports whether the namespace is one of those watched.

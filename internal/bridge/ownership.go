@@ -7,8 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // probeLabel marks the Jobs by which a bridge asks whether the built-in job
@@ -28,23 +28,13 @@ type ownership struct {
 
 // ours reports whether the Job is Ostinato's to reconcile.
 func (o ownership) ours(job *batchv1.Job) bool {
-	return k8s.Managed(job, o.takeOverJobs) && !o.probe(job)
+	return claim.Ours(job, o.takeOverJobs) && !o.probe(job)
 }
 
 // probe reports whether the Job is a bridge's question to the cluster.
 func (o ownership) probe(job *batchv1.Job) bool {
 	_, marked := job.Labels[probeLabel]
 	return marked && job.Namespace == o.probeNamespace
-}
-
-// externalController returns the name of the controller that a Job is for, when
-// that is neither the built-in one nor Ostinato.
-func externalController(job *batchv1.Job) (name string, ok bool) {
-	managedBy := job.Spec.ManagedBy
-	if managedBy == nil || *managedBy == batchv1.JobControllerName || *managedBy == names.JobController {
-		return "", false
-	}
-	return *managedBy, true
 }
 
 // builtInWrote reports whether Kubernetes' own job controller has written the

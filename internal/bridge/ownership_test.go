@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -49,7 +50,7 @@ func TestWhoseJobItIs(t *testing.T) {
 				trimmed, err := side.owner.trimJob(test.job)
 				require.NoError(t, err)
 				assert.Equal(t, side.want, side.owner.ours(trimmed.(*batchv1.Job)), "trimmed, %+v", side.owner)
-				name, ok := externalController(trimmed.(*batchv1.Job))
+				name, ok := claim.External(trimmed.(*batchv1.Job))
 				assert.Equal(t, test.external, name)
 				assert.Equal(t, test.external != "", ok)
 			}

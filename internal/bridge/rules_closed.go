@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 )
 
@@ -84,7 +85,7 @@ func resultOf(found *batchv1.Job, uid string) job.Result {
 		Succeeded: found.Status.Succeeded,
 		Failed:    found.Status.Failed,
 	}
-	if condition := terminalCondition(found); condition != nil {
+	if condition := claim.Finished(found); condition != nil {
 		result.Outcome = job.Outcome(condition.Type)
 		result.Reason, result.Message = condition.Reason, condition.Message
 	}

@@ -17,7 +17,8 @@ const (
 // cronJobMemory is what the bridge remembers of a CronJob while it leads. Losing
 // it costs repeated messages only.
 type cronJobMemory struct {
-	// uid and generation are those last sent, sends times, last at sentAt.
+	// uid and generation are those last sent, sends times, last at sentAt; or else
+	// those that status was last seen to call taken.
 	uid        string
 	generation int64
 	sends      int
@@ -56,7 +57,7 @@ type cronJobDecision struct {
 // sweep, a CronJob that needs nothing is ensured, since its workflow may have
 // been lost with Temporal's data or terminated by hand.
 func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
-	if !acknowledgedCronJob(cronJob, reference) {
+	if !acknowledgedCronJob(cronJob, reference) || memory.restored(cronJob) {
 		if wait := repeatWait(memory.sendsOf(cronJob)) - now.Sub(memory.sentAt); wait > 0 {
 			return cronJobDecision{leaveCronJob, wait}
 		}
@@ -87,6 +88,28 @@ func overdueCronJob(cronJob *ostinatov1.CronJob, grace time.Duration, now time.T
 	suspended := cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
 	next := cronJob.Status.NextScheduleTime
 	return !suspended && cronJob.DeletionTimestamp == nil && next != nil && now.Sub(next.Time) > grace
+}
+
+// restored reports whether the generation is an earlier one than the workflow has
+// taken: the API server's data was restored, and with it the status that calls this
+// generation taken. A later one that status calls taken is the workflow's own edit.
+func (m cronJobMemory) restored(cronJob *ostinatov1.CronJob) bool {
+	return m.uid == string(cronJob.UID) && cronJob.Generation < m.generation
+}
+
+// of is what is remembered of this very object.
+func (m cronJobMemory) of(cronJob *ostinatov1.CronJob) cronJobMemory {
+	if m.uid != string(cronJob.UID) {
+		return cronJobMemory{uid: string(cronJob.UID)}
+	}
+	return m
+}
+
+// taken remembers a generation that status calls taken, and that was not sent.
+func (m *cronJobMemory) taken(cronJob *ostinatov1.CronJob) {
+	if m.generation != cronJob.Generation {
+		m.generation, m.sends, m.sentAt = cronJob.Generation, 0, time.Time{}
+	}
 }
 
 // sendsOf is how often the object's generation was sent.

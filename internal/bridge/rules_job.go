@@ -6,10 +6,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -86,12 +84,13 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	edited := object.Generation > 1 || acknowledged && settings(object)
 	// The CronJob's workflow starts it as its child.
 	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
-	expected := ownerCronJob(object) != nil && !known && !acknowledged && grace > 0
+	_, _, owned := claim.CronJobOf(object)
+	expected := owned && !known && !acknowledged && grace > 0
 	switch {
 	case memory.uid != "" && !known:
 		// Re-created under its name: a workflow of the old Job may still run.
 		return jobDecision{action: sendJob}
-	case known && job.SpecOf(object).Generation > memory.spec.Generation, known && settingsChanged(memory.spec, job.SpecOf(object)):
+	case known && changed(memory.spec, job.SpecOf(object)):
 		return jobDecision{action: sendJob}
 	case known && !sweep:
 		return jobDecision{action: leaveJob}
@@ -102,7 +101,7 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	case !known && edited:
 		return jobDecision{action: sendJob}
 	}
-	if owned := ownerCronJob(object) != nil; owned && !known {
+	if owned && !known {
 		if acknowledged && !sweep {
 			return jobDecision{action: leaveJob, taken: true}
 		}
@@ -123,25 +122,13 @@ func settings(job *batchv1.Job) bool {
 	})
 }
 
-// settingsChanged reports whether what decides differs, whatever the generation says.
-func settingsChanged(before, after job.Spec) bool {
-	before.Generation = after.Generation
-	return !reflect.DeepEqual(before, after)
-}
+// changed reports whether what a workflow goes by differs: the generation, later or
+// earlier (the API server's data may have been restored), or a setting.
+func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, after) }
 
 // finished reports whether the Job has condition Complete or Failed.
 func finished(job *batchv1.Job) bool {
-	return terminalCondition(job) != nil
-}
-
-func terminalCondition(job *batchv1.Job) *batchv1.JobCondition {
-	index := slices.IndexFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
-		return (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue
-	})
-	if index < 0 {
-		return nil
-	}
-	return &job.Status.Conditions[index]
+	return claim.Finished(job) != nil
 }
 
 // acknowledgedJob reports whether a workflow of this very Job has written its
@@ -154,17 +141,7 @@ func acknowledgedJob(job *batchv1.Job) bool {
 	if _, last := builtInWroteLast(job); last {
 		return false
 	}
-	return written && (k8s.Managed(job, false) || statusWrite(job, k8s.JobFieldManager) != nil)
-}
-
-// ownerCronJob returns the owner reference to the CronJob of batch.ostinato.dev
-// that controls the Job, or nil.
-func ownerCronJob(job *batchv1.Job) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(job)
-	if owner == nil || owner.Kind != ostinatov1.CronJobKind.Kind || owner.APIVersion != ostinatov1.GroupVersion.String() {
-		return nil
-	}
-	return owner
+	return written && (claim.Ours(job, false) || statusWrite(job, k8s.JobFieldManager) != nil)
 }
 
 // strayJob reports whether a workflow has no business with the Job any more: it

@@ -47,6 +47,12 @@ func TestDecideCronJob(t *testing.T) {
 		{name: "poked for an earlier run: poke for this one", object: cronJob(taken, nextRun(70)), memory: poked, now: 90, want: pokeCronJob, again: 30 * time.Second},
 		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = pointer(true) }), now: 600, want: leaveCronJob},
 		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leaveCronJob},
+		{name: "restored to a generation that its status calls taken, after a later one was: send", object: cronJob(taken, generation(1)),
+			memory: cronJobMemory{uid: "c1", generation: 3}, want: sendCronJob, again: 30 * time.Second},
+		{name: "restored, and sent: nothing", object: cronJob(taken), memory: sent, now: 1, want: leaveCronJob},
+		{name: "re-created, after a later generation of its predecessor: nothing", object: cronJob(taken),
+			memory: cronJobMemory{uid: "old", generation: 3}, want: leaveCronJob},
+		{name: "edited by its workflow, which has taken it: nothing", object: cronJob(generation(2), taken), memory: sent, now: 1, want: leaveCronJob},
 		{name: "overdue and edited: the edit wakes the workflow", object: cronJob(taken, nextRun(60), generation(2)), now: 600, want: sendCronJob, again: 30 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -86,6 +92,8 @@ func TestDecideJob(t *testing.T) {
 		{name: "known: nothing", object: standalone(running), memory: known, want: jobDecision{action: leaveJob}},
 		{name: "known, in the sweep: start", object: standalone(running), memory: known, sweep: true, want: jobDecision{action: startJob}},
 		{name: "known and edited: send", object: standalone(running, edited), memory: known, want: jobDecision{action: sendJob}},
+		{name: "restored to an earlier generation: send", object: standalone(running),
+			memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(edited))}, want: jobDecision{action: sendJob}},
 		{name: "deletion that waits is an edit: send", object: standalone(running, edited, func(j *batchv1.Job) { j.DeletionTimestamp = at(5) }), memory: known, want: jobDecision{action: sendJob}},
 		{name: "re-created: send", object: standalone(), memory: old, want: jobDecision{action: sendJob}},
 

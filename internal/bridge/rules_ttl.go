@@ -5,6 +5,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/claim"
 )
 
 // errNoFinishTime means that a finished Job's condition has no lastTransitionTime.
@@ -33,7 +35,7 @@ func decideTTL(job *batchv1.Job, now time.Time) (ttlDecision, error) {
 	if !hasTTL(job) {
 		return ttlDecision{}, nil
 	}
-	finishedAt := terminalCondition(job).LastTransitionTime
+	finishedAt := claim.Finished(job).LastTransitionTime
 	if finishedAt.IsZero() {
 		return ttlDecision{}, errNoFinishTime
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,25 +42,27 @@ func (c *controller) sweepRegularly(ctx context.Context) {
 func (c *controller) forgetJobs() {
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
-	maps.DeleteFunc(c.memory.jobs, func(name types.NamespacedName, _ jobMemory) bool {
+	over := func(name types.NamespacedName) bool {
 		job := c.objects.job(name)
 		return job == nil || finished(job)
-	})
+	}
+	maps.DeleteFunc(c.memory.jobs, func(name types.NamespacedName, _ jobMemory) bool { return over(name) })
+	maps.DeleteFunc(c.memory.restarts, func(name types.NamespacedName, _ restarts) bool { return over(name) })
 }
 
-// scanOrphans finds running workflows whose object went away, or to another
-// controller, while nobody led. It is the only use of visibility, once for every
-// leader.
-func (c *controller) scanOrphans(ctx context.Context) error {
-	err := c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
+// scanCronJobs and scanJobs find running workflows whose object went away, or to
+// another controller, while nobody led. They are the only use of visibility, once for
+// every leader.
+func (c *controller) scanCronJobs(ctx context.Context) error {
+	return c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseCronJobWorkflowID(workflowID)
 		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.cronJob(full) == nil {
 			c.sweep.Add(key{orphanCronJobKind, full})
 		}
 	})
-	if err != nil {
-		return err
-	}
+}
+
+func (c *controller) scanJobs(ctx context.Context) error {
 	return c.temporal.Running(ctx, protocol.JobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseJobWorkflowID(workflowID)
 		if !ok || !c.objects.serves(namespace) {
@@ -72,39 +73,9 @@ func (c *controller) scanOrphans(ctx context.Context) error {
 		case found == nil:
 			c.sweep.Add(key{orphanJobKind, full})
 		case strayJob(c.objects.owner, found):
-			c.sweep.Add(key{strayJobKind, full})
+			c.handBack(full)
 		}
 	})
-}
-
-// syncStray ends the workflow of a Job that another controller has, when the API
-// server confirms it: that take-over was given up, or that the built-in
-// controller ended the Job meanwhile. The Job's Pods are left as they are, since
-// their finalizers are the other controller's.
-func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) error {
-	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return c.syncOrphan(ctx, key{orphanJobKind, name})
-	}
-	if err != nil {
-		return fmt.Errorf("get Job %s: %w", name, err)
-	}
-	if !strayJob(c.objects.owner, found) {
-		return nil
-	}
-	workflowID := c.messages.cluster.JobWorkflowID(name.Namespace, name.Name)
-	uid, running, err := c.temporal.ObjectUID(ctx, workflowID)
-	if err != nil || !running {
-		return err
-	}
-	if uid != string(found.UID) {
-		return c.sayGone(ctx, workflowID, []string{uid})
-	}
-	ended, err := c.temporal.Terminate(ctx, workflowID, uid, time.Time{}, "another controller has the Job; its Pods are left as they are")
-	if ended {
-		c.ended(found, "another controller has the Job")
-	}
-	return err
 }
 
 // syncOrphan tells a workflow that its object is gone, when the API server

@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/claim"
 )
 
 // builtInLogPeriod is the shortest time between two lines about the built-in
@@ -61,7 +63,7 @@ func (t *takenOver) added(job *batchv1.Job) {
 		return
 	}
 	t.ttl.see(job)
-	if name, ok := externalController(job); ok {
+	if name, ok := claim.External(job); ok {
 		t.metrics.external.WithLabelValues(name).Inc()
 	}
 }

@@ -238,7 +238,7 @@ func TestDefaultsAreInTheMessage(t *testing.T) {
 	defer w.temporal.mu.Unlock()
 	spec := w.temporal.inputs[0].(protocol.JobInput).Spec
 	assert.EqualValues(t, 7, spec.BackoffBaseSeconds, "the Job's own")
-	assert.EqualValues(t, 90, spec.BackoffCapSeconds)
+	assert.Equal(t, w.settings.JobDefaults, spec.Defaults)
 }
 
 // waitGone waits, while the clock runs, until the Job is deleted.

@@ -33,6 +33,16 @@ type Signal struct {
 	Argument any
 }
 
+// JobWorkflow is what there is to know of a Job's workflow.
+type JobWorkflow struct {
+	// Running is false when there is none, and the rest then empty.
+	Running bool
+	// AtWork says that a workflow task or an activity was under way while the workflow
+	// was asked, so that more may have been done than the description knows.
+	AtWork      bool
+	Description protocol.JobDescription
+}
+
 // Temporal is what the bridge asks of Temporal. All calls may be repeated.
 type Temporal interface {
 	// Start starts a workflow unless one of that ID runs, which running reports.
@@ -42,6 +52,12 @@ type Temporal interface {
 	SignalWithStart(ctx context.Context, start Start, signal Signal) error
 	// Signal signals a running workflow; found is false when none runs.
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
+	// Runs reports whether a workflow of the ID runs. It needs no worker.
+	Runs(ctx context.Context, workflowID string) (bool, error)
+	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
+	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
+	// End ends a running workflow at once, whatever it is about.
+	End(ctx context.Context, workflowID, reason string) error
 	// Terminate ends the running workflow of the object with this UID, where it began
 	// before a time, at once and without anything done by it; a zero time means
 	// whenever it began. ended is false when there is none. It needs a worker, but
@@ -116,17 +132,69 @@ func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal S
 	return true, nil
 }
 
-func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (bool, error) {
-	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
-	if notFound(err) {
-		return false, nil
+func (t *temporalClient) Runs(ctx context.Context, workflowID string) (bool, error) {
+	description, err := t.describe(ctx, workflowID)
+	return isOpen(description), err
+}
+
+func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
+	before, err := t.describe(ctx, workflowID)
+	if err != nil || !isOpen(before) {
+		return JobWorkflow{}, err
+	}
+	workflow := JobWorkflow{Running: true}
+	value, err := t.sdk.QueryWorkflow(ctx, workflowID, before.GetWorkflowExecutionInfo().GetExecution().GetRunId(), protocol.DescribeQuery)
+	if err == nil {
+		err = value.Get(&workflow.Description)
 	}
 	if err != nil {
-		return false, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+		return JobWorkflow{}, fmt.Errorf("ask workflow %s how it stands: %w", workflowID, err)
 	}
+	after, err := t.describe(ctx, workflowID)
+	if err != nil {
+		return JobWorkflow{}, err
+	}
+	workflow.AtWork = atWork(before) || atWork(after) ||
+		before.GetWorkflowExecutionInfo().GetHistoryLength() != after.GetWorkflowExecutionInfo().GetHistoryLength()
+	return workflow, nil
+}
+
+// atWork reports whether a workflow task or an activity is pending or under way.
+func atWork(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
+	return description.GetPendingWorkflowTask() != nil || len(description.GetPendingActivities()) > 0
+}
+
+// describe returns what Temporal says of a workflow's newest run; nil when there is none.
+func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
+	if notFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	}
+	return description, nil
+}
+
+// isOpen reports whether a run has not ended. One that is paused goes on some time.
+func isOpen(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
+	status := description.GetWorkflowExecutionInfo().GetStatus()
+	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
+}
+
+func (t *temporalClient) End(ctx context.Context, workflowID, reason string) error {
+	err := t.sdk.TerminateWorkflow(ctx, workflowID, "", reason)
+	if err != nil && !notFound(err) {
+		return fmt.Errorf("terminate workflow %s: %w", workflowID, err)
+	}
+	return nil
+}
+
+func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (bool, error) {
+	description, err := t.describe(ctx, workflowID)
 	info := description.GetWorkflowExecutionInfo()
-	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || !before.IsZero() && !info.GetStartTime().AsTime().Before(before) {
-		return false, nil
+	if err != nil || !isOpen(description) || !before.IsZero() && !info.GetStartTime().AsTime().Before(before) {
+		return false, err
 	}
 	if known, found, err := t.ObjectUID(ctx, workflowID); err != nil || !found || known != uid {
 		return false, err

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -40,7 +41,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	if value, ok := job.Labels[probeLabel]; ok {
 		metav1.SetMetaDataLabel(&trimmed.ObjectMeta, probeLabel, value)
 	}
-	if !o.ours(job) && ownerCronJob(job) == nil {
+	if _, _, owned := claim.CronJobOf(job); !owned && !o.ours(job) {
 		trimmed.OwnerReferences = nil
 		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
 		if o.takeOverJobs {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/queue"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 type ttlCleaner struct {
 	client  kubernetes.Interface
 	find    func(types.NamespacedName) *batchv1.Job
-	queue   queue
+	queue   *queue.Queue[key]
 	metrics *Metrics
 	logger  *slog.Logger
 	clock   clock.WithTicker
@@ -42,42 +43,18 @@ func (c *ttlCleaner) see(job *batchv1.Job) {
 }
 
 // run works until the context is done and what is in progress has ended.
-func (c *ttlCleaner) run(ctx context.Context) {
-	var group sync.WaitGroup
-	for range ttlWorkers {
-		group.Go(func() { c.work(ctx) })
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	group.Wait()
-}
+func (c *ttlCleaner) run(ctx context.Context) { c.queue.Run(ctx, ttlWorkers, c.handle) }
 
-func (c *ttlCleaner) work(ctx context.Context) {
-	for {
-		item, shutDown := c.queue.Get()
-		if shutDown || ctx.Err() != nil {
-			return
-		}
-		c.handle(ctx, item)
-		c.queue.Done(item)
-	}
-}
-
-func (c *ttlCleaner) handle(ctx context.Context, item key) {
+func (c *ttlCleaner) handle(ctx context.Context, item key) (again time.Duration, err error) {
 	// A call in progress when the process is told to stop may end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	again, err := c.sync(ctx, item.NamespacedName)
+	again, err = c.sync(ctx, item.NamespacedName)
 	if err != nil {
 		c.logger.Warn("finished Job not cleaned up, will be repeated", "namespace", item.Namespace, "name", item.Name,
-			"failures", c.queue.NumRequeues(item)+1, "error", err)
-		c.queue.AddRateLimited(item)
-		return
+			"failures", c.queue.Failures(item)+1, "error", err)
 	}
-	c.queue.Forget(item)
-	if again > 0 {
-		c.queue.AddAfter(item, again)
-	}
+	return again, err
 }
 
 // sync deletes the Job when its time is over, and returns when to look again.

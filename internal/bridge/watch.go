@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 )
 
@@ -134,7 +135,7 @@ func (c *controller) jobUpdated(before, after *batchv1.Job) {
 		}
 		return
 	}
-	if c.objects.owner.ours(after) && (before.Generation != after.Generation || settingsChanged(job.SpecOf(before), job.SpecOf(after))) {
+	if c.objects.owner.ours(after) && changed(job.SpecOf(before), job.SpecOf(after)) {
 		c.main.Add(jobKey(after))
 	}
 }
@@ -155,7 +156,7 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	c.memory.mu.Lock()
 	delete(c.memory.jobs, item.NamespacedName)
 	c.memory.mu.Unlock()
-	if owner := ownerCronJob(job); owner != nil {
-		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}, closedGraceOf(c.objects.owner, job))
+	if name, _, owned := claim.CronJobOf(job); owned {
+		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: name}}, closedGraceOf(c.objects.owner, job))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,8 +38,10 @@ type world struct {
 	objects  *objects
 	metrics  *prometheus.Registry
 	log      *lockedBuffer
-	cancel   context.CancelFunc
-	ended    chan error
+	// resources is what discovery says of batch.ostinato.dev.
+	resources atomic.Pointer[metav1.APIResourceList]
+	cancel    context.CancelFunc
+	ended     chan error
 }
 
 // newWorld makes a world that holds CronJobs and Jobs; lead makes it go.
@@ -53,7 +56,7 @@ func newWorld(t *testing.T, contents ...runtime.Object) *world {
 			others = append(others, object)
 		}
 	}
-	return &world{
+	w := &world{
 		t:        t,
 		native:   kubernetesfake.NewClientset(others...),
 		cronJobs: fake.NewCronJobs(cronJobs...),
@@ -62,8 +65,11 @@ func newWorld(t *testing.T, contents ...runtime.Object) *world {
 		clock:    clocktesting.NewFakeClock(after(20)),
 		metrics:  prometheus.NewRegistry(),
 		log:      &lockedBuffer{},
-		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
+		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second, WatchShards: 1},
 	}
+	w.install(cronJobResources())
+	w.native.PrependReactor("get", "resource", w.discover)
+	return w
 }
 
 func (w *world) bridge() *Bridge {
@@ -85,21 +91,27 @@ func (w *world) bridge() *Bridge {
 
 func (w *world) lead() *world {
 	w.t.Helper()
+	b := w.bridge()
+	w.begin(b)
+	w.eventually(func() bool {
+		if w.settings.TakeOver.Jobs {
+			w.clock.Step(probePeriod)
+		}
+		return b.Ready(context.Background()) == nil
+	}, "caches filled")
+	return w
+}
+
+// begin runs a bridge until the test ends.
+func (w *world) begin(b *Bridge) {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel, w.ended = cancel, make(chan error, 1)
-	b := w.bridge()
 	go func() { w.ended <- b.Run(ctx) }()
 	w.t.Cleanup(func() {
 		cancel()
 		w.stopped()
 	})
-	w.eventually(func() bool {
-		if w.settings.TakeOver.Jobs {
-			w.clock.Step(probePeriod)
-		}
-		return b.Ready(ctx) == nil
-	}, "caches filled")
-	return w
 }
 
 // takingOver makes the world one in which Jobs are taken over.
@@ -174,7 +186,7 @@ func (w *world) jobs(namespace string) []batchv1.Job {
 	return list.Items
 }
 
-// measured returns the value of a counter, or how often a histogram observed.
+// measured returns the value of a counter or gauge, or how often a histogram observed.
 func (w *world) measured(name string, labels ...string) float64 {
 	w.t.Helper()
 	families, err := w.metrics.Gather()
@@ -186,7 +198,7 @@ func (w *world) measured(name string, labels ...string) float64 {
 				values = append(values, pair.GetValue())
 			}
 			if family.GetName() == name && slices.Equal(values, labels) {
-				return metric.GetCounter().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+				return metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 			}
 		}
 	}
@@ -215,3 +227,6 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// said is how often the log has a line.
+func (w *world) said(line string) int { return strings.Count(w.log.String(), line) }

@@ -10,6 +10,7 @@ import (
 // Titles of the groups of flags.
 const (
 	groupTemporal       = "Temporal"
+	groupEncryption     = "Encryption"
 	groupKubernetes     = "Kubernetes"
 	groupJobs           = "Jobs"
 	groupWork           = "Work"
@@ -36,6 +37,7 @@ Each flag has an environment variable, which it wins over. The connections have 
 // Common holds the settings that worker and bridge share.
 type Common struct {
 	Temporal
+	Payloads
 	Kubernetes
 	Jobs
 	Observability
@@ -47,6 +49,7 @@ type Common struct {
 // --drain-timeout, whose default is not the same.
 func (c *Common) addFlags(flags *command.Flags) {
 	c.Temporal.addFlags(flags)
+	c.Payloads.addFlags(flags)
 	c.Kubernetes.addFlags(flags)
 	c.Jobs.addFlags(flags)
 	flags.Group(groupWork)
@@ -56,6 +59,7 @@ func (c *Common) addFlags(flags *command.Flags) {
 
 func (c Common) validate(p *problems) {
 	c.Temporal.validate(p)
+	c.Payloads.validate(p)
 	c.Kubernetes.validate(p)
 	c.Jobs.validate(p)
 	c.Observability.validate(p)

@@ -3,18 +3,26 @@ package config_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 func environment(pairs map[string]string) config.LookupEnv {
@@ -146,6 +154,88 @@ func TestLogEvidenceCanBeSwitchedOff(t *testing.T) {
 	assert.Zero(t, worker.EvidenceLogBytes)
 }
 
+func TestAcceptedSignals(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		env       map[string]string
+		want      steering.Signals
+	}{
+		{name: "all by default", want: steering.All()},
+		{name: "some", arguments: []string{"--accept-signals=suspend,resume"}, want: steering.Signals{Suspend: true, Resume: true}},
+		{name: "none by the environment", env: map[string]string{"OSTINATO_ACCEPT_SIGNALS": "none"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := parseWorker(test.arguments, environment(test.env))
+			require.NoError(t, err)
+			assert.Equal(t, test.want, worker.AcceptSignals)
+		})
+	}
+}
+
+// Both programs encrypt alike, and only with keys.
+func TestPayloadsAreEncryptedWithKeysOnly(t *testing.T) {
+	keys := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(keys, "2026"), []byte("QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="), 0o600))
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		encrypted bool
+		failures  bool
+	}{
+		{name: "no keys"},
+		{name: "keys that only decrypt", arguments: []string{"--payload-keys=" + keys}},
+		{name: "a key that encrypts", arguments: []string{"--payload-keys=" + keys, "--payload-encryption-key=2026"}, encrypted: true, failures: true},
+		{name: "failures left readable", arguments: []string{"--payload-keys=" + keys, "--payload-encryption-key=2026", "--encrypt-failures=false"}, encrypted: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			worker, err := parseWorker(test.arguments, environment(nil))
+			require.NoError(t, err)
+			bridge, err := parseBridge(test.arguments, environment(nil))
+			require.NoError(t, err)
+			for name, payloads := range map[string]config.Payloads{"worker": worker.Payloads, "bridge": bridge.Payloads} {
+				options := client.Options{DataConverter: converter.GetDefaultDataConverter(), FailureConverter: temporal.GetDefaultFailureConverter()}
+				require.NoError(t, payloads.Apply(&options, slog.New(slog.DiscardHandler)), name)
+				payload, err := options.DataConverter.ToPayload("swordfish")
+				require.NoError(t, err)
+				assert.Equal(t, test.encrypted, !strings.Contains(payload.String(), "swordfish"), "%s: %v", name, payload)
+				failure := options.FailureConverter.ErrorToFailure(errors.New("swordfish"))
+				assert.Equal(t, test.failures, !strings.Contains(failure.String(), "swordfish"), "%s: %v", name, failure)
+			}
+		})
+	}
+	t.Run("a key that is not there", func(t *testing.T) {
+		worker, err := parseWorker([]string{"--payload-keys=" + keys, "--payload-encryption-key=2027"}, environment(nil))
+		require.NoError(t, err)
+		assert.ErrorContains(t, worker.Payloads.Apply(&client.Options{}, slog.New(slog.DiscardHandler)), `"2027", which is to encrypt, is not among 2026`)
+	})
+}
+
+func TestCodecServer(t *testing.T) {
+	settings, err := parse(config.CodecServerCommand, []string{"--payload-keys=/keys", "--ui-origins=https://temporal.example, http://localhost:8080"}, environment(nil))
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.1:8083", settings.Address)
+	assert.Equal(t, []string{"https://temporal.example", "http://localhost:8080"}, settings.UIOrigins)
+	for _, test := range []struct {
+		name      string
+		arguments []string
+		want      string
+	}{
+		{"no keys", nil, "--payload-keys"},
+		{"reachable for all", []string{"--address=:8083"}, "is no loopback address"},
+		{"reachable for the Pod's network", []string{"--address=10.0.0.1:8083"}, "is no loopback address"},
+		{"any page", []string{"--ui-origins=*"}, "is no origin"},
+		{"any page of a domain", []string{"--ui-origins=https://*.example"}, "is no origin"},
+		{"an address with a path", []string{"--ui-origins=https://temporal.example/"}, "scheme and host, without a path"},
+		{"no address", []string{"--ui-origins=temporal.example"}, "is no origin"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := parse(config.CodecServerCommand, test.arguments, environment(nil))
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
 func TestMistakesSayWhatToChange(t *testing.T) {
 	worker := func(arguments []string, lookup config.LookupEnv) error {
 		_, err := parseWorker(arguments, lookup)
@@ -180,6 +270,7 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"log level", worker, []string{"--log-level=loud"}, nil, "log-level"},
 		{"one workflow task", worker, []string{"--max-concurrent-workflow-tasks=1"}, nil, "set it to 2 or more"},
 		{"watch shards", worker, []string{"--watch-shards=17"}, nil, "between 1 and 16"},
+		{"watch shards of the bridge", bridge, []string{"--watch-shards=0"}, nil, "between 1 and 16"},
 		{"half of versioning", worker, []string{"--build-id=x"}, nil, "--deployment-name"},
 		{"deployment name with a dot", worker, []string{"--build-id=x", "--deployment-name=a.b"}, nil, "use a hyphen"},
 		{"drain timeout", bridge, []string{"--drain-timeout=-1s"}, nil, "0 or more"},
@@ -195,6 +286,8 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"back-off above its cap", bridge, []string{"--pod-backoff-base=11m"}, nil, "--pod-backoff-cap, 10m0s, or less"},
 		{"evidence lines", worker, []string{"--evidence-log-lines=-1"}, nil, "1000 at most"},
 		{"evidence bytes", worker, []string{"--evidence-log-bytes=65537"}, nil, "65536 at most"},
+		{"a signal that is none", worker, []string{"--accept-signals=suspend,stop"}, nil, `"stop" is no signal`},
+		{"a key without keys", bridge, []string{"--payload-encryption-key=2026"}, nil, "set --payload-keys"},
 		{"sweep interval", bridge, []string{"--sweep-interval=1s"}, nil, "1m or more"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -236,7 +329,7 @@ func TestHelpListsFlagsInGroupsWithTheirVariables(t *testing.T) {
 	cmd.SetArgs([]string{"-h"})
 	cmd.SetOut(&help)
 	require.NoError(t, cmd.Execute())
-	assert.Regexp(t, `(?s)TEMPORAL_ADDRESS.*KUBECONFIG.*Temporal flags:.*--cluster.*Kubernetes flags:.*--namespaces.*Jobs flags:.*--pod-backoff-base.*`+
+	assert.Regexp(t, `(?s)TEMPORAL_ADDRESS.*KUBECONFIG.*Temporal flags:.*--cluster.*Encryption flags:.*--payload-keys.*Kubernetes flags:.*--namespaces.*Jobs flags:.*--pod-backoff-base.*`+
 		`Work flags:.*--workers.*Leader election flags:.*--lease-name string +name of the lease \[OSTINATO_LEASE_NAME\] \(default "ostinato-bridge"\).*`+
 		`Observability flags:.*--log-level.*Other flags:.*--help`, help.String())
 }

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net"
 
+	"github.com/spf13/pflag"
+
 	"ostinato.dev/ostinato/internal/command"
 )
 
@@ -22,7 +24,12 @@ type Observability struct {
 	Profiling bool
 	// SDKMetrics records the Temporal SDK's own metrics.
 	SDKMetrics bool
-	LogLevel   slog.Level
+	Log
+}
+
+// Log holds the settings of a process's log.
+type Log struct {
+	LogLevel slog.Level
 	// LogFormat is LogText or LogJSON.
 	LogFormat string
 }
@@ -42,9 +49,13 @@ func (o *Observability) addFlags(flags *command.Flags) {
 	group.StringVar(&o.MetricsKeyFile, "metrics-tls-private-key-file", "", "private key of --metrics-tls-cert-file")
 	group.BoolVar(&o.Profiling, "profiling", false, "serve net/http/pprof at --metrics-address, which must be a loopback address")
 	group.BoolVar(&o.SDKMetrics, "sdk-metrics", true, "record the Temporal SDK's metrics")
-	command.Choice(group, &o.LogLevel, "log-level", slog.LevelInfo,
+	o.Log.addFlags(group)
+}
+
+func (l *Log) addFlags(group *pflag.FlagSet) {
+	command.Choice(group, &l.LogLevel, "log-level", slog.LevelInfo,
 		[]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}, "least level of what is logged")
-	command.Choice(group, &o.LogFormat, "log-format", LogText, []string{LogText, LogJSON}, "form of the log")
+	command.Choice(group, &l.LogFormat, "log-format", LogText, []string{LogText, LogJSON}, "form of the log")
 }
 
 func (o Observability) validate(p *problems) {

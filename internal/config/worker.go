@@ -10,12 +10,16 @@ import (
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Worker holds the settings of cmd/worker.
 type Worker struct {
 	Common
 	Evidence
+	// AcceptSignals are the signals that people may send to objects through Temporal;
+	// an object can narrow them by annotation.
+	AcceptSignals steering.Signals
 	// MaxConcurrentWorkflowTasks (of CronJobs), MaxConcurrentJobTasks,
 	// MaxConcurrentActivities and MaxConcurrentLocalActivities bound what this
 	// process does at a time. Fewer Job than CronJob tasks let due runs start
@@ -39,7 +43,7 @@ type Worker struct {
 	// workflow in memory before any other may take it.
 	StickyTimeout time.Duration
 	// WatchShards is the number of PodWatch workflows that share the Pods; the
-	// same for every worker of a cluster.
+	// same for every worker and bridge of a cluster.
 	WatchShards int
 	// DeploymentName and BuildID turn on Worker Deployment Versioning; both or none.
 	DeploymentName string
@@ -70,6 +74,8 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	temporal.DurationVar(&w.StickyTimeout, "sticky-timeout", 5*time.Second, "wait for the worker that has a workflow in memory before another takes over")
 	temporal.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
 	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
+	w.AcceptSignals = steering.All()
+	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume and trigger, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
 	work := flags.Group(groupWork)
 	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 64, "workflow tasks of CronJobs at a time")
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
@@ -78,7 +84,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
 	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
-	work.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker of a cluster")
+	work.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker and bridge of a cluster")
 	work.DurationVar(&w.DrainTimeout, "drain-timeout", 20*time.Second, "how long activities in progress may take after SIGTERM")
 }
 
@@ -96,8 +102,7 @@ func (w *Worker) validate() error {
 	p.positive(w.BulkActivitiesPerSecond, "bulk-activities-per-second")
 	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
 	p.positiveDuration(w.StickyTimeout, "sticky-timeout")
-	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
-		"is %d; set it between 1 and %d", w.WatchShards, names.WatchBuckets)
+	p.watchShards(w.WatchShards)
 	p.check((w.DeploymentName == "") == (w.BuildID == ""), "build-id",
 		"versioning needs both --deployment-name and --build-id; set the other one too, or neither")
 	p.check(!strings.ContainsAny(w.DeploymentName, "."), "deployment-name", "%q holds a dot, which Temporal reserves; use a hyphen", w.DeploymentName)

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
+	"ostinato.dev/ostinato/internal/devstack/await"
 	"ostinato.dev/ostinato/internal/devstack/process"
 	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
@@ -147,17 +148,14 @@ func (s *Stack) applyCRD(ctx context.Context) error {
 func (s *Stack) awaitCRD(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	for {
+	err := await.Success(ctx, 200*time.Millisecond, func(ctx context.Context) error {
 		_, err := s.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--all-namespaces")
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the CronJob kind to be served: %w", err)
-		case <-time.After(200 * time.Millisecond):
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the CronJob kind to be served: %w", err)
 	}
+	return nil
 }
 
 // ApplySample applies one of deploy/samples.

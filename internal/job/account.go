@@ -56,9 +56,10 @@ func (p *pass) countFinished() {
 
 // countable reports whether a Pod that ended is to be counted (parity 2.6). Another's
 // Pod that never carried the finalizer is not, nor is one that an earlier workflow
-// of the Job has counted, nor one without a valid index of an Indexed Job.
+// of the Job has counted, nor one without a valid index of an Indexed Job. One that
+// Ostinato has removed is not either, although the plan that did so may be forgotten.
 func (p *pass) countable(pod Pod) bool {
-	return (pod.Tracked || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
+	return !pod.Removed && (pod.Tracked || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
 }
 
 // countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports
@@ -90,10 +91,10 @@ func (p *pass) announceFailure(pod Pod) {
 	if action == "" || pod.Fate != PodFailed && pod.Fate != PodIgnored {
 		return
 	}
-	if p.outcome.Handled == nil {
-		p.outcome.Handled = map[batchv1.PodFailurePolicyAction]int32{}
+	if p.plan.Handled == nil {
+		p.plan.Handled = map[batchv1.PodFailurePolicyAction]int32{}
 	}
-	p.outcome.Handled[action]++
+	p.plan.Handled[action]++
 }
 
 func (p *pass) count(pod *Pod, fate Fate) {
@@ -146,16 +147,24 @@ func (p *pass) release() {
 		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
-		if len(p.outcome.Releases) == p.config.MaxPods {
+		if p.delayed(pod) {
+			continue
+		}
+		if len(p.plan.Releases) == p.config.MaxPods {
 			p.capped = true
 			return
 		}
-		p.announceFailure(pod)
-		release := Release{Name: pod.Name, UID: pod.UID, Ended: pod.terminal()}
+		if pod.Retry == (Retry{}) {
+			p.announceFailure(pod)
+		}
+		release := Release{Name: pod.Name, UID: pod.UID}
+		if pod.Ended() {
+			release.Phase = pod.Phase
+		}
 		if p.state.wantsLog(pod) {
 			release.Logs, release.Container = true, pod.Container
 		}
-		p.outcome.Releases = append(p.outcome.Releases, release)
+		p.plan.Releases = append(p.plan.Releases, release)
 	}
 }
 
@@ -166,7 +175,7 @@ func (s State) prune() State {
 	s.Pods = slices.Clone(s.Pods)
 	s.Accounted = slices.Clone(s.Accounted)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
-		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.terminal() && !pod.Tracked)
+		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.done() && !pod.Tracked)
 		if over && (!s.named(pod) || known.names[pod.Name] > 1) {
 			if i, found := slices.BinarySearch(s.Accounted, pod.UID); !found {
 				s.Accounted = slices.Insert(s.Accounted, i, pod.UID)

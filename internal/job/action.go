@@ -1,6 +1,10 @@
 package job
 
-import "time"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Create asks for one Pod of the Job. Its name is deterministic, so a repeated
 // create meets its own Pod.
@@ -20,9 +24,9 @@ type Create struct {
 type Delete struct {
 	Name string `json:"name"`
 	UID  string `json:"uid,omitempty"`
-	// Untrack asks to remove the tracking finalizer before the delete: the Pod
+	// Release asks to remove the tracking finalizer before the delete: the Pod
 	// is removed without being counted (suspend, scale-down; parity 2.10).
-	Untrack bool `json:"untrack,omitempty"`
+	Release bool `json:"release,omitempty"`
 }
 
 // Release asks to remove the tracking finalizer of a Pod whose outcome is
@@ -30,9 +34,10 @@ type Delete struct {
 type Release struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Ended says that the Pod can't run any more, so that no fact about it matters
-	// from now on and PodWatch may lose sight of it.
-	Ended bool `json:"ended,omitempty"`
+	// Phase is the terminal phase that the Pod is believed to have, so that no fact
+	// about it matters from now on and PodWatch may lose sight of it; empty for a Pod
+	// that is not believed to have ended. A Pod in another phase is not released.
+	Phase corev1.PodPhase `json:"phase,omitempty"`
 	// Logs asks for the last lines of the Pod's log before it is released
 	// (Report.Logs): the Pod failed, and what it said last is evidence.
 	Logs bool `json:"logs,omitempty"`
@@ -80,6 +85,8 @@ const (
 	Failed Outcome = "Failed"
 	// Deleted: the Job object went away before the Job finished.
 	Deleted Outcome = "Deleted"
+	// HandedOver: the Job is another controller's now, before it finished.
+	HandedOver Outcome = "HandedOver"
 )
 
 // Result is what a Job workflow returns.

@@ -1,24 +1,37 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	kept "ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // maxAnnotationSeconds bounds the annotations that give a time: ten years.
 const maxAnnotationSeconds = 10 * 365 * 24 * 3600
 
 // readAnnotations reads the extensions that a Job or its Pod template asks for by
-// annotation. One that can't be read counts as not given.
+// annotation. A time that can't be read counts as not given. Evidence and signals
+// are for those who read the object (kept.Of, steering.Accepts); here only what
+// is wrong with them is found.
 func (s *Spec) readAnnotations(job *batchv1.Job) {
 	s.PendingDeadlineSeconds = s.seconds(job, names.PendingDeadlineAnnotation)
 	s.BackoffBaseSeconds = s.seconds(job, names.BackoffBaseAnnotation)
 	s.BackoffCapSeconds = s.seconds(job, names.BackoffCapAnnotation)
+	for _, mistake := range []string{
+		kept.Mistake(job.Annotations), kept.Mistake(job.Spec.Template.Annotations), steering.Mistake(job.Annotations),
+	} {
+		if mistake != "" && !slices.Contains(s.Mistakes, mistake) {
+			s.Mistakes = append(s.Mistakes, mistake)
+		}
+	}
 }
 
 func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
@@ -39,30 +52,22 @@ func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
 
 // Defaults apply to Jobs that do not say otherwise by annotation.
 type Defaults struct {
-	// BackoffBase and BackoffCap bound the delay of Pods after failures, in whole
-	// seconds; 0 means DefaultConfig's.
-	BackoffBase, BackoffCap time.Duration
+	// BackoffBase and BackoffCap bound the delay of Pods after failures; 0 means
+	// DefaultConfig's.
+	BackoffBase time.Duration `json:"backoffBase,omitempty"`
+	BackoffCap  time.Duration `json:"backoffCap,omitempty"`
 }
 
 // WithDefaults returns the Spec with the defaults where the Job says nothing.
 func (s Spec) WithDefaults(defaults Defaults) Spec {
-	if s.BackoffBaseSeconds == 0 {
-		s.BackoffBaseSeconds = int64(defaults.BackoffBase / time.Second)
-	}
-	if s.BackoffCapSeconds == 0 {
-		s.BackoffCapSeconds = int64(defaults.BackoffCap / time.Second)
-	}
+	s.Defaults = defaults
 	return s
 }
 
-// configure returns the constants with the Job's own in their place. A base beyond
-// the cap is the cap.
+// configure returns the constants with the Job's own, or the defaults, in their
+// place. A base beyond the cap is the cap.
 func (s Spec) configure(config Config) Config {
-	if s.BackoffBaseSeconds > 0 {
-		config.BackoffBase = time.Duration(s.BackoffBaseSeconds) * time.Second
-	}
-	if s.BackoffCapSeconds > 0 {
-		config.BackoffCap = time.Duration(s.BackoffCapSeconds) * time.Second
-	}
+	config.BackoffBase = cmp.Or(time.Duration(s.BackoffBaseSeconds)*time.Second, s.Defaults.BackoffBase, config.BackoffBase)
+	config.BackoffCap = cmp.Or(time.Duration(s.BackoffCapSeconds)*time.Second, s.Defaults.BackoffCap, config.BackoffCap)
 	return config
 }

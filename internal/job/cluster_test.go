@@ -10,7 +10,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.UTC)
@@ -89,39 +88,42 @@ func newCluster(t fatal, spec job.Spec) *cluster {
 func (c *cluster) settle() *cluster {
 	c.t.Helper()
 	for range 100 {
-		outcome := c.plan()
-		c.wake, c.waiting = outcome.Wake, outcome.Waiting
-		if outcome.Finished != nil {
-			c.finished = outcome.Finished
+		plan := c.plan()
+		c.wake, c.waiting = plan.Wake, plan.Waiting
+		if plan.Finished != nil {
+			c.finished = plan.Finished
 		}
-		if outcome.Idle() {
-			c.state = c.roundTrip(outcome.Next)
+		if plan.Idle() {
+			c.state = c.roundTrip(plan.Next)
 			return c
 		}
-		if outcome.List {
+		switch {
+		case plan.Rebuild:
+			c.rebuild()
+		case plan.List:
 			c.listed()
-			continue
+		default:
+			c.execute(plan)
 		}
-		c.execute(outcome)
 	}
-	c.t.Fatalf("planning does not come to rest: %+v", job.Plan(c.config, c.state, c.spec, c.now))
+	c.t.Fatalf("planning does not come to rest: %+v", job.Decide(c.config, c.state, c.spec, c.now))
 	return c
 }
 
-func (c *cluster) plan() job.PlanOutcome {
+func (c *cluster) plan() job.Plan {
 	c.t.Helper()
-	outcome := job.Plan(c.config, c.state, c.spec, c.now)
-	c.checkOutcome(outcome)
+	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	c.checkPlan(plan)
 	if c.ledger != nil {
-		c.ledger.plan(outcome)
+		c.ledger.plan(plan)
 	}
-	return outcome
+	return plan
 }
 
-func (c *cluster) execute(outcome job.PlanOutcome) {
+func (c *cluster) execute(plan job.Plan) {
 	c.t.Helper()
-	report := job.Report{PodsOnly: c.bulk > 0 && len(outcome.Creates)+len(outcome.Deletes) > c.bulk}
-	for _, create := range outcome.Creates {
+	report := job.Report{PodsOnly: c.bulk > 0 && len(plan.Creates)+len(plan.Deletes) > c.bulk}
+	for _, create := range plan.Creates {
 		pod, refused := c.create(create)
 		if refused {
 			report.CreateRefused = "exceeded quota"
@@ -135,36 +137,33 @@ func (c *cluster) execute(outcome job.PlanOutcome) {
 			c.ledger.created(pod)
 		}
 	}
-	for _, deletion := range outcome.Deletes {
+	for _, deletion := range plan.Deletes {
 		pod := c.byUID(deletion.UID)
 		pod.disturbed = true
-		if deletion.Untrack {
+		if deletion.Release {
 			pod.tracked = false
 			c.removed = append(c.removed, pod.uid)
 		}
 		c.delete(pod)
 	}
 	if report.CreateRefused == "" && !report.PodsOnly {
-		if outcome.Status != nil {
-			report.StatusRefused = c.write(*outcome.Status)
+		if plan.Status != nil {
+			report.StatusRefused = c.write(*plan.Status)
 		}
 		if report.StatusRefused == "" {
-			report.Logs = c.release(outcome.Releases)
-			c.events = append(c.events, outcome.Events...)
-			for action, count := range outcome.Handled {
+			report.Logs = c.release(plan.Releases)
+			c.events = append(c.events, plan.Events...)
+			for action, count := range plan.Handled {
 				c.handled[action] += count
 			}
 		}
 	}
-	c.state = c.roundTrip(job.Executed(c.config, c.state, outcome, report, c.now))
+	c.state = c.roundTrip(job.Apply(plan, report, c.now))
 	if report.StatusRefused != "" && c.reread {
-		retry := c.state.StatusRetry
-		c.state = c.state.Rebase(c.status)
-		c.state.StatusRetry = retry
+		c.state, _ = c.state.Reread(c.spec, c.spec, c.status)
 		if c.ledger != nil {
 			c.ledger.rebase()
 		}
-		c.listed()
 	}
 }
 
@@ -191,22 +190,22 @@ func (c *cluster) release(releases []job.Release) []job.PodLog {
 	return logs
 }
 
-// checkOutcome asserts what must hold for every outcome.
-func (c *cluster) checkOutcome(outcome job.PlanOutcome) {
+// checkPlan asserts what must hold for every plan.
+func (c *cluster) checkPlan(plan job.Plan) {
 	c.t.Helper()
-	if len(outcome.Creates) > 0 && len(outcome.Deletes) > 0 {
-		c.t.Fatalf("creates and deletes in one outcome: %+v", outcome)
+	if len(plan.Creates) > 0 && len(plan.Deletes) > 0 {
+		c.t.Fatalf("creates and deletes in one outcome: %+v", plan)
 	}
 	clipped := c.indexed() && c.state.Completed.Below(*c.spec.Completions).Len() < c.state.Completed.Len()
-	if outcome.Next.Succeeded < c.state.Succeeded && !clipped || outcome.Next.Failed < c.state.Failed {
-		c.t.Fatalf("counters fall from %d, %d to %d, %d", c.state.Succeeded, c.state.Failed, outcome.Next.Succeeded, outcome.Next.Failed)
+	if plan.Next.Succeeded < c.state.Succeeded && !clipped || plan.Next.Failed < c.state.Failed {
+		c.t.Fatalf("counters fall from %d, %d to %d, %d", c.state.Succeeded, c.state.Failed, plan.Next.Succeeded, plan.Next.Failed)
 	}
-	for _, release := range outcome.Releases {
-		if pod := find(outcome.Next, release.UID); pod == nil || pod.Fate == job.Undecided {
+	for _, release := range plan.Releases {
+		if pod := find(plan.Next, release.UID); pod == nil || pod.Fate == job.Undecided {
 			c.t.Fatalf("Pod %s is released without a recorded fate", release.Name)
 		}
 	}
-	for _, create := range outcome.Creates {
+	for _, create := range plan.Creates {
 		if c.indexed() != (create.Index != nil) {
 			c.t.Fatalf("create %+v of a Job with completion mode %q", create, c.spec.CompletionMode)
 		}
@@ -234,7 +233,7 @@ func (c *cluster) create(create job.Create) (pod *modelPod, refused bool) {
 		return nil, true
 	}
 	pod = c.newPod(create.Name)
-	pod.index, pod.failures, pod.ignored = create.Index, create.Failures, create.Ignored
+	pod.attempt, pod.index, pod.failures, pod.ignored = create.Attempt, create.Index, create.Failures, create.Ignored
 	c.changed(pod)
 	c.checkActive(pod)
 	return pod, refused
@@ -317,8 +316,7 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 		if pod.disowned && !asked {
 			continue
 		}
-		attempt, _ := names.PodAttempt("work", "uid-1", pod.name)
-		list.Attempts = max(list.Attempts, attempt)
+		list.Attempts = max(list.Attempts, pod.attempt)
 		if !pod.terminal() || pod.tracked || asked || rebuild && pod.phase == "Failed" {
 			list.Pods = append(list.Pods, pod.fact())
 		}
@@ -329,12 +327,21 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 // restart is what happens to a Job whose workflow was lost.
 func (c *cluster) restart() *cluster {
 	c.mailbox, c.forgotten = nil, len(c.creates)
+	c.state = job.NewState("default", "work", "uid-1")
+	if c.ledger != nil {
+		c.ledger.remembered = 0
+	}
+	c.rebuild()
+	return c
+}
+
+// rebuild makes the State anew from what there is of the Job.
+func (c *cluster) rebuild() {
 	list := c.list(nil, c.indexed() && c.spec.BackoffLimitPerIndex != nil)
 	if c.ledger != nil {
 		c.ledger.restart(list)
 	}
-	c.state = c.roundTrip(job.Reconstruct("default", "work", "uid-1", c.spec, c.status, list, c.now))
-	return c
+	c.state = c.roundTrip(job.Reconstruct(c.state, c.spec, c.status, list, c.now))
 }
 
 // roundTrip is what continue-as-new does to a State.

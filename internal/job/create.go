@@ -19,7 +19,7 @@ func (p *pass) create(missing int) {
 	again, unwanted := p.requested()
 	again = again[:min(len(again), missing)]
 	for _, pod := range again {
-		p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
+		p.plan.Creates = append(p.plan.Creates, createOf(pod))
 	}
 	missing -= len(again)
 	if missing > 0 && unwanted {
@@ -86,15 +86,15 @@ func (p *pass) ask(fact PodFact, used map[int64]bool) {
 	for used[p.state.Attempts] {
 		p.state.Attempts++
 	}
-	fact.Tracked = true
+	fact.Tracked, fact.Attempt = true, p.state.Attempts
 	if fact.Index == nil {
 		fact.Name = names.Pod(p.state.Name, p.state.UID, p.state.Attempts)
 	} else {
 		fact.Name = names.IndexedPod(p.state.Name, p.state.UID, *fact.Index, p.state.Attempts)
 	}
-	pod := Pod{PodFact: fact, Attempt: p.state.Attempts}
+	pod := Pod{PodFact: fact}
 	p.state.Pods = append(p.state.Pods, pod)
-	p.outcome.Creates = append(p.outcome.Creates, createOf(pod))
+	p.plan.Creates = append(p.plan.Creates, createOf(pod))
 }
 
 func createOf(pod Pod) Create {

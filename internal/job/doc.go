@@ -1,5 +1,5 @@
 // Package job is the decision core of the Job workflow: Observe merges Pod
-// facts into durable state, Plan turns state into Pod creates, deletes and
+// facts into durable state, Decide turns state into Pod creates, deletes and
 // finalizer releases, a status, Events and the next wake.
 //
 // The package is pure. It imports API types and time; it takes no context,

@@ -6,68 +6,74 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodFact is what PodWatch reports of one Pod: about 100 bytes, no Pod spec.
+// PodFact is what PodWatch reports of one Pod: a few hundred bytes, no Pod spec.
 // Facts of one Pod form an order (see Observe), so they may arrive late, twice
 // or in any order.
 type PodFact struct {
-	Name string `json:"n"`
-	UID  string `json:"u"`
+	Name string `json:"name"`
+	UID  string `json:"uid"`
 	// Index is the Pod's completion index (Indexed Jobs).
-	Index *int32 `json:"i,omitempty"`
+	Index *int32 `json:"index,omitempty"`
 	// Version is metadata.resourceVersion as a number (KEP-5504), so that the newer
 	// of two facts is known; 0 when it is not a number.
-	Version int64 `json:"v,omitempty"`
+	Version int64 `json:"version,omitempty"`
 	// Phase is status.phase.
-	Phase corev1.PodPhase `json:"p,omitempty"`
+	Phase corev1.PodPhase `json:"phase,omitempty"`
 	// Ready is set while the Pod is not terminal and its Ready condition is True.
-	Ready bool `json:"r,omitempty"`
+	Ready bool `json:"ready,omitempty"`
 	// Deleting is set when the Pod carries a deletionTimestamp.
-	Deleting bool `json:"d,omitempty"`
+	Deleting bool `json:"deleting,omitempty"`
 	// Gone is set when the Pod object no longer exists.
-	Gone bool `json:"g,omitempty"`
+	Gone bool `json:"gone,omitempty"`
 	// Tracked is set while the Pod carries the tracking finalizer.
-	Tracked bool `json:"f,omitempty"`
+	Tracked bool `json:"tracked,omitempty"`
 	// Restarts is the sum of restartCount over init and app containers (parity 2.7).
-	Restarts int32 `json:"c,omitempty"`
+	Restarts int32 `json:"restarts,omitempty"`
 	// Finished is the Pod's finish time by the rule of parity 2.9; zero while it runs.
-	Finished time.Time `json:"t,omitzero"`
+	Finished time.Time `json:"finished,omitzero"`
 	// Container, ExitCode, Signal, Reason and Message are of the first container
 	// that failed; Reason and Message are the Pod's own where none did.
-	Container string `json:"cn,omitempty"`
-	ExitCode  int32  `json:"x,omitempty"`
-	Signal    int32  `json:"sg,omitempty"`
-	Reason    string `json:"y,omitempty"`
-	Message   string `json:"m,omitempty"`
+	Container string `json:"container,omitempty"`
+	ExitCode  int32  `json:"exitCode,omitempty"`
+	Signal    int32  `json:"signal,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"`
 	// Exits are the containers that ended with another exit code than 0, app
 	// containers before init containers, in the order of their statuses; only of a
 	// Pod whose phase is Failed (podFailurePolicy, parity 2.14).
-	Exits []Exit `json:"e,omitempty"`
+	Exits []Exit `json:"exits,omitempty"`
 	// Conditions are the Pod's conditions as "Type=Status", in their order; only of
 	// a Pod whose phase is Failed.
-	Conditions []string `json:"k,omitempty"`
+	Conditions []string `json:"conditions,omitempty"`
 	// Failures and Ignored are the Pod's annotations job-index-failure-count and
 	// job-index-ignored-failure-count (backoffLimitPerIndex); 0 where they are
 	// missing or no numbers.
-	Failures int32 `json:"fc,omitempty"`
-	Ignored  int32 `json:"ic,omitempty"`
+	Failures int32 `json:"failures,omitempty"`
+	Ignored  int32 `json:"ignored,omitempty"`
 	// Node is spec.nodeName.
-	Node string `json:"w,omitempty"`
+	Node string `json:"node,omitempty"`
 	// Started is when the first app container started; zero before, and where it
 	// is not known any more.
-	Started time.Time `json:"s,omitzero"`
+	Started time.Time `json:"started,omitzero"`
 	// Pending says why the Pod has not started yet, and PendingMessage in whose
 	// words; empty for a Pod one of whose containers has started.
-	Pending        PendingReason `json:"q,omitempty"`
-	PendingMessage string        `json:"qm,omitempty"`
+	Pending        PendingReason `json:"pending,omitempty"`
+	PendingMessage string        `json:"pendingMessage,omitempty"`
 	// Disowned is set when the Pod exists and is not the Job's any more: its labels
 	// do not match the selector, or another controller has it (parity 2.13).
-	Disowned bool `json:"z,omitempty"`
+	Disowned bool `json:"disowned,omitempty"`
+	// Attempt is the number that Ostinato made Name from; 0 for a Pod whose name it
+	// did not make (names.PodAttempt reads a number from some names of others too).
+	Attempt int64 `json:"attempt,omitempty"`
+	// Removed is set when Ostinato has removed the Pod uncounted, by a plan that may
+	// have been forgotten since (names.RemovedAnnotation).
+	Removed bool `json:"removed,omitempty"`
 }
 
 // Exit is how a container ended that failed.
 type Exit struct {
-	Container string `json:"n"`
-	Code      int32  `json:"x"`
+	Container string `json:"container"`
+	Code      int32  `json:"exitCode"`
 }
 
 // PendingReason says why a Pod has not started.
@@ -87,13 +93,13 @@ const (
 	PendingLost PendingReason = "Lost"
 )
 
-// Terminal reports whether the Pod can no longer run: phase Succeeded or
+// Ended reports whether the Pod can no longer run: phase Succeeded or
 // Failed, or the object is gone.
-func (f PodFact) Terminal() bool {
+func (f PodFact) Ended() bool {
 	return f.Gone || f.Phase == corev1.PodSucceeded || f.Phase == corev1.PodFailed
 }
 
 // alive reports whether the Pod is the Job's, can run, and is not counted yet.
 func (f PodFact) alive() bool {
-	return f.Tracked && !f.Terminal() && !f.Deleting && !f.Disowned
+	return f.Tracked && !f.Ended() && !f.Deleting && !f.Disowned
 }

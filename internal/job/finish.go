@@ -60,31 +60,35 @@ func (p *pass) cleanUp() {
 		}
 	}
 	p.release()
-	if p.outcome.Idle() {
-		p.outcome.Finished = p.state.result()
+	p.retryDeletes()
+	if p.plan.Idle() && p.plan.Wake.At.IsZero() {
+		p.plan.Finished = p.state.result()
 	}
-	if len(p.outcome.Releases) > 0 {
-		p.outcome.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.outcome.Releases))
+	if len(p.plan.Releases) > 0 {
+		p.plan.Waiting = fmt.Sprintf("%d finished Pods to be released", len(p.plan.Releases))
 	}
 }
 
 func (s State) result() *Result {
-	condition := s.terminal()
-	result := &Result{
-		UID:            s.UID,
-		Outcome:        Failed,
-		Reason:         condition.Reason,
-		Message:        condition.Message,
-		StartTime:      s.StartTime,
-		CompletionTime: s.CompletionTime,
-		Succeeded:      s.Written.Succeeded,
-		Failed:         s.Failed,
-		Attempts:       s.Evidence,
-
-		AttemptsOmitted: s.EvidenceOmitted,
-	}
+	condition, result := s.terminal(), s.ResultSoFar()
+	result.Outcome, result.Reason, result.Message = Failed, condition.Reason, condition.Message
 	if condition.Type == batchv1.JobComplete {
 		result.Outcome = Complete
 	}
-	return result
+	result.Succeeded = s.Status().Succeeded
+	return &result
+}
+
+// ResultSoFar returns the Result of a Job whose object goes away now.
+func (s State) ResultSoFar() Result {
+	return Result{
+		UID:             s.UID,
+		Outcome:         Deleted,
+		StartTime:       s.StartTime,
+		CompletionTime:  s.CompletionTime,
+		Succeeded:       s.Succeeded,
+		Failed:          s.Failed,
+		Attempts:        s.Evidence,
+		AttemptsOmitted: s.EvidenceOmitted,
+	}
 }

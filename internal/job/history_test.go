@@ -115,7 +115,7 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		// Facts that were lost come to light when the Pods are listed.
 		"lose facts": func(*rapid.T) { c.mailbox = nil; c.listed() },
 		"wait":       func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second) },
-		"suspend":    func(*rapid.T) { c.spec.Suspend = !c.spec.Suspend; c.edited() },
+		"suspend":    func(*rapid.T) { c.edit(func(spec *job.Spec) { spec.Suspend = !spec.Suspend }) },
 		"scale":      c.scale,
 		"edit":       c.editLimits,
 		"refuse": func(t *rapid.T) {
@@ -134,7 +134,11 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 				c.takeOver(t)
 			}
 		},
-		"delete the Job": func(t *rapid.T) { c.spec.Deleting = c.spec.Deleting || oneIn(t, 10, "delete it") },
+		"delete the Job": func(t *rapid.T) {
+			if oneIn(t, 10, "delete it") {
+				c.edit(func(spec *job.Spec) { spec.Deleting = true })
+			}
+		},
 	}
 }
 
@@ -154,9 +158,11 @@ func (c *cluster) goOn(t *rapid.T) {
 	c.deliver().pass(time.Duration(rapid.SampledFrom([]int{0, 10, 300, 600}).Draw(t, "seconds")) * time.Second)
 }
 
-func (c *cluster) edited() {
-	c.spec.Generation++
-	c.state = c.state.Edited()
+func (c *cluster) edit(change func(*job.Spec)) {
+	spec := c.spec
+	change(&spec)
+	spec.Generation++
+	c.state, c.spec = c.state.Edited(c.spec, spec)
 }
 
 func (c *cluster) choose(t *rapid.T, match func(*modelPod) bool) *modelPod {
@@ -194,30 +200,36 @@ func (c *cluster) adoptSome(t *rapid.T) {
 
 // scale edits parallelism, of an Indexed Job maybe with its completions.
 func (c *cluster) scale(t *rapid.T) {
-	c.spec.Parallelism = rapid.Int32Range(0, 4).Draw(t, "parallelism")
-	if c.indexed() && oneIn(t, 3, "elastic") {
-		c.spec.Completions = pointer(c.spec.Parallelism)
+	c.edit(func(spec *job.Spec) {
+		spec.Parallelism = rapid.Int32Range(0, 4).Draw(t, "parallelism")
+		if c.indexed() && oneIn(t, 3, "elastic") {
+			spec.Completions = pointer(spec.Parallelism)
+		}
+	})
+	for _, pod := range c.pods {
+		// Whether a Pod beyond the completions counts depends on when its end is known.
+		pod.disturbed = pod.disturbed || c.indexed() && pod.index != nil && *pod.index >= *c.spec.Completions
 	}
-	c.edited()
 }
 
 // editLimits edits what may be edited at any time (parity 2.4).
 func (c *cluster) editLimits(t *rapid.T) {
-	switch rapid.IntRange(0, 3).Draw(t, "field") {
-	case 0:
-		c.spec.BackoffLimit = drawBackoffLimit(t)
-	case 1:
-		c.spec.ActiveDeadlineSeconds = rapid.Ptr(rapid.Int64Range(0, 5000), true).Draw(t, "deadline")
-	case 2:
-		if c.spec.MaxFailedIndexes != nil {
-			c.spec.MaxFailedIndexes = pointer(rapid.Int32Range(0, 4).Draw(t, "maxFailedIndexes"))
+	c.edit(func(spec *job.Spec) {
+		switch rapid.IntRange(0, 3).Draw(t, "field") {
+		case 0:
+			spec.BackoffLimit = drawBackoffLimit(t)
+		case 1:
+			spec.ActiveDeadlineSeconds = rapid.Ptr(rapid.Int64Range(0, 5000), true).Draw(t, "deadline")
+		case 2:
+			if spec.MaxFailedIndexes != nil {
+				spec.MaxFailedIndexes = pointer(rapid.Int32Range(0, 4).Draw(t, "maxFailedIndexes"))
+			}
+		case 3:
+			if spec.PodFailurePolicy == nil {
+				spec.PodReplacementPolicy = rapid.SampledFrom([]batchv1.PodReplacementPolicy{batchv1.TerminatingOrFailed, batchv1.Failed}).Draw(t, "podReplacementPolicy")
+			}
 		}
-	case 3:
-		if c.spec.PodFailurePolicy == nil {
-			c.spec.PodReplacementPolicy = rapid.SampledFrom([]batchv1.PodReplacementPolicy{batchv1.TerminatingOrFailed, batchv1.Failed}).Draw(t, "podReplacementPolicy")
-		}
-	}
-	c.edited()
+	})
 }
 
 // takeOver starts a workflow for a Job that kube-controller-manager has left in the
@@ -260,15 +272,15 @@ func (c *cluster) deliverSome(t *rapid.T) {
 
 // checkRest asserts what holds when there is nothing left to do.
 func (c *cluster) checkRest() {
-	outcome := job.Plan(c.config, c.state, c.spec, c.now)
-	if !outcome.Idle() {
-		c.t.Fatalf("planning again wants more: %+v", outcome)
+	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	if !plan.Idle() {
+		c.t.Fatalf("planning again wants more: %+v", plan)
 	}
-	if !outcome.Wake.At.IsZero() && !outcome.Wake.At.After(c.now) {
-		c.t.Fatalf("the wake %+v is not after %s, so the workflow would spin", outcome.Wake, c.now)
+	if !plan.Wake.At.IsZero() && !plan.Wake.At.After(c.now) {
+		c.t.Fatalf("the wake %+v is not after %s, so the workflow would spin", plan.Wake, c.now)
 	}
-	if outcome.Wake.At.IsZero() && outcome.Finished == nil {
-		c.t.Fatalf("an unfinished Job would sleep for ever: %+v", outcome)
+	if plan.Wake.At.IsZero() && plan.Finished == nil {
+		c.t.Fatalf("an unfinished Job would sleep for ever: %+v", plan)
 	}
 	if len(c.state.Evidence) > c.config.MaxAttempts {
 		c.t.Fatalf("evidence of %d Pods", len(c.state.Evidence))
@@ -278,9 +290,7 @@ func (c *cluster) checkRest() {
 // runToTheEnd takes all obstacles away and lets every Pod succeed.
 func (c *cluster) runToTheEnd() {
 	c.refuseCreates, c.refuseStatus = 0, 0
-	c.spec.Suspend = false
-	c.spec.Parallelism = max(c.spec.Parallelism, 1)
-	c.edited()
+	c.edit(func(spec *job.Spec) { spec.Suspend, spec.Parallelism = false, max(spec.Parallelism, 1) })
 	for range 100 {
 		c.settle()
 		if c.finished != nil {

@@ -68,11 +68,11 @@ func (x Indexes) String() string {
 
 // Len returns the number of indexes in the set.
 func (x Indexes) Len() int32 {
-	count := int32(0)
+	count := int64(0)
 	for _, r := range x.runs {
-		count += r.last - r.first + 1
+		count += int64(r.last) - int64(r.first) + 1
 	}
-	return count
+	return int32(min(count, math.MaxInt32))
 }
 
 // IsZero reports whether the set is empty.
@@ -186,10 +186,8 @@ const (
 // MarshalJSON implements json.Marshaler.
 func (x Indexes) MarshalJSON() ([]byte, error) {
 	text := x.String()
-	if len(text) > maxIndexText {
-		if bits := x.bits(); base64.StdEncoding.EncodedLen(len(bits)) < len(text) {
-			text = bitsPrefix + base64.StdEncoding.EncodeToString(bits)
-		}
+	if len(text) > maxIndexText && base64.StdEncoding.EncodedLen(x.bytes()) < len(text) {
+		text = bitsPrefix + base64.StdEncoding.EncodeToString(x.bits())
 	}
 	return json.Marshal(text)
 }
@@ -213,8 +211,11 @@ func (x *Indexes) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// bytes is the length of bits.
+func (x Indexes) bytes() int { return int(x.runs[len(x.runs)-1].last/8) + 1 }
+
 func (x Indexes) bits() []byte {
-	bits := make([]byte, x.runs[len(x.runs)-1].last/8+1)
+	bits := make([]byte, x.bytes())
 	for _, r := range x.runs {
 		for index := r.first; index <= r.last; index++ {
 			bits[index/8] |= 1 << (index % 8)

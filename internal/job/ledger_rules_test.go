@@ -94,8 +94,8 @@ func (l *ledger) satisfies(rule batchv1.SuccessPolicyRule) bool {
 }
 
 // complete returns the verdict of parity 2.7 step 9.
-func (l *ledger) complete(outcome job.PlanOutcome) ruling {
-	if len(outcome.Creates) > 0 || len(l.which((*entry).active)) > 0 {
+func (l *ledger) complete(plan job.Plan) ruling {
+	if len(plan.Creates) > 0 || len(l.which((*entry).active)) > 0 {
 		return ruling{}
 	}
 	if completions := l.c.spec.Completions; completions == nil && l.succeeded == 0 || completions != nil && l.succeeded < *completions {
@@ -145,7 +145,7 @@ func (l *ledger) which(match func(*entry) bool) []*entry {
 
 // checkRemovals asserts that only surplus Pods are removed: all when suspended, and
 // else those without a valid index of their own, and what is more than wanted.
-func (l *ledger) checkRemovals(outcome job.PlanOutcome) {
+func (l *ledger) checkRemovals(plan job.Plan) {
 	l.c.t.Helper()
 	active, removed, surplus := len(l.which((*entry).active)), 0, 0
 	places := map[int32]bool{}
@@ -156,8 +156,8 @@ func (l *ledger) checkRemovals(outcome job.PlanOutcome) {
 			places[*known.fact.Index] = true
 		}
 	}
-	for _, deletion := range outcome.Deletes {
-		if deletion.Untrack {
+	for _, deletion := range plan.Deletes {
+		if deletion.Release {
 			removed++
 		}
 	}
@@ -165,7 +165,7 @@ func (l *ledger) checkRemovals(outcome job.PlanOutcome) {
 	if l.c.spec.Suspend {
 		surplus = active
 	}
-	if pendingFailed := len(outcome.Deletes) > removed; pendingFailed {
+	if pendingFailed := len(plan.Deletes) > removed; pendingFailed {
 		surplus = 0
 	}
 	if removed != surplus {
@@ -175,9 +175,9 @@ func (l *ledger) checkRemovals(outcome job.PlanOutcome) {
 
 // checkCreates asserts that no Pod is asked for before its back-off is over, of an
 // index that is over or taken, or with a wrong count of failures.
-func (l *ledger) checkCreates(outcome job.PlanOutcome) {
+func (l *ledger) checkCreates(plan job.Plan) {
 	l.c.t.Helper()
-	if len(outcome.Creates) == 0 {
+	if len(plan.Creates) == 0 {
 		return
 	}
 	spec := l.c.spec
@@ -188,10 +188,10 @@ func (l *ledger) checkCreates(outcome job.PlanOutcome) {
 	if spec.PodReplacementPolicy == batchv1.Failed {
 		inUse += len(l.which((*entry).terminating))
 	}
-	if inUse+len(outcome.Creates) > l.want() {
-		l.c.t.Fatalf("%d creates with %d Pods in use and %d wanted", len(outcome.Creates), inUse, l.want())
+	if inUse+len(plan.Creates) > l.want() {
+		l.c.t.Fatalf("%d creates with %d Pods in use and %d wanted", len(plan.Creates), inUse, l.want())
 	}
-	for _, create := range outcome.Creates {
+	for _, create := range plan.Creates {
 		if create.Index == nil {
 			continue
 		}
@@ -218,9 +218,9 @@ func (l *ledger) checkCreates(outcome job.PlanOutcome) {
 }
 
 // compare asserts that the planner came to the same result.
-func (l *ledger) compare(outcome job.PlanOutcome, verdict ruling) {
+func (l *ledger) compare(plan job.Plan, verdict ruling) {
 	l.c.t.Helper()
-	next := outcome.Next
+	next := plan.Next
 	if next.Succeeded != l.succeeded || next.Failed != l.failed {
 		l.c.t.Fatalf("the planner counts %d succeeded and %d failed, the ledger %d and %d", next.Succeeded, next.Failed, l.succeeded, l.failed)
 	}
@@ -232,8 +232,8 @@ func (l *ledger) compare(outcome job.PlanOutcome, verdict ruling) {
 			l.c.t.Fatalf("the planner has failed indexes %q, the ledger %q", next.FailedIndexes, want)
 		}
 	}
-	if outcome.Status != nil && recordedVerdict(*outcome.Status) != verdict {
-		l.c.t.Fatalf("the planner decides %v, the ledger %v", recordedVerdict(*outcome.Status), verdict)
+	if plan.Status != nil && recordedVerdict(*plan.Status) != verdict {
+		l.c.t.Fatalf("the planner decides %v, the ledger %v", recordedVerdict(*plan.Status), verdict)
 	}
 	if failed := verdict.interim == batchv1.JobFailureTarget; !failed && l.failed > l.c.spec.BackoffLimit && verdict == (ruling{}) {
 		l.c.t.Fatalf("%d Pods failed and the Job goes on with a limit of %d", l.failed, l.c.spec.BackoffLimit)

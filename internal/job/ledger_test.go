@@ -120,7 +120,7 @@ func (l *ledger) listed(list job.List) {
 // already; what carries it is counted now.
 func (l *ledger) restart(list job.List) {
 	status := l.c.status
-	l.clean, l.decided, l.backoff, l.remembered = false, ruling{}, naiveBackoff{}, 0
+	l.clean, l.decided, l.backoff = false, ruling{}, naiveBackoff{}
 	l.succeeded, l.failed = status.Succeeded, status.Failed
 	l.completed, l.failedIndexes = setOf(status.CompletedIndexes), setOf(dereference(status.FailedIndexes))
 	tracked := map[string]bool{}
@@ -130,7 +130,7 @@ func (l *ledger) restart(list job.List) {
 	}
 	for _, fact := range list.Pods {
 		tracked[fact.UID] = fact.Tracked
-		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Terminal()}
+		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Ended()}
 		if !fact.Tracked {
 			known.fate = job.PodUncounted
 		}
@@ -168,18 +168,18 @@ func (l *ledger) released(uid string) {
 }
 
 // plan counts what a plan had to count and compares.
-func (l *ledger) plan(outcome job.PlanOutcome) {
+func (l *ledger) plan(plan job.Plan) {
 	l.c.t.Helper()
-	if outcome.List || finished(l.c.status) {
+	if plan.List || finished(l.c.status) {
 		return
 	}
 	l.forgetBeyondCompletions()
-	l.expirePending(outcome)
+	l.expirePending(plan)
 	l.count()
 	verdict, early := l.rule(), true
 	if verdict == (ruling{}) {
-		l.manage(outcome)
-		verdict, early = l.complete(outcome), false
+		l.manage(plan)
+		verdict, early = l.complete(plan), false
 	}
 	if verdict != (ruling{}) {
 		l.conclude(verdict)
@@ -187,7 +187,7 @@ func (l *ledger) plan(outcome job.PlanOutcome) {
 			l.decided = verdict
 		}
 	}
-	l.compare(outcome, verdict)
+	l.compare(plan, verdict)
 	l.close()
 }
 
@@ -208,7 +208,7 @@ func (l *ledger) count() {
 	done, failed := map[int32]bool{}, map[int32]bool{}
 	for _, known := range l.open() {
 		fact := known.fact
-		ended := fact.Terminal() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
+		ended := fact.Ended() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
 		if known.fate == job.Undecided && !fact.Disowned && l.action(known) == batchv1.PodFailurePolicyActionFailJob {
 			l.failJob = true
 		}
@@ -275,7 +275,7 @@ func (l *ledger) finish(known *entry) time.Time {
 }
 
 // expirePending fails Pods that have not started in time.
-func (l *ledger) expirePending(outcome job.PlanOutcome) {
+func (l *ledger) expirePending(plan job.Plan) {
 	limit := time.Duration(l.c.spec.PendingDeadlineSeconds) * time.Second
 	halted := l.c.spec.Suspend || l.c.spec.Deleting || l.recorded() != (ruling{})
 	for _, known := range l.open() {
@@ -297,9 +297,9 @@ func (l *ledger) expirePending(outcome job.PlanOutcome) {
 	}
 }
 
-// manage takes from the outcome which Pods are removed; that it removes only
+// manage takes from the plan which Pods are removed; that it removes only
 // surplus ones is checked apart.
-func (l *ledger) manage(outcome job.PlanOutcome) {
+func (l *ledger) manage(plan job.Plan) {
 	if l.c.spec.Deleting {
 		for _, known := range l.open() {
 			if known.fate == job.Undecided {
@@ -308,14 +308,14 @@ func (l *ledger) manage(outcome job.PlanOutcome) {
 		}
 		return
 	}
-	l.checkRemovals(outcome)
-	for _, deletion := range outcome.Deletes {
-		if deletion.Untrack {
+	l.checkRemovals(plan)
+	for _, deletion := range plan.Deletes {
+		if deletion.Release {
 			known := l.pods[deletion.UID]
 			known.fate, known.fact.Deleting, known.fact.Tracked = job.PodUncounted, true, false
 		}
 	}
-	l.checkCreates(outcome)
+	l.checkCreates(plan)
 }
 
 // conclude decides on all Pods that are left (parity 2.11).
@@ -339,7 +339,7 @@ func (l *ledger) conclude(verdict ruling) {
 func (l *ledger) close() {
 	for _, known := range l.open() {
 		fact := known.fact
-		known.closed = known.fate != job.Undecided && (fact.Gone || fact.Disowned || fact.Terminal() && !fact.Tracked)
+		known.closed = known.fate != job.Undecided && (fact.Gone || fact.Disowned || fact.Ended() && !fact.Tracked)
 	}
 }
 
@@ -357,6 +357,6 @@ func (l *ledger) forgetBeyondCompletions() {
 	}
 }
 
-func (e *entry) active() bool { return !e.fact.Terminal() && !e.fact.Deleting && !e.fact.Disowned }
+func (e *entry) active() bool { return !e.fact.Ended() && !e.fact.Deleting && !e.fact.Disowned }
 
-func (e *entry) terminating() bool { return !e.fact.Terminal() && e.fact.Deleting && !e.fact.Disowned }
+func (e *entry) terminating() bool { return !e.fact.Ended() && e.fact.Deleting && !e.fact.Disowned }

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // List is a list of the Job's Pods, taken while no create was in flight. Of Pods
@@ -14,38 +12,59 @@ import (
 // (Undecided).
 type List struct {
 	Pods []PodFact
-	// Attempts is the highest attempt that any of the Job's Pods has a name of.
+	// Attempts is the highest attempt that any of the Job's Pods was made for, those
+	// that are not in Pods included.
 	Attempts int64
+	// Counted are the UIDs of Pods that the Job's status counts although they carry the
+	// tracking finalizer (names.CountedAnnotation).
+	Counted []string
 }
 
-// Reconstruct returns the State of a Job whose workflow is started anew, or that
-// another controller has run so far: counters, indexes, conditions and times come
-// from its status, Pods from a list of them. Pods without the finalizer were counted,
-// or given up uncounted, already; the list holds those that failed where indexes have
-// a back-off of their own (protocol.ListPodsRequest.Rebuild).
-func Reconstruct(namespace, name, uid string, spec Spec, status batchv1.JobStatus, list List, now time.Time) State {
+// Begin returns the State of a Job whose workflow starts. A Job that has a past, or may
+// have Pods, asks to be rebuilt from what there is of it.
+func Begin(namespace, name, uid string, spec Spec, status batchv1.JobStatus) State {
 	state := NewState(namespace, name, uid)
+	if status.StartTime != nil || len(status.Conditions) > 0 || spec.ManualSelector {
+		state = state.takeStatus(status)
+		state.Rebuild = true
+	}
+	return state
+}
+
+// Reconstruct returns the State of a Job whose workflow is started anew, that another
+// controller has run so far, or that asked for it (Plan.Rebuild): counters, indexes,
+// conditions and times come from its status, Pods from a list of them. What these
+// don't tell, evidence and the numbers of attempts, stays as before. Pods without the
+// finalizer were counted, or given up uncounted, already; the list holds those that
+// failed where indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
+func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, now time.Time) State {
+	state := NewState(before.Namespace, before.Name, before.UID)
+	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
+	state.Announced, state.Skipped, state.Revised = before.Announced, before.Skipped, before.Revised
+	state.CreateRetry, state.StatusRetry = before.CreateRetry, before.StatusRetry
 	state.Succeeded, state.Failed = status.Succeeded, status.Failed
-	state = state.adopt(status)
+	state = state.takeStatus(status)
 	state.Completed, state.FailedIndexes = state.WrittenCompleted, state.WrittenFailed
-	state.Attempts = list.Attempts
+	if spec.indexed() {
+		// Of a Job that was scaled down status.succeeded may still hold more (reportedSuccesses).
+		state.Succeeded = state.Completed.Len()
+	}
+	state.Attempts = max(list.Attempts, before.Attempts)
 	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Pods)
 	var alive []PodFact
 	for _, fact := range list.Pods {
-		if attempt, ok := names.PodAttempt(name, uid, fact.Name); ok {
-			state.Attempts = max(state.Attempts, attempt)
-		}
-		if !fact.Terminal() || fact.Tracked {
+		if !fact.Ended() || fact.Tracked {
 			alive = append(alive, fact)
 		}
 	}
-	state = state.adoptPods(alive).Heard(now)
-	state.Listing = now
+	state = state.takePods(alive).Heard(now)
+	state.Listing, state.Fresh = now, true
 	for i := range state.Pods {
 		if !state.Pods[i].Tracked {
 			state.Pods[i].Fate = PodUncounted
 		}
 	}
+	state.takeCounted(list.Counted)
 	state.recountIndexFailures(spec, list.Pods)
 	return state
 }
@@ -102,14 +121,14 @@ func (s State) Listed(list List, now time.Time) State {
 	before := s.Pods
 	s = s.Observe(list.Pods)
 	known := newIndex(s.Pods)
-	s = s.adoptPods(list.Pods)
+	s = s.takePods(list.Pods)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() })
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		if !listed[pod.UID] {
 			pod.Gone = true
 		}
-		if _, ok := known.byUID[pod.UID]; !ok && (pod.terminal() || !pod.Tracked) {
+		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) {
 			pod.Fate = PodUncounted
 		}
 	}
@@ -118,21 +137,20 @@ func (s State) Listed(list List, now time.Time) State {
 		lists = 0
 	}
 	s.Silence = Silence{Since: now, Lists: lists}
-	s.Listing, s.Fresh, s.Doubtful = now, true, false
+	s.Listing, s.Fresh, s.Doubtful, s.ErrorRetry = now, true, false, Retry{}
 	return s
 }
 
-// adoptPods takes in the Pods of a list that are tracked and not known. Those
+// takePods takes in the Pods of a list that are tracked and not known. Those
 // that ended and are accounted for were counted before.
-func (s State) adoptPods(pods []PodFact) State {
+func (s State) takePods(pods []PodFact) State {
 	known := newIndex(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range pods {
-		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Terminal() {
+		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Ended() {
 			continue
 		}
-		attempt, _ := s.attemptOf(fact, known)
-		s.Pods = append(s.Pods, Pod{PodFact: fact, Attempt: attempt})
+		s.Pods = append(s.Pods, Pod{PodFact: fact})
 	}
 	sortPods(s.Pods)
 	return s

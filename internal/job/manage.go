@@ -19,27 +19,22 @@ func (p *pass) manage() {
 		return
 	}
 	p.managed = true
-	if len(p.outcome.Deletes) > 0 {
+	if len(p.plan.Deletes) > 0 {
 		// Pods that did not start in time go first; creates wait for the next plan.
 		return
 	}
 	active := p.active()
 	if p.spec.Suspend {
-		p.remove(p.removable())
+		p.removeListed(p.removable())
 		return
 	}
 	want := p.wantActive(active)
 	surplus, rest := p.misplaced(p.removable())
 	if more := int(active-want) - len(surplus); more > 0 {
-		if more < len(rest) && !p.state.Fresh {
-			// Which of them go depends on readiness, of which PodWatch does not tell.
-			p.doubtful = true
-			return
-		}
-		surplus = append(surplus, rest[:more]...)
+		surplus = append(surplus, rest[:min(more, len(rest))]...)
 	}
 	if len(surplus) > 0 {
-		p.remove(surplus[:min(len(surplus), p.config.MaxPods)])
+		p.removeListed(surplus[:min(len(surplus), p.config.MaxPods)])
 		return
 	}
 	missing := want - active
@@ -78,13 +73,24 @@ func (p *pass) wantActive(active int32) int32 {
 	return parallelism
 }
 
+// removeListed removes Pods once they have just been listed: one that has succeeded is
+// counted instead, and which of them go depends on readiness, of which PodWatch does not
+// tell.
+func (p *pass) removeListed(surplus []int) {
+	if len(surplus) > 0 && !p.state.Fresh {
+		p.doubtful = true
+		return
+	}
+	p.remove(surplus)
+}
+
 // remove deletes Pods that are not wanted. The finalizer goes first: they are
 // not counted.
 func (p *pass) remove(surplus []int) {
 	for _, i := range surplus {
 		pod := &p.state.Pods[i]
 		pod.Fate, pod.Deleting, pod.Tracked = PodUncounted, true, false
-		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID, Untrack: true})
+		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: true})
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 // modelPod is a Pod as the API server has it.
 type modelPod struct {
 	name, uid string
-	index     *int32
+	// attempt is what Ostinato made the name from; 0 for a Pod of others.
+	attempt int64
+	index   *int32
 	// failures and ignored are the failure count annotations.
 	failures, ignored int32
 	phase             corev1.PodPhase
@@ -48,7 +50,7 @@ func (p *modelPod) running() bool { return !p.terminal() && !p.disowned }
 
 func (p *modelPod) fact() job.PodFact {
 	fact := job.PodFact{
-		Name: p.name, UID: p.uid, Index: p.index, Version: p.version, Phase: p.phase, Ready: p.ready,
+		Name: p.name, UID: p.uid, Attempt: p.attempt, Index: p.index, Version: p.version, Phase: p.phase, Ready: p.ready,
 		Deleting: p.deleting, Tracked: p.tracked, Gone: p.gone, Disowned: p.disowned, Restarts: p.restarts,
 		Started: p.started, Finished: p.ended, Failures: p.failures, Ignored: p.ignored, Node: p.node,
 	}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // Observe merges facts into the State. It is a join: facts may come in any
@@ -29,30 +27,27 @@ func (s State) Observe(facts []PodFact) State {
 			known.byUID[fact.UID] = i
 			continue
 		}
-		attempt, accounted := s.attemptOf(fact, known)
-		if accounted {
+		if s.accounted(fact, known) {
 			s.Doubtful = s.Doubtful || fact.alive()
 			continue
 		}
 		known.byUID[fact.UID] = len(s.Pods)
 		known.names[fact.Name]++
-		s.Pods = append(s.Pods, Pod{PodFact: fact, Attempt: attempt})
+		s.Pods = append(s.Pods, Pod{PodFact: fact})
 	}
 	sortPods(s.Pods)
 	return s
 }
 
-// attemptOf returns the attempt that an unknown Pod's name was made from, 0 for
-// another name, and whether the Pod is already accounted for. A Pod whose name a
-// known Pod has too is not: a create that was repeated because its result was
+// accounted reports whether an unknown Pod is already accounted for. A Pod whose name
+// a known Pod has too is not: a create that was repeated because its result was
 // lost may have met a name that had become free.
-func (s State) attemptOf(fact PodFact, known index) (attempt int64, accounted bool) {
-	attempt, ok := names.PodAttempt(s.Name, s.UID, fact.Name)
-	if ok && attempt <= s.Attempts && known.names[fact.Name] == 0 {
-		return attempt, true
+func (s State) accounted(fact PodFact, known index) bool {
+	if s.named(Pod{PodFact: fact}) && known.names[fact.Name] == 0 {
+		return true
 	}
-	_, accounted = slices.BinarySearch(s.Accounted, fact.UID)
-	return attempt, accounted
+	_, accounted := slices.BinarySearch(s.Accounted, fact.UID)
+	return accounted
 }
 
 // index finds Pods of a State by UID and, while that is not known, by name.
@@ -119,6 +114,8 @@ func join(a, b PodFact) PodFact {
 	joined.Node = max(a.Node, b.Node)
 	joined.Started = earlier(a.Started, b.Started)
 	joined.Disowned = a.Disowned || b.Disowned
+	joined.Attempt = max(a.Attempt, b.Attempt)
+	joined.Removed = a.Removed || b.Removed
 	joined.Deleting = a.Deleting || b.Deleting
 	joined.Gone = a.Gone || b.Gone
 	joined.Tracked = a.Tracked && b.Tracked

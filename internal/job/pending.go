@@ -71,7 +71,7 @@ func (p *pass) failPending() {
 		}
 		pod.PendingFailed, pod.Finished = true, p.second
 		pod.Reason, pod.Message = string(reason), pod.PendingMessage
-		p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID})
+		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
 		pod.Deleting = true
 	}
 }

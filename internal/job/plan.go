@@ -1,7 +1,6 @@
 package job
 
 import (
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -9,137 +8,78 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// Plan decides what is to be done for a Job at an instant. It is a pure function:
-// planning again after the outcome was carried out (Executed) wants nothing more.
-// The order of decisions is that of upstream's syncJob (parity 2.7).
-func Plan(config Config, state State, spec Spec, now time.Time) PlanOutcome {
-	p := &pass{
-		config: spec.configure(config),
-		spec:   spec,
-		now:    now,
-		second: now.Truncate(time.Second).UTC(),
-		before: state,
-		state:  state,
-	}
-	p.state.Pods = slices.Clone(state.Pods)
-	p.state.Conditions = slices.Clone(state.Conditions)
-	p.state.IndexFailures = slices.Clone(state.IndexFailures)
-	p.breakSilence()
-	p.clockPending()
-	switch {
-	case p.state.terminal() != nil:
-		p.cleanUp()
-	case p.state.Doubtful, p.listDue(), p.pendingListDue():
-		p.outcome.List = true
-	case p.unsupported():
-		p.skip()
-	default:
-		p.sync()
-	}
-	p.outcome.Next = p.state.prune()
-	return p.outcome
-}
+// Plan is what Decide wants done, in the order of its fields. Carrying it out is
+// idempotent; Apply takes in what came of it.
+type Plan struct {
+	// List asks for a list of the Job's Pods (Listed) before anything else; with Rebuild
+	// it asks for one to start over from, with the Job's spec and status (Reconstruct).
+	List, Rebuild bool
+	// Creates and Deletes are never both set.
+	Creates []Create
+	Deletes []Delete
+	// Status is the complete status to write; nil when nothing in it changed.
+	Status *batchv1.JobStatus
+	// Counted are the UIDs of the Pods that Status counts and that still carry the
+	// tracking finalizer; empty with a status that ends the Job, of which nothing is
+	// counted again.
+	Counted []string
+	// Releases follow the status: their Pods' fate is recorded in Next.
+	Releases []Release
+	// Handled counts the Pods among Releases that an explicit rule of podFailurePolicy
+	// matches, by its action.
+	Handled map[batchv1.PodFailurePolicyAction]int32
+	// Events are about the Job as a whole. Events about single Pods
+	// (SuccessfulCreate, FailedCreate and so on) are left to whoever meets the API
+	// server's answer.
+	Events []event.Event
+	// Wake is when to plan again if nothing happens; a zero At means never.
+	Wake Wake
+	// Deadline is when activeDeadlineSeconds ends, at which a plan that is still being
+	// carried out gives way; zero for never.
+	Deadline time.Time
+	// Waiting says in words what the Job waits for.
+	Waiting string
+	// Finished is set when the Job has a terminal condition that is written, and
+	// nothing is left to do.
+	Finished *Result
+	// Next is the State with the decisions made, and nothing carried out yet; it is
+	// the new State when the Plan is idle.
+	Next State
 
-// pass is the working memory of one Plan.
-type pass struct {
+	// before is the State that was decided on, and config what it was decided by.
+	before State
 	config Config
-	spec   Spec
-	now    time.Time
-	// second is now as the API stores times: in whole seconds.
-	second  time.Time
-	before  State
-	state   State
-	outcome PlanOutcome
-	// managed says that Pods could be created and removed in this pass.
-	managed bool
-	// failJob is the message of the FailJob rule that a Pod matches; empty for none.
-	failJob string
-	// doubtful says that a list is needed to know what exists.
-	doubtful bool
-	// capped says that more Pods are to be released than one pass does.
-	capped bool
 }
 
-func (p *pass) sync() {
-	if p.state.StartTime.IsZero() && !p.spec.Suspend {
-		p.state.StartTime = p.second
-	}
-	p.announceMistakes()
-	p.refreshEvidence()
-	p.failPending()
-	p.countFinished()
-	decided := p.decide()
-	if decided == nil {
-		p.manage()
-		decided = p.completionsReached()
-	} else {
-		p.state.Verdict = *decided
-	}
-	switch {
-	case p.doubtful, decided != nil && p.state.uncertain():
-		p.state, p.outcome = p.before, PlanOutcome{List: true}
-		return
-	case decided != nil:
-		p.conclude(*decided)
-	case p.managed:
-		p.recordSuspension()
-	}
-	p.state.Fresh = p.state.Fresh && len(p.outcome.Deletes) > 0
-	p.release()
-	p.finish()
-	p.wakeForDeadline()
-	p.wakeForList()
-	p.writeStatus()
-	p.outcome.Waiting = p.waiting()
+// Wake is a time at which to plan again, and why.
+type Wake struct {
+	At     time.Time
+	Reason WakeReason
 }
 
-// completionsReached decides that the Job has succeeded: a work-queue Job when one
-// Pod succeeded and none is left, another when enough Pods succeeded and none is
-// left (parity 2.7 step 9).
-func (p *pass) completionsReached() *Verdict {
-	reached := p.state.Succeeded > 0
-	if p.spec.Completions != nil {
-		reached = p.state.Succeeded >= *p.spec.Completions
-	}
-	if !reached || p.active() > 0 {
-		return nil
-	}
-	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
-		"Reached expected number of succeeded pods"}
-}
+// WakeReason says what a Wake is for.
+type WakeReason string
 
-// uncertain reports whether there may be Pods that nothing is known of, since a
-// create was refused that may have happened before; a list tells. The Job does not
-// end without having looked.
-func (s State) uncertain() bool {
-	return s.tally(func(pod Pod) bool { return !pod.exists() }) > 0
-}
+const (
+	// WakeBackoff: a Pod is due after failures (parity 2.9).
+	WakeBackoff WakeReason = "back-off"
+	// WakeDeadline: spec.activeDeadlineSeconds ends.
+	WakeDeadline WakeReason = "deadline"
+	// WakeCreateRetry and WakeStatusRetry: the API server refused.
+	WakeCreateRetry WakeReason = "create retry"
+	WakeStatusRetry WakeReason = "status retry"
+	// WakeErrorRetry: an error kept a plan from being carried out.
+	WakeErrorRetry WakeReason = "error retry"
+	// WakePending: a Pod has not started for too long (PendingDeadlineSeconds).
+	WakePending WakeReason = "pending deadline"
+	// WakePodRetry: a delete or release of a Pod failed.
+	WakePodRetry WakeReason = "pod retry"
+	// WakeList: no fact has come for long, so the Pods are to be listed.
+	WakeList WakeReason = "pod list"
+)
 
-// unsupported reports whether the completion mode is one that is not known.
-func (p *pass) unsupported() bool {
-	return p.spec.CompletionMode != "" && p.spec.CompletionMode != batchv1.NonIndexedCompletion && !p.indexed()
-}
-
-// skip announces once that nothing is done for the Job; an edit can't change the
-// completion mode, so all that is left is to wait for its deletion.
-func (p *pass) skip() {
-	const message = "Skipped Job sync because completion mode is unknown"
-	if p.state.Skipped != p.spec.CompletionMode {
-		p.state.Skipped = p.spec.CompletionMode
-		p.emit(event.Warning("UnknownCompletionMode", message))
-	}
-	p.wakeForList()
-	p.outcome.Waiting = message
-}
-
-func (p *pass) emit(e event.Event) { p.outcome.Events = append(p.outcome.Events, e) }
-
-// announceMistakes emits a Warning for every annotation that can't be read, once.
-func (p *pass) announceMistakes() {
-	for _, mistake := range p.spec.Mistakes {
-		if !slices.Contains(p.state.Announced, mistake) {
-			p.state.Announced = append(slices.Clip(p.state.Announced), mistake)
-			p.emit(event.Warning("InvalidAnnotation", mistake))
-		}
-	}
+// Idle reports whether there is nothing to carry out.
+func (p Plan) Idle() bool {
+	return !p.List && len(p.Creates) == 0 && len(p.Deletes) == 0 && p.Status == nil &&
+		len(p.Releases) == 0 && len(p.Events) == 0
 }

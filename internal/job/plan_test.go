@@ -161,20 +161,20 @@ func TestActiveDeadline(t *testing.T) {
 		spec := specOf(1, 1)
 		spec.ActiveDeadlineSeconds = pointer[int64](30)
 		c := newCluster(t, spec).settle()
-		c.spec.ActiveDeadlineSeconds = pointer[int64](60)
+		c.edit(func(spec *job.Spec) { spec.ActiveDeadlineSeconds = pointer[int64](60) })
 		c.pass(30 * time.Second).settle()
 		equal(t, "wake", c.wake.At, start.Truncate(time.Second).Add(60*time.Second))
-		c.spec.ActiveDeadlineSeconds = pointer[int64](20)
+		c.edit(func(spec *job.Spec) { spec.ActiveDeadlineSeconds = pointer[int64](20) })
 		equal(t, "failed", isTrue(c.settle().status, batchv1.JobFailureTarget), true)
 	})
 	t.Run("starts again on resume and does not run while suspended", func(t *testing.T) {
 		spec := specOf(1, 1)
 		spec.ActiveDeadlineSeconds = pointer[int64](30)
 		c := newCluster(t, spec).settle()
-		c.spec.Suspend = true
+		c.edit(func(spec *job.Spec) { spec.Suspend = true })
 		c.settle().pass(10 * time.Hour).settle()
 		equal(t, "conditions", conditionsOf(c.status), []string{"Suspended/JobSuspended"})
-		c.spec.Suspend = false
+		c.edit(func(spec *job.Spec) { spec.Suspend = false })
 		c.settle()
 		equal(t, "wake", c.wake.At, c.now.Truncate(time.Second).Add(30*time.Second))
 	})
@@ -182,7 +182,7 @@ func TestActiveDeadline(t *testing.T) {
 
 func TestSuspendAndResume(t *testing.T) {
 	c := newCluster(t, specOf(2, 2)).settle().run(2).deliver().settle()
-	c.spec.Suspend = true
+	c.edit(func(spec *job.Spec) { spec.Suspend = true })
 	c.settle()
 	equal(t, "status", counts(c.status), [5]int32{0, 0, 2, 0, 0})
 	equal(t, "conditions", conditionsOf(c.status), []string{"Suspended/JobSuspended"})
@@ -193,7 +193,7 @@ func TestSuspendAndResume(t *testing.T) {
 	c.drain().pass(time.Minute).deliver().settle()
 	equal(t, "status after draining", counts(c.status), [5]int32{0, 0, 0, 0, 0})
 
-	c.spec.Suspend = false
+	c.edit(func(spec *job.Spec) { spec.Suspend = false })
 	c.pass(time.Minute).settle()
 	equal(t, "status after resume", counts(c.status), [5]int32{2, 0, 0, 0, 0})
 	equal(t, "conditions", conditionsOf(c.status), []string{"Suspended=False/JobResumed"})
@@ -223,14 +223,14 @@ func TestNoCompletionsWantedIsComplete(t *testing.T) {
 
 func TestParallelismFollowsEdits(t *testing.T) {
 	c := newCluster(t, specOf(2, 10)).settle().run(1).deliver().settle()
-	c.spec.Parallelism = 4
+	c.edit(func(spec *job.Spec) { spec.Parallelism = 4 })
 	c.settle()
 	equal(t, "active after scaling up", c.status.Active, 4)
-	c.spec.Parallelism = 1
+	c.edit(func(spec *job.Spec) { spec.Parallelism = 1 })
 	c.settle()
 	equal(t, "status after scaling down", counts(c.status), [5]int32{1, 0, 3, 0, 0})
 	equal(t, "the running Pod stays", c.pods[0].active(), true)
-	c.spec.Parallelism = 0
+	c.edit(func(spec *job.Spec) { spec.Parallelism = 0 })
 	c.settle()
 	equal(t, "active after scaling to 0", c.status.Active, 0)
 	c.drain().deliver().settle()
@@ -244,7 +244,7 @@ func TestUnreadyPodsGoFirst(t *testing.T) {
 	c := newCluster(t, specOf(3, 3)).settle().run(3).deliver().settle()
 	c.pods[1].ready = false
 	c.pods[1].version++
-	c.spec.Parallelism = 2
+	c.edit(func(spec *job.Spec) { spec.Parallelism = 2 })
 	c.settle()
 	equal(t, "removed", c.removed, []string{c.pods[1].uid})
 }
@@ -257,12 +257,12 @@ func TestPodsThatTheJobRemovesAreNotJudged(t *testing.T) {
 		OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{143}},
 	}}}
 	c := newCluster(t, spec).settle().run(1).deliver().settle()
-	c.spec.Suspend = true
+	c.edit(func(spec *job.Spec) { spec.Suspend = true })
 	c.settle()
 	c.exit(c.pods[0], job.Exit{Container: "main", Code: 143})
 	c.deliver().settle()
 	equal(t, "conditions", conditionsOf(c.status), []string{"Suspended/JobSuspended"})
-	c.spec.Suspend = false
+	c.edit(func(spec *job.Spec) { spec.Suspend = false })
 	c.settle()
 	equal(t, "status after the resumption", counts(c.status), [5]int32{1, 0, 0, 0, 0})
 }
@@ -289,7 +289,7 @@ func TestLateFactOfAPodThatIsAccountedFor(t *testing.T) {
 	c.deliver().succeed(1).deliver().settle()
 	before := c.status
 	c.hear(late)
-	equal(t, "asks for a list", job.Plan(c.config, c.state, c.spec, c.now).List, true)
+	equal(t, "asks for a list", job.Decide(c.config, c.state, c.spec, c.now).List, true)
 	c.settle()
 	equal(t, "status", counts(c.status), counts(before))
 	equal(t, "Pods", len(c.creates), 2)
@@ -312,9 +312,9 @@ func TestWorkQueueEndsWithItsFirstSuccess(t *testing.T) {
 
 func TestMoreSuccessesThanCompletions(t *testing.T) {
 	c := newCluster(t, specOf(3, 3)).settle()
-	c.spec.Parallelism = 5 // no effect: three are missing
+	c.edit(func(spec *job.Spec) { spec.Parallelism = 5 }) // no effect: three are missing
 	c.settle()
-	c.spec.Completions = pointer[int32](2)
+	c.edit(func(spec *job.Spec) { spec.Completions = pointer[int32](2) })
 	c.succeed(3).deliver().settle()
 	equal(t, "Events", c.reasons(), []string{"TooManySucceededPods", "Completed"})
 }
@@ -351,7 +351,7 @@ func TestVanishedPodCountsAsFailed(t *testing.T) {
 
 func TestDeletedJobLetsItsPodsGo(t *testing.T) {
 	c := newCluster(t, specOf(3, 3)).settle().run(1).fail(1).deliver()
-	c.spec.Deleting = true
+	c.edit(func(spec *job.Spec) { spec.Deleting = true })
 	c.settle()
 	equal(t, "status", counts(c.status), [5]int32{2, 0, 0, 0, 1})
 	for _, pod := range c.pods {
@@ -373,14 +373,14 @@ func TestUnsupportedCompletionModeIsAnnouncedOnce(t *testing.T) {
 
 func TestLargeJobsGoInSteps(t *testing.T) {
 	c := newCluster(t, specOf(1200, 1200))
-	outcome := job.Plan(c.config, c.state, c.spec, c.now)
-	equal(t, "creates in one plan", len(outcome.Creates), 500)
+	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	equal(t, "creates in one plan", len(plan.Creates), 500)
 	c.settle()
 	equal(t, "active", c.status.Active, 1200)
 	c.succeed(1200).deliver()
-	outcome = job.Plan(c.config, c.state, c.spec, c.now)
-	equal(t, "releases in one plan", len(outcome.Releases), 500)
-	equal(t, "Complete before all are released", isTrue(*outcome.Status, batchv1.JobComplete), false)
+	plan = job.Decide(c.config, c.state, c.spec, c.now)
+	equal(t, "releases in one plan", len(plan.Releases), 500)
+	equal(t, "Complete before all are released", isTrue(*plan.Status, batchv1.JobComplete), false)
 	c.settle()
 	equal(t, "outcome", c.finished.Outcome, job.Complete)
 }
@@ -392,7 +392,7 @@ func TestPodsAreRemovedLeastAdvancedFirst(t *testing.T) {
 	c.deliver().settle()
 	var order []int
 	for parallelism := int32(4); parallelism >= 0; parallelism-- {
-		c.spec.Parallelism = parallelism
+		c.edit(func(spec *job.Spec) { spec.Parallelism = parallelism })
 		c.settle()
 		for i, pod := range c.pods {
 			if pod.deleting && !slices.Contains(order, i) {

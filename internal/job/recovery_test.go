@@ -4,10 +4,8 @@ import (
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 func TestRefusedCreateIsRepeatedWithItsName(t *testing.T) {
@@ -30,16 +28,16 @@ func TestEditEndsTheDelayOfRefusals(t *testing.T) {
 	c := newCluster(t, specOf(1, 1))
 	c.refuseCreates = 1
 	c.settle()
-	c.state = c.state.Edited()
+	c.edit(func(*job.Spec) {})
 	c.settle()
 	equal(t, "active", c.status.Active, 1)
 }
 
 func TestTakenNameIsGivenUp(t *testing.T) {
 	c := newCluster(t, specOf(1, 1))
-	outcome := job.Plan(c.config, c.state, c.spec, c.now)
+	plan := job.Decide(c.config, c.state, c.spec, c.now)
 	report := job.Report{CreateRefused: "already exists", NameTaken: true}
-	c.state = job.Executed(c.config, c.state, outcome, report, c.now)
+	c.state = job.Apply(plan, report, c.now)
 	c.pass(time.Second).settle()
 	equal(t, "attempt", c.creates[0].Attempt, 2)
 }
@@ -66,16 +64,6 @@ func TestRefusedStatusHoldsBackReleasesAndEvents(t *testing.T) {
 	equal(t, "Events", c.reasons(), []string{"Completed"})
 }
 
-func TestRebaseTakesOverWhatOthersWrote(t *testing.T) {
-	c := newCluster(t, specOf(1, 1)).settle()
-	c.status.Failed = 3
-	c.status.Conditions = []batchv1.JobCondition{{Type: "example.com/Mine", Status: corev1.ConditionTrue}}
-	c.state = c.state.Rebase(c.status)
-	c.succeed(1).deliver().settle()
-	equal(t, "counters", counts(c.status), [5]int32{0, 0, 0, 1, 3})
-	equal(t, "conditions", len(c.status.Conditions), 2)
-}
-
 func TestLongSilenceListsThePods(t *testing.T) {
 	c := newCluster(t, specOf(2, 2)).settle().deliver().settle()
 	equal(t, "wake", c.wake, job.Wake{At: start.Add(30 * time.Minute), Reason: job.WakeList})
@@ -92,6 +80,23 @@ func TestLongSilenceListsThePods(t *testing.T) {
 	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 1, 1})
 	c.pass(10 * time.Second).settle()
 	equal(t, "wake", c.wake.At.Sub(c.now), 30*time.Minute-10*time.Second)
+}
+
+// TestNamesOfOthersAreNotAttempts: kube-controller-manager's names are random, and some
+// of them read like one that Ostinato made.
+func TestNamesOfOthersAreNotAttempts(t *testing.T) {
+	c := newCluster(t, specOf(3, 9)).settle().succeed(1).deliver().settle()
+	c.vanish(c.pods[0])
+	stranger := c.adopt(nil)
+	stranger.name, c.mailbox = c.pods[0].name, nil
+	c.endWell(stranger)
+	c.deliver().settle()
+	equal(t, "the stranger counts", c.status.Succeeded, 2)
+
+	other := c.adopt(nil)
+	other.name = names.Pod("work", "uid-1", 1_000_000)
+	c.restart()
+	equal(t, "attempts after the workflow was lost", c.state.Attempts, 4)
 }
 
 func TestReconstructGoesOnWhereTheStatusIs(t *testing.T) {

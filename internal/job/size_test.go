@@ -67,7 +67,7 @@ func (l large) state() (job.State, job.Spec) {
 	for i := range l.active {
 		index, attempt := rest+l.failures+i, state.Attempts+1
 		state.Attempts = attempt
-		state.Pods = append(state.Pods, job.Pod{Attempt: attempt, Since: start.Truncate(time.Second), PodFact: job.PodFact{
+		state.Pods = append(state.Pods, job.Pod{Since: start.Truncate(time.Second), PodFact: job.PodFact{Attempt: attempt,
 			Name: names.IndexedPod(name, state.UID, index, attempt), UID: uuid(random), Index: &index, Tracked: true,
 			Version: 1_000_000 + random.Int64N(1_000_000), Phase: corev1.PodRunning, Ready: true, Failures: 1, Ignored: 1,
 			Node: fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", random.IntN(256), random.IntN(256), random.IntN(256)),
@@ -80,7 +80,7 @@ func (l large) state() (job.State, job.Spec) {
 			Pod: state.Pods[0].Name, UID: uuid(random), Message: printable(random, 256), Log: printable(random, 4<<10),
 		})
 	}
-	status := job.Plan(job.DefaultConfig(), state, spec, start).Next
+	status := job.Decide(job.DefaultConfig(), state, spec, start).Next
 	state.Written, state.WrittenCompleted, state.WrittenFailed = status.Written, status.WrittenCompleted, status.WrittenFailed
 	return state, spec
 }
@@ -139,7 +139,7 @@ func BenchmarkPlan(b *testing.B) {
 			state = state.Observe(ended(state, 500))
 			now := start.Add(time.Minute)
 			for b.Loop() {
-				job.Plan(job.DefaultConfig(), state, spec, now)
+				job.Decide(job.DefaultConfig(), state, spec, now)
 			}
 		})
 	}
@@ -153,17 +153,17 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-func BenchmarkExecuted(b *testing.B) {
+func BenchmarkApply(b *testing.B) {
 	state, spec := large{completions: 100_000, active: 5_000, failures: 5_000}.state()
 	state = state.Observe(ended(state, 500))
 	now := start.Add(time.Minute)
-	outcome := job.Plan(job.DefaultConfig(), state, spec, now)
+	plan := job.Decide(job.DefaultConfig(), state, spec, now)
 	report := job.Report{}
-	for i, create := range outcome.Creates {
+	for i, create := range plan.Creates {
 		report.Created = append(report.Created, job.CreatedPod{Name: create.Name, UID: uidOf(i)})
 	}
 	for b.Loop() {
-		job.Executed(job.DefaultConfig(), state, outcome, report, now)
+		job.Apply(plan, report, now)
 	}
 }
 

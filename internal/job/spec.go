@@ -1,6 +1,9 @@
 package job
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"math"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,12 +46,14 @@ type Spec struct {
 	// attempt fails (names.PendingDeadlineAnnotation); 0 means for ever.
 	PendingDeadlineSeconds int64 `json:"pendingDeadlineSeconds,omitempty"`
 	// BackoffBaseSeconds and BackoffCapSeconds bound the delay of Pods after
-	// failures; 0 means Config's.
+	// failures; 0 means that the Job does not say.
 	BackoffBaseSeconds int64 `json:"backoffBaseSeconds,omitempty"`
 	BackoffCapSeconds  int64 `json:"backoffCapSeconds,omitempty"`
 	// Mistakes are annotations that can't be read, in words; they are announced
 	// once and otherwise count as not given.
 	Mistakes []string `json:"mistakes,omitempty"`
+	// Defaults are what counts where the Job does not say.
+	Defaults Defaults `json:"defaults,omitzero"`
 	// Deleting is set when the Job carries a deletionTimestamp: no Pod is
 	// created any more, finalizers of all owned Pods are released (parity 2.15).
 	Deleting bool `json:"deleting,omitempty"`
@@ -100,4 +105,18 @@ func SpecOf(job *batchv1.Job) Spec {
 	}
 	spec.readAnnotations(job)
 	return spec
+}
+
+// Digest returns a short hash of what the Job object says; defaults that are added to
+// it (WithDefaults) do not count. Two Specs of one digest prescribe the same.
+//
+//workflowcheck:ignore encoding/json uses reflection; what it writes is deterministic.
+func (s Spec) Digest() string {
+	s.Defaults = Defaults{}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
 }

@@ -57,9 +57,11 @@ type State struct {
 	// older ones.
 	Evidence        []Attempt `json:"evidence,omitempty"`
 	EvidenceOmitted int       `json:"evidenceOmitted,omitempty"`
-	// CreateRetry and StatusRetry delay what the API server refused.
+	// CreateRetry and StatusRetry delay what the API server refused, ErrorRetry all that
+	// is planned, after an error.
 	CreateRetry Retry `json:"createRetry,omitzero"`
 	StatusRetry Retry `json:"statusRetry,omitzero"`
+	ErrorRetry  Retry `json:"errorRetry,omitzero"`
 	// Skipped is the completion mode for which the Job's being skipped was announced.
 	Skipped batchv1.CompletionMode `json:"skipped,omitempty"`
 	// Announced are the Spec's Mistakes that were announced.
@@ -74,6 +76,11 @@ type State struct {
 	// Doubtful is set when a fact says of a Pod that is accounted for that it is the
 	// Job's and alive: it is late, or the Pod was let go and is the Job's again.
 	Doubtful bool `json:"doubtful,omitempty"`
+	// Rebuild is set when the State can't be believed: the Job has a past that it does
+	// not hold, or somebody else has counted.
+	Rebuild bool `json:"rebuild,omitempty"`
+	// Revised is set when the spec has changed since the Job's first plan.
+	Revised bool `json:"revised,omitempty"`
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.
@@ -81,14 +88,16 @@ type State struct {
 // Until its create is known to have happened it has a name and no UID.
 type Pod struct {
 	PodFact
-	// Attempt is the number Name was made from; 0 when Ostinato did not make the name.
-	Attempt int64 `json:"a,omitempty"`
 	// Fate is how the Pod was counted.
-	Fate Fate `json:"o,omitempty"`
+	Fate Fate `json:"fate,omitempty"`
 	// Since is when the Pod was first planned with, where a start has a deadline.
-	Since time.Time `json:"h,omitzero"`
+	Since time.Time `json:"since,omitzero"`
+	// Retry delays the delete or release of this Pod, which failed; Undeleted tells the
+	// delete from the release.
+	Retry     Retry `json:"retry,omitzero"`
+	Undeleted bool  `json:"undeleted,omitempty"`
 	// PendingFailed is set when the Pod was given up because it did not start in time.
-	PendingFailed bool `json:"pf,omitempty"`
+	PendingFailed bool `json:"pendingFailed,omitempty"`
 }
 
 // Fate says how a Pod was counted. Once given it never changes, whatever facts
@@ -137,6 +146,13 @@ type Silence struct {
 // NewState returns the State of a Job that nothing was done for yet.
 func NewState(namespace, name, uid string) State {
 	return State{Namespace: namespace, Name: name, UID: uid}
+}
+
+// Doubt returns the State after a word that Pods may have gone of which nobody told: they
+// are listed next.
+func (s State) Doubt() State {
+	s.Doubtful = true
+	return s
 }
 
 // Undecided returns the UIDs of the Pods whose end is not known yet, for a list of

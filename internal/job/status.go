@@ -58,14 +58,14 @@ func (p *pass) writeStatus() {
 	if p.now.Before(p.state.StatusRetry.Until) {
 		p.wake(p.state.StatusRetry.Until, WakeStatusRetry)
 		p.state = p.state.withStatusOf(p.before)
-		p.outcome.Releases, p.outcome.Events, p.outcome.Handled = nil, nil, nil
+		p.plan.Releases, p.plan.Events, p.plan.Handled = nil, nil, nil
 		return
 	}
-	status := p.state.status(p.spec, int32(len(p.outcome.Creates)))
+	status := p.state.status(p.spec, int32(len(p.plan.Creates)))
 	if equalStatus(status, p.state.Written) && p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
 		return
 	}
-	p.outcome.Status = status
+	p.plan.Status, p.plan.Counted = status, p.state.counted()
 	p.state.Written = withoutIndexes(*status)
 	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes
 }

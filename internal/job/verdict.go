@@ -140,7 +140,7 @@ func (p *pass) conclude(v Verdict) {
 			continue
 		}
 		if pod.active() {
-			p.outcome.Deletes = append(p.outcome.Deletes, Delete{Name: pod.Name, UID: pod.UID})
+			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
 			pod.Deleting = true
 		}
 		if pod.Fate != Undecided {

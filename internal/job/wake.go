@@ -7,13 +7,21 @@ import (
 
 // wake keeps the earliest reason to plan again.
 func (p *pass) wake(at time.Time, reason WakeReason) {
-	if p.outcome.Wake.At.IsZero() || at.Before(p.outcome.Wake.At) {
-		p.outcome.Wake = Wake{At: at, Reason: reason}
+	if p.plan.Wake.At.IsZero() || at.Before(p.plan.Wake.At) {
+		p.plan.Wake = Wake{At: at, Reason: reason}
 	}
+}
+
+// pause waits until what an error has stopped is to be tried again.
+func (p *pass) pause() {
+	retry := p.state.ErrorRetry
+	p.wake(retry.Until, WakeErrorRetry)
+	p.plan.Waiting = fmt.Sprintf("an error (%s); next attempt at %s", retry.Message, retry.Until.UTC().Format(time.RFC3339))
 }
 
 func (p *pass) wakeForDeadline() {
 	if deadline, ok := p.deadline(); ok && p.interim() == nil {
+		p.plan.Deadline = deadline
 		p.wake(deadline, WakeDeadline)
 	}
 }
@@ -45,15 +53,19 @@ func (p *pass) wakeForList() { p.wake(p.listAt(), WakeList) }
 // the Pods for a while.
 func (s State) Heard(now time.Time) State {
 	s.Silence = Silence{Since: now}
+	s.Fresh = false
 	return s
 }
 
 // waiting says in words what the Job waits for.
 func (p *pass) waiting() string {
-	at := p.outcome.Wake.At.UTC().Format(time.RFC3339)
+	if failing := p.failing(); failing != "" {
+		return failing
+	}
+	at := p.plan.Wake.At.UTC().Format(time.RFC3339)
 	active, terminating := p.active(), p.terminating()
 	switch {
-	case p.outcome.Wake.Reason == WakeStatusRetry:
+	case p.plan.Wake.Reason == WakeStatusRetry:
 		return fmt.Sprintf("the API server refused the status (%s); next attempt at %s", p.state.StatusRetry.Message, at)
 	case p.interim() != nil:
 		return fmt.Sprintf("%s: %d Pods to terminate", p.interim().Reason, terminating)
@@ -61,9 +73,9 @@ func (p *pass) waiting() string {
 		return fmt.Sprintf("the Job is being deleted: %d Pods left", active+terminating)
 	case p.spec.Suspend:
 		return "suspended"
-	case p.outcome.Wake.Reason == WakeCreateRetry:
+	case p.plan.Wake.Reason == WakeCreateRetry:
 		return fmt.Sprintf("the API server refused a Pod (%s); next attempt at %s", p.state.CreateRetry.Message, at)
-	case p.outcome.Wake.Reason == WakeBackoff:
+	case p.plan.Wake.Reason == WakeBackoff:
 		return fmt.Sprintf("back-off after %d failures: next Pod at %s", p.state.Backoff.Failures, at)
 	case active > 0:
 		return fmt.Sprintf("%d active Pods", active)

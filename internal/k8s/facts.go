@@ -11,6 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -23,8 +25,12 @@ const (
 )
 
 // PodFact reads a Pod, whole or as TrimPod leaves it, into what the Job
-// workflow needs to know of it.
+// workflow needs to know of it. Messages are left out where the Pod's annotation
+// asks for that (evidence.Of).
 func PodFact(pod *corev1.Pod) job.PodFact {
+	if evidence.Of(pod.Annotations) != evidence.Full {
+		pod = withoutMessages(pod)
+	}
 	fact := job.PodFact{
 		Name:     pod.Name,
 		UID:      string(pod.UID),
@@ -38,13 +44,15 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		Ignored:  count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
 		Node:     pod.Spec.NodeName,
 		Started:  startTime(pod),
+		Attempt:  attempt(pod),
+		Removed:  removed(pod),
 	}
 	// A deleted Pod counts as failed before it has ended (parity 2.6), so its
 	// back-off needs a finish time too.
-	if fact.Terminal() || fact.Deleting {
+	if fact.Ended() || fact.Deleting {
 		fact.Finished = finishTime(pod)
 	}
-	if !fact.Terminal() {
+	if !fact.Ended() {
 		fact.Ready = podCondition(pod, corev1.PodReady, corev1.ConditionTrue) != nil
 	}
 	if container, failure := firstFailure(pod); failure != nil {
@@ -71,6 +79,26 @@ func Tracked(pod *corev1.Pod) bool {
 // Ended reports whether the Pod can't run any more.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// attempt is the number that Ostinato made the Pod's name from; 0 for a Pod that it
+// did not make, or that no Job controls.
+func attempt(pod *corev1.Pod) int64 {
+	owner, uid, ok := claim.JobOf(pod)
+	if !ok || MadeElsewhere(pod) {
+		return 0
+	}
+	if attempt, ok := names.PodAttempt(owner, string(uid), pod.Name); ok {
+		return attempt
+	}
+	return 0
+}
+
+// removed reports whether Ostinato has taken the tracking finalizer off in order to
+// remove the Pod. The annotation alone, which a template may carry, says nothing.
+func removed(pod *corev1.Pod) bool {
+	_, annotated := pod.Annotations[names.RemovedAnnotation]
+	return annotated && !Tracked(pod)
 }
 
 // version reads the resourceVersion, which can be compared (KEP-5504).
@@ -153,6 +181,9 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.C
 
 // Bounded cuts a message to 256 bytes at a rune's border.
 func Bounded(message string) string { return bounded(message, maxMessage) }
+
+// Truncated cuts a text to so many bytes at a rune's border.
+func Truncated(text string, limit int) string { return bounded(text, limit) }
 
 func bounded(text string, limit int) string {
 	if len(text) <= limit {

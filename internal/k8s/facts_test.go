@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -100,6 +101,40 @@ func TestFinishTimeOfAPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := k8s.PodFact(test.pod.Pod).Finished; !got.Equal(test.want) {
 				t.Errorf("finished %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAttemptAndRemovalOfAPod(t *testing.T) {
+	made := func() podBuilder {
+		p := pod(corev1.PodFailed)
+		p.Name = names.Pod("hello-1", "job-uid", 7)
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(helloJob("hello-1"), batchv1.SchemeGroupVersion.WithKind("Job"))}
+		return p
+	}
+	elsewhere, orphan, other, removed, template := made(), made(), made(), made(), made()
+	elsewhere.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
+	orphan.OwnerReferences = nil
+	other.Name = "hello-1-x"
+	removed.Annotations = map[string]string{names.RemovedAnnotation: ""}
+	removed.Finalizers = nil
+	template.Annotations = map[string]string{names.RemovedAnnotation: ""}
+	for name, test := range map[string]struct {
+		pod     podBuilder
+		attempt int64
+		removed bool
+	}{
+		"made by Ostinato":                       {made(), 7, false},
+		"made elsewhere":                         {elsewhere, 0, false},
+		"controlled by no Job":                   {orphan, 0, false},
+		"another name":                           {other, 0, false},
+		"removed":                                {removed, 7, true},
+		"annotated by its template, and tracked": {template, 7, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if fact := k8s.PodFact(test.pod.Pod); fact.Attempt != test.attempt || fact.Removed != test.removed {
+				t.Errorf("attempt %d, removed %v", fact.Attempt, fact.Removed)
 			}
 		})
 	}
@@ -254,12 +289,12 @@ func TestTrimPodKeepsTheFacts(t *testing.T) {
 		if got, want := k8s.PodFact(small), k8s.PodFact(whole); !reflect.DeepEqual(got, want) {
 			t.Fatalf("facts of the trimmed Pod\n%+v\nof the whole\n%+v", got, want)
 		}
-		gotName, gotUID, gotOK := k8s.JobOf(small)
-		wantName, wantUID, wantOK := k8s.JobOf(whole)
+		gotName, gotUID, gotOK := claim.JobOf(small)
+		wantName, wantUID, wantOK := claim.JobOf(whole)
 		if gotName != wantName || gotUID != wantUID || gotOK != wantOK {
 			t.Fatalf("owner %v/%v/%v, want %v/%v/%v", gotName, gotUID, gotOK, wantName, wantUID, wantOK)
 		}
-		if len(small.Spec.Containers) != 0 || small.ManagedFields != nil || small.Labels["app"] != "" && wantOK {
+		if len(small.Spec.Containers) != 0 || len(small.ManagedFields) > 1 || small.Labels["app"] != "" && wantOK {
 			t.Fatal("the trimmed Pod still has what nobody reads")
 		}
 	})
@@ -273,6 +308,9 @@ func anyPod(t *rapid.T) *corev1.Pod {
 	p.Spec.Containers = []corev1.Container{{Name: "a", Image: "busybox"}}
 	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	p.Annotations = map[string]string{"other": "x"}
+	if level := rapid.SampledFrom([]string{"", "full", "reason"}).Draw(t, "evidence"); level != "" {
+		p.Annotations[names.EvidenceAnnotation] = level
+	}
 	p.Labels = map[string]string{"app": "hello", batchv1.ControllerUidLabel: "job-uid", names.WatchBucketLabel: "15"}
 	p.ResourceVersion = rapid.SampledFrom([]string{"", "12", "abc"}).Draw(t, "version")
 	if rapid.Bool().Draw(t, "unbound") {
@@ -291,6 +329,15 @@ func anyPod(t *rapid.T) *corev1.Pod {
 		p.Annotations[batchv1.JobCompletionIndexAnnotation] = rapid.SampledFrom([]string{"0", "12", "-1", "x"}).Draw(t, "index")
 		p.Annotations[batchv1.JobIndexFailureCountAnnotation] = rapid.SampledFrom([]string{"0", "2", "x"}).Draw(t, "failures")
 		p.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = "1"
+	}
+	if rapid.Bool().Draw(t, "removed") {
+		p.Annotations[names.RemovedAnnotation] = ""
+	}
+	if rapid.Bool().Draw(t, "made by Ostinato") {
+		p.Name = names.Pod("hello-1", "job-uid", 7)
+	}
+	if rapid.Bool().Draw(t, "made elsewhere") {
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
 	}
 	if rapid.Bool().Draw(t, "untracked") {
 		p.Finalizers = []string{"example.com/other"}

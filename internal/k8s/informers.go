@@ -7,13 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -28,8 +26,9 @@ type PodInformerOptions struct {
 	Namespaces []string
 	// Selector is on the Pods' labels.
 	Selector labels.Selector
-	// OnError hears of every list and watch that failed; it may be nil.
-	OnError func(error)
+	// OnAnswer hears how every list and watch of a namespace went, with nil when the API
+	// server served it; it may be nil.
+	OnAnswer func(namespace string, err error)
 	// Retry is how long to wait before an API server that could not serve is asked
 	// again; 0 means a second.
 	Retry time.Duration
@@ -37,9 +36,9 @@ type PodInformerOptions struct {
 
 // namespaceInformer returns an informer on the Pods of one namespace, or of all.
 func namespaceInformer(client kubernetes.Interface, namespace string, options PodInformerOptions) (cache.SharedInformer, error) {
-	again := &persistence{report: options.OnError, interval: cmp.Or(options.Retry, time.Second)}
-	if again.report == nil {
-		again.report = func(error) {}
+	again := &persistence{report: func(error) {}, interval: cmp.Or(options.Retry, time.Second)}
+	if options.OnAnswer != nil {
+		again.report = func(err error) { options.OnAnswer(namespace, err) }
 	}
 	pods := client.CoreV1().Pods(namespace)
 	source := &cache.ListWatch{
@@ -88,13 +87,4 @@ func ShardSelector(shard, shards int) (labels.Selector, error) {
 		return nil, fmt.Errorf("select watch buckets: %w", err)
 	}
 	return labels.NewSelector().Add(*requirement), nil
-}
-
-// JobOf returns the name and UID of the batch/v1 Job that controls the Pod.
-func JobOf(pod *corev1.Pod) (name string, uid types.UID, ok bool) {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != jobKind.Kind || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
-		return "", "", false
-	}
-	return owner.Name, owner.UID, true
 }

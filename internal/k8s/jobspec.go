@@ -60,14 +60,3 @@ func location(timeZone *string) *time.Location {
 	}
 	return zone
 }
-
-// Managed reports whether the Job is ours to reconcile: its managedBy names us,
-// or Jobs are taken over and it names the built-in controller or nobody, which
-// mean the same (parity 0.4).
-func Managed(job *batchv1.Job, takeOverJobs bool) bool {
-	managedBy := job.Spec.ManagedBy
-	if managedBy == nil || *managedBy == batchv1.JobControllerName {
-		return takeOverJobs
-	}
-	return *managedBy == names.JobController
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,8 @@ import (
 	metaac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // Field managers of Ostinato's status writes.
@@ -39,17 +42,20 @@ const applyAttempts = 5
 // atomic, so the write carries the resourceVersion it was merged with; when another
 // writer came first, the Job is read again.
 //
+// counted are the UIDs of Pods that the status counts and that still carry the tracking
+// finalizer; they are noted on the Job in the same request (names.CountedAnnotation).
+//
 // before is the Job that the write was merged with. Errors are ErrGone or the
 // API server's, a conflict included when other writers persist.
-func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus) (before, after *batchv1.Job, err error) {
+func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (before, after *batchv1.Job, err error) {
 	jobs := client.BatchV1().Jobs(job.Namespace)
 	options := metav1.ApplyOptions{FieldManager: JobFieldManager, Force: true}
 	before = job
 	for attempt := 1; ; attempt++ {
 		if removal := residue(&before.Status, status); len(removal) > 0 {
-			after, err = replaceStatus(ctx, jobs, before, status, removal)
+			after, err = replaceStatus(ctx, jobs, before, status, counted, removal)
 		} else {
-			after, err = jobs.ApplyStatus(ctx, jobStatusConfiguration(before, status), options)
+			after, err = jobs.ApplyStatus(ctx, jobStatusConfiguration(before, status, counted), options)
 		}
 		switch {
 		case err == nil:
@@ -82,7 +88,7 @@ func GetJob(ctx context.Context, client kubernetes.Interface, namespace, name st
 // jobStatusConfiguration is the apply configuration of a Job's whole status.
 // Counters are written even when they are zero, and uncountedTerminatedPods even
 // when empty, as upstream leaves them (parity 2.11).
-func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus) *batchac.JobApplyConfiguration {
+func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *batchac.JobApplyConfiguration {
 	uncounted := batchac.UncountedTerminatedPods()
 	if status.UncountedTerminatedPods != nil {
 		uncounted.WithSucceeded(status.UncountedTerminatedPods.Succeeded...).
@@ -106,7 +112,28 @@ func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus) *batcha
 	}
 	configuration := batchac.Job(job.Name, job.Namespace).WithStatus(desired)
 	configuration.ObjectMetaApplyConfiguration = withIdentity(configuration.ObjectMetaApplyConfiguration, job)
+	if note := noted(counted); note != "" {
+		configuration.WithAnnotations(map[string]string{names.CountedAnnotation: note})
+	}
 	return configuration
+}
+
+// maxNoted bounds the UIDs that are noted on a Job, in bytes; the API server takes
+// annotations of 256 KiB in all.
+const maxNoted = 128 << 10
+
+// noted is the value of names.CountedAnnotation; empty for none. UIDs for which there is
+// no room are left out: their Pods would be counted again, should all that Temporal knows
+// be lost before they are released.
+func noted(counted []string) string {
+	size := 0
+	for i, uid := range counted {
+		if size += len(uid) + 1; size > maxNoted {
+			counted = counted[:i]
+			break
+		}
+	}
+	return strings.Join(counted, ",")
 }
 
 // ready is status.ready; where it is nil the Job keeps what PodWatch has projected,
@@ -175,8 +202,8 @@ func ownCondition(kind batchv1.JobConditionType) bool {
 // replaceStatus writes the same as apply would, and removes in the one write what
 // apply can't: fields that another manager (an earlier controller of a Job that was
 // taken over) owns too.
-func replaceStatus(ctx context.Context, jobs typedbatchv1.JobInterface, before *batchv1.Job, status *batchv1.JobStatus, removal map[string]any) (*batchv1.Job, error) {
-	wanted, err := json.Marshal(jobStatusConfiguration(before, status).Status)
+func replaceStatus(ctx context.Context, jobs typedbatchv1.JobInterface, before *batchv1.Job, status *batchv1.JobStatus, counted []string, removal map[string]any) (*batchv1.Job, error) {
+	wanted, err := json.Marshal(jobStatusConfiguration(before, status, counted).Status)
 	if err != nil {
 		return nil, fmt.Errorf("encode status: %w", err)
 	}
@@ -185,9 +212,16 @@ func replaceStatus(ctx context.Context, jobs typedbatchv1.JobInterface, before *
 		return nil, fmt.Errorf("encode status: %w", err)
 	}
 	maps.Copy(whole, removal)
+	var note any
+	if text := noted(counted); text != "" {
+		note = text
+	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": before.UID, "resourceVersion": before.ResourceVersion},
-		"status":   whole,
+		"metadata": map[string]any{
+			"uid": before.UID, "resourceVersion": before.ResourceVersion,
+			"annotations": map[string]any{names.CountedAnnotation: note},
+		},
+		"status": whole,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode status patch: %w", err)

@@ -16,6 +16,7 @@ import (
 // that the API server is back. One request a second from each watch is a cost that
 // nobody sees, and saves that minute.
 type persistence struct {
+	// report hears of every answer, with nil for a request that was served.
 	report   func(error)
 	interval time.Duration
 }
@@ -25,7 +26,11 @@ type persistence struct {
 func persist[Result any](ctx context.Context, again *persistence, request func() (Result, error)) (Result, error) {
 	for {
 		result, err := request()
-		if err == nil || !unserved(err) {
+		if err == nil {
+			again.report(nil)
+			return result, nil
+		}
+		if !unserved(err) {
 			return result, err
 		}
 		again.report(err)

@@ -2,56 +2,16 @@ package k8s
 
 import (
 	"context"
-	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"ostinato.dev/ostinato/internal/names"
 )
-
-// PodSelector returns the selector of a Job's Pods: spec.selector, or, for a Job
-// that did not come from the API server, the label that it would have put in.
-func PodSelector(job *batchv1.Job) (labels.Selector, error) {
-	if job.Spec.Selector == nil {
-		return uidSelector(job.UID), nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("read selector of Job %s/%s: %w", job.Namespace, job.Name, err)
-	}
-	return selector, nil
-}
-
-func uidSelector(uid types.UID) labels.Selector {
-	return labels.SelectorFromSet(labels.Set{batchv1.ControllerUidLabel: string(uid)})
-}
-
-// HasUIDLabel reports whether the Pod carries the label that the API server puts
-// into the template of a Job without a manual selector. Such a Pod matches the
-// selector of its Job; whether another does, PodSelector tells.
-func HasUIDLabel(pod *corev1.Pod, jobUID types.UID) bool {
-	return jobUID != "" && pod.Labels[batchv1.ControllerUidLabel] == string(jobUID)
-}
-
-// Adoptable reports whether the Job may take in Pods without a controller: it is
-// neither being deleted nor over (parity 2.13).
-func Adoptable(job *batchv1.Job) bool {
-	if job.DeletionTimestamp != nil {
-		return false
-	}
-	for _, condition := range job.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
-			return false
-		}
-	}
-	return true
-}
 
 // AdoptPod makes the Job the controller of a Pod that has none: it adds the owner
 // reference, the tracking finalizer and the watch bucket label. It returns the Pod

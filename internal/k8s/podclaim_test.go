@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -51,7 +51,7 @@ func TestAdoptPod(t *testing.T) {
 	if err != nil || adopted == nil {
 		t.Fatalf("adopted %v, error %v", adopted, err)
 	}
-	name, uid, ok := k8s.JobOf(adopted)
+	name, uid, ok := claim.JobOf(adopted)
 	if !ok || name != "hello-1" || uid != "job-uid" || len(adopted.OwnerReferences) != 2 {
 		t.Errorf("owners %v", adopted.OwnerReferences)
 	}
@@ -160,54 +160,5 @@ func TestClaimsOnAPodThatIsGoneOrTaken(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
-	}
-}
-
-func TestPodSelector(t *testing.T) {
-	job := helloJob("hello-1")
-	byUID := labels.Set{batchv1.ControllerUidLabel: "job-uid"}
-	if selector, err := k8s.PodSelector(job); err != nil || !selector.Matches(byUID) || selector.Matches(labels.Set{"app": "hello"}) {
-		t.Errorf("selector %v, error %v", selector, err)
-	}
-	job.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"hello"}}}}
-	if selector, err := k8s.PodSelector(job); err != nil || selector.Matches(byUID) || !selector.Matches(labels.Set{"app": "hello"}) {
-		t.Errorf("selector %v, error %v", selector, err)
-	}
-	job.Spec.Selector.MatchExpressions[0].Operator = "Like"
-	if selector, err := k8s.PodSelector(job); err == nil {
-		t.Errorf("selector %v", selector)
-	}
-}
-
-func TestManaged(t *testing.T) {
-	tests := map[string]struct {
-		managedBy      *string
-		marked, always bool
-	}{
-		"nobody named":           {nil, false, true},
-		"the built-in one named": {pointer(batchv1.JobControllerName), false, true},
-		"Ostinato named":         {pointer(names.JobController), true, true},
-		"someone else named":     {pointer("kueue.x-k8s.io/multikueue"), false, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			job := helloJob("hello-1")
-			job.Spec.ManagedBy = test.managedBy
-			if marked, always := k8s.Managed(job, false), k8s.Managed(job, true); marked != test.marked || always != test.always {
-				t.Errorf("ours %v, under take-over %v", marked, always)
-			}
-		})
-	}
-}
-
-func TestAdoptable(t *testing.T) {
-	running, suspended, finished, deleting := helloJob("a"), helloJob("b"), helloJob("c"), helloJob("d")
-	suspended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobSuspended)}
-	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailureTarget), condition(batchv1.JobFailed)}
-	deleting.DeletionTimestamp = pointer(at(1))
-	for job, want := range map[*batchv1.Job]bool{running: true, suspended: true, finished: false, deleting: false} {
-		if k8s.Adoptable(job) != want {
-			t.Errorf("Job %s may adopt: %v", job.Name, !want)
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -20,7 +21,8 @@ var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 // RenderPod returns the Pod that a Create asks for, built from the Job's
 // template as upstream builds it (parity 2.10), with two differences: the name
 // is given, so that a repeated create meets its own Pod, and the watch bucket
-// label says which PodWatch shard reports the Pod.
+// label says which PodWatch shard reports the Pod. The Job's evidence annotation
+// is the Pod's where it is stricter than the template's.
 func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 	template := owner.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{
@@ -35,6 +37,7 @@ func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 		},
 		Spec: template.Spec,
 	}
+	LimitEvidence(pod, evidence.Of(owner.Annotations))
 	if create.Index != nil {
 		renderIndex(pod, owner.Name, int(*create.Index))
 		if owner.Spec.BackoffLimitPerIndex != nil {

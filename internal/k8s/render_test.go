@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -145,7 +146,7 @@ func TestRenderJobLeavesAnotherManager(t *testing.T) {
 	cronJob := helloCronJob()
 	cronJob.Spec.JobTemplate.Spec.ManagedBy = pointer("kueue.x-k8s.io/multikueue")
 	rendered := k8s.RenderJob(cronJob, schedule.Start{Name: "hello-1", Scheduled: due}, helloWorkflow)
-	if *rendered.Spec.ManagedBy != "kueue.x-k8s.io/multikueue" || k8s.Managed(rendered, true) {
+	if *rendered.Spec.ManagedBy != "kueue.x-k8s.io/multikueue" || claim.Ours(rendered, true) {
 		t.Errorf("managedBy %q, want the template's", *rendered.Spec.ManagedBy)
 	}
 	if link, ok := rendered.Annotations[names.WorkflowAnnotation]; ok {

@@ -20,6 +20,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // applied returns the body of the last apply patch of the status.
@@ -53,7 +54,7 @@ func kinds(conditions []batchv1.JobCondition) []batchv1.JobConditionType {
 func TestJobStatusIsAppliedWhole(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	_, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1})
+	_, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +67,14 @@ func TestJobStatusOfAnIndexedJob(t *testing.T) {
 	client := fake.NewClientset(job)
 	_, stored, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{
 		Succeeded: 4, Failed: 3, CompletedIndexes: "0-2,4", FailedIndexes: pointer("3"),
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "job-status-apply-indexed", applied(t, client.Actions()))
 
 	// Scaled down: indexes are forgotten.
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Succeeded: 0, Failed: 3})
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Succeeded: 0, Failed: 3}, nil)
 	if err != nil || stored.Status.CompletedIndexes != "" || stored.Status.FailedIndexes == nil || *stored.Status.FailedIndexes != "" {
 		t.Errorf("status %+v, error %v", stored.Status, err)
 	}
@@ -81,12 +82,12 @@ func TestJobStatusOfAnIndexedJob(t *testing.T) {
 
 func TestFailedIndexesAreWrittenWithALimitPerIndexOnly(t *testing.T) {
 	job := helloJob("hello-1")
-	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{FailedIndexes: pointer("")})
+	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{FailedIndexes: pointer("")}, nil)
 	if err != nil || stored.Status.FailedIndexes != nil {
 		t.Errorf("without a limit: %v, error %v", stored.Status.FailedIndexes, err)
 	}
 	job.Spec.BackoffLimitPerIndex = pointer(int32(0))
-	_, stored, err = k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: 1})
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: 1}, nil)
 	if err != nil || stored.Status.FailedIndexes == nil {
 		t.Errorf("with a limit: none, error %v", err)
 	}
@@ -103,7 +104,7 @@ func TestIndexesOfAnEarlierControllerAreReplaced(t *testing.T) {
 		Subresource: "status", FieldsType: "FieldsV1", Time: pointer(at(0)),
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:completedIndexes":{},"f:failedIndexes":{}}}`),
 	}}
-	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{})
+	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{}, nil)
 	if err != nil || stored.Status.CompletedIndexes != "" || *stored.Status.FailedIndexes != "" {
 		t.Errorf("status %+v, error %v", stored.Status, err)
 	}
@@ -125,7 +126,7 @@ func TestReadinessIsPodWatchsWhereTheStatusSaysNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := helloJob("hello-1")
 			job.Status.Ready = test.stored
-			_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: test.active, Ready: test.wanted})
+			_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: test.active, Ready: test.wanted}, nil)
 			if err != nil || stored.Status.Ready == nil || *stored.Status.Ready != test.want {
 				t.Errorf("ready %v, want %d, error %v", stored.Status.Ready, test.want, err)
 			}
@@ -137,7 +138,7 @@ func TestForeignConditionsOfAJobAreKept(t *testing.T) {
 	job := helloJob("hello-1")
 	job.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked"), condition(batchv1.JobSuspended)}
 	_, after, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job,
-		&batchv1.JobStatus{Conditions: []batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)}})
+		&batchv1.JobStatus{Conditions: []batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestConditionOfAConcurrentWriterIsNotLost(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	before, after, err := k8s.ApplyJobStatus(t.Context(), client, stale, &batchv1.JobStatus{Active: 1})
+	before, after, err := k8s.ApplyJobStatus(t.Context(), client, stale, &batchv1.JobStatus{Active: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestConflictsInARowAreAnError(t *testing.T) {
 	client.PrependReactor("patch", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("modified"))
 	})
-	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}); !apierrors.IsConflict(err) {
+	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}, nil); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict", err)
 	}
 	if writes := len(client.Actions()); writes > 12 {
@@ -194,7 +195,7 @@ func TestStatusOfARecreatedJobIsNotWritten(t *testing.T) {
 	client.PrependReactor("patch", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("uid"))
 	})
-	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, helloJob("hello-1"), &batchv1.JobStatus{}); !errors.Is(err, k8s.ErrGone) {
+	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, helloJob("hello-1"), &batchv1.JobStatus{}, nil); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("error %v, want gone", err)
 	}
 }
@@ -202,11 +203,11 @@ func TestStatusOfARecreatedJobIsNotWritten(t *testing.T) {
 func TestStartTimeIsClearedOnSuspend(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	_, running, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1})
+	_, running, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1}, nil)
 	if err != nil || running.Status.StartTime == nil {
 		t.Fatalf("start time %v, error %v", running.Status.StartTime, err)
 	}
-	_, suspended, err := k8s.ApplyJobStatus(t.Context(), client, running, &batchv1.JobStatus{Terminating: pointer(int32(1))})
+	_, suspended, err := k8s.ApplyJobStatus(t.Context(), client, running, &batchv1.JobStatus{Terminating: pointer(int32(1))}, nil)
 	if err != nil || suspended.Status.StartTime != nil {
 		t.Errorf("start time %v, error %v", suspended.Status.StartTime, err)
 	}
@@ -226,7 +227,7 @@ func TestResidueOfAnEarlierControllerIsRemoved(t *testing.T) {
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:startTime":{},"f:uncountedTerminatedPods":{"f:succeeded":{"v:\"pod-uid\"":{}}}}}`),
 	}}
 	client := fake.NewClientset(job)
-	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}); err != nil {
+	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := client.BatchV1().Jobs("default").Get(t.Context(), "hello-1", metav1.GetOptions{})
@@ -292,5 +293,31 @@ func TestGoneObjects(t *testing.T) {
 	}
 	if _, err := k8s.GetJob(t.Context(), fake.NewClientset(), "default", "hello-1", "job-uid"); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("absent Job: %v", err)
+	}
+}
+
+// What a status counts and is not released yet is noted in the same request, and no
+// longer than the status that counts it stands.
+func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
+	job := helloJob("hello-1")
+	client := fake.NewClientset(job)
+	_, stored, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{Active: 1, Failed: 2}, []string{"a-uid", "b-uid"})
+	if err != nil || stored.Annotations[names.CountedAnnotation] != "a-uid,b-uid" {
+		t.Fatalf("annotations %v, error %v", stored.Annotations, err)
+	}
+	if writes := len(client.Actions()); writes != 1 {
+		t.Errorf("%d requests, want 1", writes)
+	}
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 2}, nil)
+	if _, noted := stored.Annotations[names.CountedAnnotation]; noted || err != nil {
+		t.Errorf("annotations %v, error %v", stored.Annotations, err)
+	}
+	var many []string
+	for range 10_000 {
+		many = append(many, "01234567-89ab-cdef-0123-456789abcdef")
+	}
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 3}, many)
+	if size := len(stored.Annotations[names.CountedAnnotation]); err != nil || size == 0 || size > 200<<10 {
+		t.Errorf("%d bytes, error %v", size, err)
 	}
 }

@@ -69,6 +69,8 @@ var factAnnotations = []string{
 	batchv1.JobCompletionIndexAnnotation,
 	batchv1.JobIndexFailureCountAnnotation,
 	batchv1.JobIndexIgnoredFailureCountAnnotation,
+	names.EvidenceAnnotation,
+	names.RemovedAnnotation,
 }
 
 // trimLabels keeps what tells whether the Pod belongs to its Job (HasUIDLabel): of

@@ -35,9 +35,10 @@ const (
 	// which PodWatch shard reports the Pod.
 	WatchBucketLabel = "ostinato.dev/watch-bucket"
 
-	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say
-	// on the CronJob who suspended or resumed it by signal, when and why.
-	SuspendedByAnnotation = "ostinato.dev/suspend-changed-by"
+	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say on
+	// the object who suspended or resumed it by signal, when and why. Who is as the
+	// signal claims: Temporal does not tell.
+	SuspendedByAnnotation = "ostinato.dev/suspend-claimed-by"
 	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
 	SuspendNoteAnnotation = "ostinato.dev/suspend-note"
 
@@ -49,6 +50,25 @@ const (
 	// template how many seconds the first Pod after a failure waits, and any at most.
 	BackoffBaseAnnotation = "ostinato.dev/backoff-base-seconds"
 	BackoffCapAnnotation  = "ostinato.dev/backoff-cap-seconds"
+
+	// EvidenceAnnotation says on a Namespace, a Job, a Pod template or a Pod how much
+	// of a failed Pod its workflow keeps (internal/evidence); the strictest wins.
+	EvidenceAnnotation = "ostinato.dev/evidence"
+
+	// AcceptSignalsAnnotation says on a CronJob or Job which signals of people it
+	// takes from Temporal (internal/steering).
+	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
+
+	// RemovedAnnotation is put on a Pod in the request that takes its finalizer off
+	// before it is deleted uncounted, so that a workflow that has forgotten the
+	// removal does not take its end for a failure.
+	RemovedAnnotation = "ostinato.dev/removed"
+
+	// CountedAnnotation lists on a Job, separated by commas, the UIDs of the Pods that
+	// the counters of its status include and that still carry the tracking finalizer. It
+	// is written in the same request as the counters, so that who starts over from the
+	// Job counts no Pod twice.
+	CountedAnnotation = "ostinato.dev/counted-pods"
 
 	// WorkflowAnnotation links a Job to its workflow ("<namespace>/<workflow id>").
 	WorkflowAnnotation = "ostinato.dev/workflow"
@@ -108,6 +128,18 @@ func (c Cluster) ParseCronJobWorkflowID(id string) (namespace, name string, ok b
 // ParseJobWorkflowID is the inverse of JobWorkflowID.
 func (c Cluster) ParseJobWorkflowID(id string) (namespace, name string, ok bool) {
 	return c.parse("job", id)
+}
+
+// ParsePodWatchWorkflowID is the inverse of PodWatchWorkflowID.
+func (c Cluster) ParsePodWatchWorkflowID(id string) (shard, shards int, ok bool) {
+	text, ok := strings.CutPrefix(id, c.prefixed("podwatch/"))
+	if !ok {
+		return 0, 0, false
+	}
+	before, after, _ := strings.Cut(text, "-of-")
+	shard, err1 := strconv.Atoi(before)
+	shards, err2 := strconv.Atoi(after)
+	return shard, shards, err1 == nil && err2 == nil && c.PodWatchWorkflowID(shard, shards) == id
 }
 
 func (c Cluster) parse(kind, id string) (namespace, name string, ok bool) {

@@ -1,5 +1,8 @@
 // Package packed keeps large values below the size that Temporal takes as one
 // payload (2 MB): their JSON is compressed. Small values stay readable JSON.
+//
+// What is read may come from anybody who may write to Temporal, so it is bounded before
+// it takes memory.
 package packed
 
 import (
@@ -10,8 +13,17 @@ import (
 	"io"
 )
 
-// threshold is the size in bytes from which on JSON is compressed.
-const threshold = 64 << 10
+const (
+	// threshold is the size in bytes from which on JSON is compressed.
+	threshold = 64 << 10
+	// maxSize bounds what is decompressed, in bytes.
+	maxSize = 16 << 20
+	// maxElements bounds the JSON objects and arrays in a value, which take far more
+	// memory than bytes: a State of 10,000 Pods has some 40,000.
+	maxElements = 120_000
+	// maxValues bounds the members of all objects and arrays together.
+	maxValues = 2_000_000
+)
 
 // envelope is what a compressed value looks like.
 type envelope struct {
@@ -36,7 +48,8 @@ func Marshal(value any) ([]byte, error) {
 	return json.Marshal(envelope{compressed.Bytes()})
 }
 
-// Unmarshal reads what Marshal returned.
+// Unmarshal reads what Marshal returned. A value that is larger than any that Ostinato
+// writes is an error, found before it takes memory.
 func Unmarshal(data []byte, value any) error {
 	var packed envelope
 	if bytes.HasPrefix(data, []byte(`{"gzip":`)) {
@@ -47,9 +60,38 @@ func Unmarshal(data []byte, value any) error {
 		if err != nil {
 			return fmt.Errorf("decompress: %w", err)
 		}
-		if data, err = io.ReadAll(reader); err != nil {
+		if data, err = io.ReadAll(io.LimitReader(reader, maxSize+1)); err != nil {
 			return fmt.Errorf("decompress: %w", err)
 		}
 	}
+	if len(data) > maxSize {
+		return fmt.Errorf("a value of more than %d MiB", maxSize>>20)
+	}
+	if err := bounded(data); err != nil {
+		return err
+	}
 	return json.Unmarshal(data, value)
+}
+
+// bounded counts what the JSON consists of, without taking memory for it. It need not be
+// valid JSON.
+func bounded(data []byte) error {
+	elements, values, text := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
+			elements++
+		case c == ',':
+			values++
+		}
+	}
+	if elements > maxElements || values > maxValues {
+		return fmt.Errorf("a value of %d objects and arrays with %d members, want %d and %d at most", elements, values, maxElements, maxValues)
+	}
+	return nil
 }

@@ -1,7 +1,10 @@
 package packed_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -54,5 +57,54 @@ func TestDamagedValuesAreErrors(t *testing.T) {
 		if err := packed.Unmarshal([]byte(data), &value{}); err == nil {
 			t.Errorf("%q is read without an error", data)
 		}
+	}
+}
+
+// Whoever may write to Temporal sends bombs: values that are small as they come and take
+// gigabytes once they are decoded.
+func TestBombsAreErrorsThatTakeLittleMemory(t *testing.T) {
+	type pod struct{ Room [64]int64 }
+	type state struct {
+		Pods []pod    `json:"pods"`
+		UIDs []string `json:"uids"`
+	}
+	compress := func(chunk string, times int) string {
+		var compressed bytes.Buffer
+		writer := gzip.NewWriter(&compressed)
+		for range times {
+			if _, err := writer.Write([]byte(chunk)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := writer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(map[string][]byte{"gzip": compressed.Bytes()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for name, data := range map[string]string{
+		"zeros":         compress(strings.Repeat(" ", 1<<20), 1000),
+		"objects":       compress(strings.Repeat("{},", 1<<18), 20),
+		"a packed one":  `{"gzip":` + strings.Repeat(" ", 1000) + `"` + strings.Repeat("A", 2<<20) + `"}`,
+		"plain objects": `{"pods":[` + strings.Repeat("{},", 600_000) + `{}]}`,
+		"plain strings": `{"uids":[` + strings.Repeat(`"",`, 5_000_000) + `""]}`,
+		"nested":        strings.Repeat("[", 1<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			var value state
+			err := packed.Unmarshal([]byte(data), &value)
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Error("is read without an error")
+			}
+			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 100 {
+				t.Errorf("took %d MiB", took)
+			}
+		})
 	}
 }

@@ -76,6 +76,9 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 		return err
 	}
 	options.Logger = telemetry.SDKLogger(p.Logger)
+	if err := settings.Payloads.Apply(&options, p.Logger); err != nil {
+		return err
+	}
 	if settings.SDKMetrics {
 		var closer io.Closer
 		options.MetricsHandler, closer = telemetry.SDKMetrics(p.Registry, p.Logger)

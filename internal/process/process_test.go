@@ -33,7 +33,7 @@ func prepare(t *testing.T) config.Common {
 	t.Setenv("KUBECONFIG", file)
 	t.Setenv("TEMPORAL_ADDRESS", listener.Addr().String())
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "absent.toml"))
-	return config.Common{Observability: config.Observability{LogLevel: slog.LevelError, LogFormat: config.LogText}}
+	return config.Common{Observability: config.Observability{Log: config.Log{LogLevel: slog.LevelError, LogFormat: config.LogText}}}
 }
 
 func TestTemporalIsWaitedForUntilTheProcessIsToldToStop(t *testing.T) {

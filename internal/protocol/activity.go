@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -8,7 +9,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/packed"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -22,12 +22,12 @@ const (
 	CreatePodsActivity = "CreatePods"
 	// DeletePodsActivity: DeletePodsRequest -> JobResult; bulk queue, heartbeats.
 	DeletePodsActivity = "DeletePods"
-	// AccountPodsActivity: AccountPodsRequest -> JobResult; bulk queue, heartbeats;
+	// ReleasePodsActivity: ReleasePodsRequest -> JobResult; bulk queue, heartbeats;
 	// carries out many Releases.
-	AccountPodsActivity = "AccountPods"
-	// ReleasePodsActivity: ReleasePodsRequest -> ReleasePodsResult; removes the
-	// tracking finalizer of every Pod of a Job that is gone or being deleted.
 	ReleasePodsActivity = "ReleasePods"
+	// ReleaseOrphansActivity: ReleaseOrphansRequest -> ReleaseOrphansResult; removes the
+	// tracking finalizer of every Pod of a Job that is gone or being deleted.
+	ReleaseOrphansActivity = "ReleaseOrphans"
 	// ListPodsActivity: ListPodsRequest -> PodList.
 	ListPodsActivity = "ListPods"
 	// SetSuspendActivity: SetSuspendRequest -> SetSuspendResult.
@@ -35,6 +35,10 @@ const (
 	// WatchPodsActivity: PodWatchInput -> error only; runs until cancelled.
 	WatchPodsActivity = "WatchPods"
 )
+
+// InvalidRequestErrorType is the type of the error, not to be retried, of an activity that
+// was asked for what no workflow of Ostinato asks for.
+const InvalidRequestErrorType = "InvalidRequest"
 
 // BulkThreshold is the number of Pod creates and deletes, and that of releases, up
 // to which a plan is carried out by ReconcileJob alone; more creates and deletes go
@@ -61,6 +65,10 @@ const (
 	RefusedNamespaceTerminating = "NamespaceTerminating"
 	// RefusedForeignObject: another owner's object has the name.
 	RefusedForeignObject = "ForeignObject"
+	// RefusedNotPrescribed: the object, as it is now, does not ask for it.
+	RefusedNotPrescribed = "NotPrescribed"
+	// RefusedSignal: the object or the worker does not take the signal that asked for it.
+	RefusedSignal = schedule.SignalRefused
 	// RefusedTooLate: the time before which the run was to be created has passed,
 	// and no earlier attempt created it.
 	RefusedTooLate = schedule.TooLate
@@ -82,12 +90,22 @@ type CronJobRequest struct {
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
 	// Events are emitted after the writes.
 	Events []event.Event `json:"events,omitempty"`
+	// Digest is schedule.Spec.Digest of the spec that was planned with. A CronJob whose
+	// spec has another one is left as it is, and answered with CurrentSpec.
+	Digest string `json:"digest,omitempty"`
+	// Look are runs that are said to have ended, to be looked up.
+	Look []schedule.Run `json:"look,omitempty"`
 }
 
 // CronJobResult reports what a CronJobRequest did.
 type CronJobResult struct {
 	// Gone: the CronJob does not exist or has another UID; nothing was done.
 	Gone bool `json:"gone,omitempty"`
+	// CurrentSpec is the CronJob's where it is not the one that was planned with;
+	// nothing was done then.
+	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
+	// Ended are those of Look that have ended: finished, or gone (job.Deleted).
+	Ended []FinishedJob `json:"ended,omitempty"`
 	// Started is the run's Job, new or found from an earlier attempt.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job; Status was then not applied, since it is
@@ -117,6 +135,12 @@ type JobRequest struct {
 	// that are not Ostinato's are kept by the activity. It is not applied when a
 	// create was refused.
 	Status *batchv1.JobStatus `json:"status,omitempty"`
+	// Digest is job.Spec.Digest of the spec that was planned with. A Job whose spec has
+	// another one is left as it is, and answered with CurrentSpec.
+	Digest string `json:"digest,omitempty"`
+	// Counted are the UIDs of the Pods that Status counts and that are not released yet
+	// (names.CountedAnnotation).
+	Counted []string `json:"counted,omitempty"`
 	// Releases follow the status, and only when it was applied.
 	Releases []job.Release `json:"releases,omitempty"`
 	// Handled is added to the metric of handled Pod failures when Status was applied.
@@ -126,7 +150,7 @@ type JobRequest struct {
 }
 
 // JobResult reports what a JobRequest, CreatePodsRequest, DeletePodsRequest or
-// AccountPodsRequest did.
+// ReleasePodsRequest did.
 type JobResult struct {
 	// Gone: the Job does not exist or has another UID; no Pod was created.
 	Gone bool `json:"gone,omitempty"`
@@ -134,11 +158,24 @@ type JobResult struct {
 	Created []CreatedPod `json:"created,omitempty"`
 	// Refused says why Creates after the Created ones were not carried out.
 	Refused *Refusal `json:"refused,omitempty"`
+	// Foreign: the Job is another controller's; nothing was done.
+	Foreign bool `json:"foreign,omitempty"`
+	// Unplanned: the Job's spec is not the one that was planned with, but CurrentSpec;
+	// nothing was done.
+	Unplanned bool `json:"unplanned,omitempty"`
+	// Vanished are the UIDs of Pods that a Delete or Release found gone.
+	Vanished []string `json:"vanished,omitempty"`
+	// Found are Pods that are not as their Delete or Release says, as they are; with
+	// them nothing was done.
+	Found []job.PodFact `json:"found,omitempty"`
+	// Failures are Deletes and Releases that the API server answered with an error.
+	// The others were carried out.
+	Failures []job.PodFailure `json:"failures,omitempty"`
 	// StatusRefused is the API server's message when it did not accept Status.
 	StatusRefused string `json:"statusRefused,omitempty"`
-	// Current and CurrentSpec are the Job's as read after the refusal of Status, or of
-	// Creates for a Job that has ended or is being deleted, so that the next plan
-	// starts from what the API server has.
+	// Current and CurrentSpec are the Job's as read after the refusal of Status or
+	// Creates, so that the next plan starts from what the API server has. CurrentSpec
+	// comes also when Unplanned.
 	Current     *batchv1.JobStatus `json:"current,omitempty"`
 	CurrentSpec *job.Spec          `json:"currentSpec,omitempty"`
 	// Logs are the ends of the logs that Releases asked for.
@@ -151,32 +188,59 @@ type CreatedPod struct {
 	UID  string `json:"uid"`
 }
 
+// Stopped reports whether what comes later in a plan was not carried out.
+func (r JobResult) Stopped() bool {
+	return r.Gone || r.Foreign || r.Unplanned || r.Refused != nil || r.StatusRefused != ""
+}
+
+// Add takes in the result of what came later in the same plan.
+func (r *JobResult) Add(later JobResult) {
+	r.Gone, r.Foreign, r.Unplanned = r.Gone || later.Gone, r.Foreign || later.Foreign, r.Unplanned || later.Unplanned
+	r.Created = append(r.Created, later.Created...)
+	r.Vanished = append(r.Vanished, later.Vanished...)
+	r.Found = append(r.Found, later.Found...)
+	r.Failures = append(r.Failures, later.Failures...)
+	r.Logs = append(r.Logs, later.Logs...)
+	if later.Refused != nil {
+		r.Refused = later.Refused
+	}
+	r.StatusRefused = cmp.Or(later.StatusRefused, r.StatusRefused)
+	if later.Current != nil {
+		r.Current = later.Current
+	}
+	if later.CurrentSpec != nil {
+		r.CurrentSpec = later.CurrentSpec
+	}
+}
+
 // CreatePodsRequest creates Pods in slow-start batches (parity 2.10 e).
 type CreatePodsRequest struct {
 	Job     ObjectReference `json:"job"`
+	Digest  string          `json:"digest,omitempty"`
 	Creates []job.Create    `json:"creates"`
 }
 
 // DeletePodsRequest deletes Pods.
 type DeletePodsRequest struct {
 	Job     ObjectReference `json:"job"`
+	Digest  string          `json:"digest,omitempty"`
 	Deletes []job.Delete    `json:"deletes"`
 }
 
-// AccountPodsRequest releases Pods whose outcome is recorded; it reads the logs
+// ReleasePodsRequest releases Pods whose outcome is recorded; it reads the logs
 // that are asked for first.
-type AccountPodsRequest struct {
+type ReleasePodsRequest struct {
 	Job      ObjectReference `json:"job"`
 	Releases []job.Release   `json:"releases"`
 }
 
-// ReleasePodsRequest names a Job that is gone or being deleted.
-type ReleasePodsRequest struct {
+// ReleaseOrphansRequest names a Job that is gone or being deleted.
+type ReleaseOrphansRequest struct {
 	Job ObjectReference `json:"job"`
 }
 
-// ReleasePodsResult counts the Pods that were released.
-type ReleasePodsResult struct {
+// ReleaseOrphansResult counts the Pods that were released.
+type ReleaseOrphansResult struct {
 	Released int `json:"released"`
 }
 
@@ -202,25 +266,19 @@ type PodList struct {
 	// Attempts is the highest attempt that the name of any of the Job's Pods was
 	// made from, those that are not in Facts included.
 	Attempts int64 `json:"attempts,omitempty"`
-	// Status is the Job's as read before the Pods, where Rebuild asked for it.
+	// Counted are the UIDs of Pods that Status counts (names.CountedAnnotation).
+	Counted []string `json:"counted,omitempty"`
+	// Foreign: the Job is another controller's; nothing was listed.
+	Foreign bool `json:"foreign,omitempty"`
+	// Spec and Status are the Job's as read before the Pods, where Rebuild asked for them.
+	Spec   *job.Spec          `json:"spec,omitempty"`
 	Status *batchv1.JobStatus `json:"status,omitempty"`
-}
-
-// plainPodList is a PodList without methods.
-type plainPodList PodList
-
-// MarshalJSON implements json.Marshaler: a long list is compressed.
-func (l PodList) MarshalJSON() ([]byte, error) { return packed.Marshal(plainPodList(l)) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *PodList) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainPodList)(l))
 }
 
 // SetSuspendRequest writes spec.suspend of a CronJob or Job, with who, when and
 // note as annotations, so that the object and the workflow agree.
 type SetSuspendRequest struct {
-	// Kind is "CronJob" or "Job".
+	// Kind is CronJobKind or JobKind.
 	Kind    string          `json:"kind"`
 	Object  ObjectReference `json:"object"`
 	Suspend bool            `json:"suspend"`
@@ -228,8 +286,18 @@ type SetSuspendRequest struct {
 	At      time.Time       `json:"at"`
 }
 
-// SetSuspendResult carries the object's generation after the write.
+// Kinds of objects that can be suspended.
+const (
+	CronJobKind = "CronJob"
+	JobKind     = "Job"
+)
+
+// SetSuspendResult carries the object's spec after the write.
 type SetSuspendResult struct {
-	Gone       bool  `json:"gone,omitempty"`
-	Generation int64 `json:"generation,omitempty"`
+	// Gone: the object does not exist or has another UID. Foreign: it is another
+	// controller's.
+	Gone        bool           `json:"gone,omitempty"`
+	Foreign     bool           `json:"foreign,omitempty"`
+	CronJobSpec *schedule.Spec `json:"cronJobSpec,omitempty"`
+	JobSpec     *job.Spec      `json:"jobSpec,omitempty"`
 }

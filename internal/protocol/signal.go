@@ -5,15 +5,16 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Signals that people send, with or without a JSON argument (see SignalNote).
 const (
 	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job.
-	SuspendSignal = "suspend"
-	ResumeSignal  = "resume"
+	SuspendSignal = steering.Suspend
+	ResumeSignal  = steering.Resume
 	// TriggerSignal starts one run of a CronJob now, under its concurrency policy.
-	TriggerSignal = "trigger"
+	TriggerSignal = steering.Trigger
 )
 
 // Signals between Ostinato's own processes. Each carries the UID it is meant
@@ -73,7 +74,10 @@ type JobClosed struct {
 // PodFacts reports Pods of one Job; at most 500 facts.
 type PodFacts struct {
 	JobUID string        `json:"job"`
-	Facts  []job.PodFact `json:"pods"`
+	Facts  []job.PodFact `json:"pods,omitempty"`
+	// Look is set when the watch has reason to believe that Pods have gone that nobody
+	// told of, so that they are to be listed.
+	Look bool `json:"look,omitempty"`
 }
 
 // MaxFactsPerSignal bounds PodFacts.Facts (upstream's MaxUncountedPods).

@@ -17,6 +17,15 @@ const (
 	PodWatchWorkflow = "PodWatch"
 )
 
+// Types of the application errors with which workflows end.
+const (
+	// JobFailedErrorType: the Job has condition Failed; the details are its job.Result.
+	JobFailedErrorType = "JobFailed"
+	// InvalidInputErrorType: the workflow was started with an input that no process of
+	// Ostinato sends.
+	InvalidInputErrorType = "InvalidInput"
+)
+
 // DescribeQuery answers with the workflow's state for people and tools:
 // CronJobDescription or JobDescription.
 const DescribeQuery = "describe"
@@ -39,8 +48,6 @@ type ObjectReference struct {
 
 // CronJobInput starts or continues a CronJob workflow.
 type CronJobInput struct {
-	// Cluster is the optional cluster name that prefixes IDs and task queues.
-	Cluster string          `json:"cluster,omitempty"`
 	CronJob ObjectReference `json:"cronJob"`
 	// Created is the object's creationTimestamp, from which missed runs count
 	// while there is no lastScheduleTime.
@@ -68,11 +75,11 @@ type FinishedJob struct {
 	CompletionTime time.Time `json:"completionTime,omitzero"`
 }
 
-// JobInput starts or continues a Job workflow. The workflow returns a job.Result.
+// JobInput starts or continues a Job workflow. The workflow returns a job.Result, for
+// a failed Job as the details of a JobFailedErrorType error.
 type JobInput struct {
-	Cluster string          `json:"cluster,omitempty"`
-	Job     ObjectReference `json:"job"`
-	Spec    job.Spec        `json:"spec"`
+	Job  ObjectReference `json:"job"`
+	Spec job.Spec        `json:"spec"`
 	// Status is the object's status at start; when it has a startTime or a
 	// condition the workflow goes on from it and lists the Job's Pods first.
 	Status batchv1.JobStatus `json:"status,omitzero"`
@@ -86,7 +93,6 @@ type JobInput struct {
 
 // PodWatchInput starts the workflow of one watch shard.
 type PodWatchInput struct {
-	Cluster string `json:"cluster,omitempty"`
-	Shard   int    `json:"shard"`
-	Shards  int    `json:"shards"`
+	Shard  int `json:"shard"`
+	Shards int `json:"shards"`
 }

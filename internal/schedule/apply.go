@@ -9,8 +9,8 @@ import (
 // that is about twenty minutes.
 const triggerAttempts = 8
 
-// Execution reports how an Outcome was carried out.
-type Execution struct {
+// Report says what came of a Plan.
+type Report struct {
 	// Started is the run's Job.
 	Started *Run
 	// Refusal and Message are the API server's answer when there is no Job; Status
@@ -21,22 +21,22 @@ type Execution struct {
 	Deleted []string
 }
 
-// Apply returns the state after an Outcome was carried out.
-func Apply(outcome Outcome, execution Execution, now time.Time) State {
-	s, now := outcome.State.clone(), now.UTC()
-	s.applyDeletes(outcome.Deletes, execution.Deleted, now)
+// Apply returns the state after a Plan was carried out as the report says.
+func Apply(plan Plan, report Report, now time.Time) State {
+	s, now := plan.Next.clone(), now.UTC()
+	s.applyDeletes(plan.Deletes, report.Deleted, now)
 	switch {
-	case outcome.Start == nil:
-	case execution.Started != nil:
-		s.applyStarted(*outcome.Start, *execution.Started, now)
+	case plan.Start == nil:
+	case report.Started != nil:
+		s.applyStarted(*plan.Start, *report.Started, now)
 	default:
-		s.applyRefused(*outcome.Start, execution, now)
+		s.applyRefused(*plan.Start, report, now)
 		return s
 	}
-	if outcome.Status != nil {
-		status := *outcome.Status
-		if outcome.Start != nil {
-			status = StatusStarted(status, outcome.Start.run(*execution.Started), s.Namespace)
+	if plan.Status != nil {
+		status := *plan.Status
+		if plan.Start != nil {
+			status = StatusStarted(status, plan.Start.run(*report.Started), s.Namespace)
 		}
 		s.Reported = &status
 	}
@@ -85,12 +85,12 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 	s.settle(LedgerEntry{Scheduled: start.Scheduled, Recorded: now, Outcome: Started, Job: run.Name})
 }
 
-func (s *State) applyRefused(start Start, execution Execution, now time.Time) {
-	reason := execution.Refusal
+func (s *State) applyRefused(start Start, report Report, now time.Time) {
+	reason := report.Refusal
 	if reason == "" {
 		reason = "Refused"
 	}
-	if execution.Refusal == TooLate && s.Pending != nil {
+	if report.Refusal == TooLate && s.Pending != nil {
 		// The next plan settles the slot. If the clock of whoever came too late is
 		// ahead of ours, it has to wait a little.
 		s.Pending.Retry = s.Pending.Retry.Next(now)
@@ -98,15 +98,15 @@ func (s *State) applyRefused(start Start, execution Execution, now time.Time) {
 	}
 	if !start.Manual {
 		s.Pending = &Pending{Scheduled: start.Scheduled, Refused: Refused{
-			Reason: reason, Message: execution.Message, Retry: s.Pending.Retry.Next(now),
+			Reason: reason, Message: report.Message, Retry: s.Pending.Retry.Next(now),
 		}}
 		return
 	}
 	trigger := &s.Triggers[0]
-	trigger.Refused = Refused{Reason: reason, Message: execution.Message, Retry: trigger.Retry.Next(now)}
-	if trigger.Retry.Attempts >= triggerAttempts {
+	trigger.Refused = Refused{Reason: reason, Message: report.Message, Retry: trigger.Retry.Next(now)}
+	if trigger.Retry.Attempts >= triggerAttempts || report.Refusal == SignalRefused {
 		entry := trigger.entry(NotAccepted, ReasonFailedCreate, now)
-		entry.Message = reason + ": " + execution.Message
+		entry.Message = reason + ": " + report.Message
 		s.Triggers = s.Triggers[1:]
 		s.record(entry)
 	}

@@ -120,70 +120,70 @@ func (c *cluster) at(now time.Time) *cluster {
 			c.evaluations++
 			c.state = schedule.Take(c.state, c.spec, schedule.Evaluate(c.spec, c.state.Anchor(), c.now), c.now)
 		}
-		outcome := schedule.Plan(c.state, c.spec, c.now)
-		if !outcome.Acts() {
-			c.state, c.wake = outcome.State, outcome.Wake
+		plan := schedule.Decide(c.state, c.spec, c.now)
+		if plan.Idle() {
+			c.state, c.wake = plan.Next, plan.Wake
 			if !c.wake.IsZero() && !c.wake.After(c.now) {
 				c.t.Fatalf("at %s: wake %s is not in the future", c.now, c.wake)
 			}
 			return c
 		}
-		c.execute(outcome)
+		c.execute(plan)
 	}
-	c.t.Fatalf("at %s: the planner does not come to rest: %+v", c.now, schedule.Plan(c.state, c.spec, c.now))
+	c.t.Fatalf("at %s: the planner does not come to rest: %+v", c.now, schedule.Decide(c.state, c.spec, c.now))
 	return c
 }
 
-func (c *cluster) execute(outcome schedule.Outcome) {
+func (c *cluster) execute(plan schedule.Plan) {
 	c.calls++
-	execution := schedule.Execution{}
-	for _, wanted := range outcome.Deletes {
+	report := schedule.Report{}
+	for _, wanted := range plan.Deletes {
 		if !slices.Contains(c.stuck, wanted.Name) {
 			c.deletes = append(c.deletes, wanted)
-			execution.Deleted = append(execution.Deleted, wanted.Name)
+			report.Deleted = append(report.Deleted, wanted.Name)
 		}
 	}
-	c.events = append(c.events, outcome.Events...)
-	if start := outcome.Start; start != nil {
+	c.events = append(c.events, plan.Events...)
+	if start := plan.Start; start != nil {
 		c.now, c.outage = c.now.Add(c.outage), 0
 		switch {
 		case start.IsTooLate(c.now):
-			execution.Refusal, execution.Message = schedule.TooLate, "too late"
+			report.Refusal, report.Message = schedule.TooLate, "too late"
 		case c.refuse != nil:
-			execution.Message = c.refuse(*start)
+			report.Message = c.refuse(*start)
 		}
 	}
-	if outcome.Start != nil && execution.Message == "" {
-		c.checkPolicy(outcome)
+	if plan.Start != nil && report.Message == "" {
+		c.checkPolicy(plan)
 		c.jobs++
-		c.starts = append(c.starts, *outcome.Start)
-		execution.Started = &schedule.Run{
-			Name: outcome.Start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
+		c.starts = append(c.starts, *plan.Start)
+		report.Started = &schedule.Run{
+			Name: plan.Start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
 		}
 	}
-	if execution.Message != "" && execution.Refusal == "" {
-		execution.Refusal = "Forbidden"
-	} else if execution.Refusal == "" && outcome.Status != nil {
-		c.status = *outcome.Status
-		if execution.Started != nil {
-			run := *execution.Started
-			run.Scheduled, run.Manual = outcome.Start.Scheduled, outcome.Start.Manual
+	if report.Message != "" && report.Refusal == "" {
+		report.Refusal = "Forbidden"
+	} else if report.Refusal == "" && plan.Status != nil {
+		c.status = *plan.Status
+		if report.Started != nil {
+			run := *report.Started
+			run.Scheduled, run.Manual = plan.Start.Scheduled, plan.Start.Manual
 			c.status = schedule.StatusStarted(c.status, run, namespace)
 		}
 	}
-	c.state = schedule.Apply(outcome, execution, c.now)
+	c.state = schedule.Apply(plan, report, c.now)
 }
 
 // checkPolicy fails when a run starts that the concurrency policy forbids.
-func (c *cluster) checkPolicy(outcome schedule.Outcome) {
+func (c *cluster) checkPolicy(plan schedule.Plan) {
 	active := len(c.state.Active)
-	for _, wanted := range outcome.Deletes {
+	for _, wanted := range plan.Deletes {
 		if wanted.Replaced {
 			active--
 		}
 	}
 	if active > 0 && c.spec.ConcurrencyPolicy != batchv1.AllowConcurrent {
-		c.t.Fatalf("at %s: %s starts under %s beside %d active", c.now, outcome.Start.Name, c.spec.ConcurrencyPolicy, active)
+		c.t.Fatalf("at %s: %s starts under %s beside %d active", c.now, plan.Start.Name, c.spec.ConcurrencyPolicy, active)
 	}
 }
 

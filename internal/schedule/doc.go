@@ -1,10 +1,10 @@
 // Package schedule is the decision core of the CronJob workflow: Evaluate
-// computes due times from a schedule, Plan turns state and due times into a
+// computes due times from a schedule, Decide turns state and due times into a
 // start, replacements, deletes, ledger entries, Events, a status and the next
 // wake.
 //
-// One round is: Take(Evaluate) while NeedsEvaluation, Plan, carry the Outcome out,
-// Apply what came of it, until Plan has nothing to do. What happens in between
+// One round is: Take(Evaluate) while NeedsEvaluation, Decide, carry the Plan out,
+// Apply the Report of what came of it, until the Plan is idle. What happens in between
 // comes in by Finish, Missing, AddTrigger and SpecChanged. NewState begins from
 // the object, State goes on as JSON.
 //

@@ -32,13 +32,13 @@ func TestACreateThatAnOutageHeldUp(t *testing.T) {
 	})
 	t.Run("is judged again a little later when the clocks differ", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *", deadline(30)), at("09:30"))
-		outcome := schedule.Plan(c.at(at("09:59")).state, c.spec, at("10:00"))
-		state := schedule.Apply(outcome, schedule.Execution{Refusal: schedule.TooLate}, at("10:00:20"))
-		outcome = schedule.Plan(state, c.spec, at("10:00:20"))
-		if outcome.Start != nil {
+		plan := schedule.Decide(c.at(at("09:59")).state, c.spec, at("10:00"))
+		state := schedule.Apply(plan, schedule.Report{Refusal: schedule.TooLate}, at("10:00:20"))
+		plan = schedule.Decide(state, c.spec, at("10:00:20"))
+		if plan.Start != nil {
 			t.Error("the create is repeated at once")
 		}
-		wantTime(t, "wake", outcome.Wake, "10:00:30")
+		wantTime(t, "wake", plan.Wake, "10:00:30")
 	})
 }
 
@@ -46,8 +46,8 @@ func TestACreateThatAnOutageHeldUp(t *testing.T) {
 // ask for the same Job.
 func TestATriggersJobDoesNotDependOnWhenItIsHandled(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
-	first := schedule.Plan(schedule.AddTrigger(c.state, "", at("09:40")), c.spec, at("09:40"))
-	again := schedule.Plan(schedule.AddTrigger(c.state, "", at("09:40:10")), c.spec, at("09:40:10"))
+	first := schedule.Decide(schedule.AddTrigger(c.state, "", at("09:40")), c.spec, at("09:40"))
+	again := schedule.Decide(schedule.AddTrigger(c.state, "", at("09:40:10")), c.spec, at("09:40:10"))
 	if first.Start.Name != again.Start.Name {
 		t.Errorf("the Job is named %s, then %s", first.Start.Name, again.Start.Name)
 	}

@@ -12,7 +12,7 @@ import (
 // maxTriggers bounds State.Triggers.
 const maxTriggers = 100
 
-// NeedsEvaluation reports whether Plan needs nominal times that the state does
+// NeedsEvaluation reports whether Decide needs nominal times that the state does
 // not have: the schedule is new, or the recorded times have run out.
 func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar

@@ -1,6 +1,9 @@
 package schedule
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -60,6 +63,19 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 	return spec
 }
 
+// Digest returns a short hash of what the CronJob object says. Two Specs of one digest
+// prescribe the same.
+//
+//workflowcheck:ignore encoding/json uses reflection; what it writes is deterministic.
+func (s Spec) Digest() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
 // Start asks for one run's Job.
 type Start struct {
 	// Name is the Job's deterministic name.
@@ -69,6 +85,8 @@ type Start struct {
 	// Manual is set for a run started by a trigger signal: it does not advance
 	// lastScheduleTime.
 	Manual bool `json:"manual,omitempty"`
+	// Sequence is the trigger's number, from which Name is made.
+	Sequence int64 `json:"sequence,omitempty"`
 	// Note is the trigger's note.
 	Note string `json:"note,omitempty"`
 	// Before is when it is too late to create the Job: the starting deadline has
@@ -80,6 +98,10 @@ type Start struct {
 // TooLate is the Refusal of an Execution that came after Start.Before and found
 // no Job.
 const TooLate = "TooLate"
+
+// SignalRefused is the refusal of a manual run by an object that takes no triggers; it is
+// not tried again.
+const SignalRefused = "SignalRefused"
 
 // IsTooLate reports whether the Job may not be created any more.
 func (s Start) IsTooLate(now time.Time) bool {

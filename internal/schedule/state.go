@@ -38,9 +38,6 @@ type State struct {
 	Pending *Pending `json:"pending,omitempty"`
 	// Suspension is the present or else the last suspension.
 	Suspension Suspension `json:"suspension,omitzero"`
-	// SuspendGeneration is the generation that the last suspend or resume by signal
-	// gave the object; a spec read before that has the wrong Suspend.
-	SuspendGeneration int64 `json:"suspendGeneration,omitempty"`
 	// Active lists the running runs in start order.
 	Active []Run `json:"active,omitempty"`
 	// Finished lists the finished Jobs that still exist, for the history limits.

@@ -34,7 +34,7 @@ func list(t *testing.T, args ...string) []string {
 }
 
 func TestNoTemporalServerInWorkerOrBridge(t *testing.T) {
-	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/ostinato"} {
+	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver", "./cmd/ostinato"} {
 		for _, dependency := range dependencies(t, pkg) {
 			if strings.HasPrefix(dependency, "go.temporal.io/server") || strings.HasPrefix(dependency, "k8s.io/kubernetes") {
 				t.Errorf("%s links %s", pkg, dependency)
@@ -63,7 +63,7 @@ func TestTheCoreIsPure(t *testing.T) {
 		"k8s.io/client-go", "go.temporal.io", "github.com/prometheus", module + "workflows", module + "activities",
 		module + "internal/k8s", module + "internal/protocol", module + "internal/config", module + "internal/telemetry",
 	}
-	for _, pkg := range []string{"./internal/schedule", "./internal/job", "./internal/event", "./internal/names"} {
+	for _, pkg := range []string{"./internal/schedule", "./internal/job", "./internal/event", "./internal/names", "./internal/claim", "./internal/evidence", "./internal/steering"} {
 		for _, imported := range imports(t, pkg) {
 			if matches(imported, forbidden) {
 				t.Errorf("%s imports %s", pkg, imported)
@@ -97,7 +97,7 @@ func TestImportsPointOneWay(t *testing.T) {
 }
 
 func TestDevelopmentStackStaysOutOfTheProduct(t *testing.T) {
-	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge"} {
+	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver"} {
 		for _, dependency := range dependencies(t, pkg) {
 			if strings.HasPrefix(dependency, module+"internal/devstack") {
 				t.Errorf("%s links %s", pkg, dependency)

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/devstack/node"
@@ -27,8 +28,7 @@ func jobSpec(nodeName string) batchv1.JobSpec {
 func newJob(nodeName string, ostinato bool, n int) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("job-%05d", n)}, Spec: jobSpec(nodeName)}
 	if ostinato {
-		manager := names.JobController
-		job.Spec.ManagedBy = &manager
+		job.Spec.ManagedBy = ptr.To(names.JobController)
 	}
 	return job
 }
@@ -57,12 +57,11 @@ func schedule(due time.Time) string {
 
 // newCronJob is the n-th CronJob, due once.
 func newCronJob(nodeName string, due time.Time, n int) *batchv1.CronJob {
-	zone := "Etc/UTC"
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cronjob-%05d", n)},
 		Spec: batchv1.CronJobSpec{
 			Schedule:    schedule(due),
-			TimeZone:    &zone,
+			TimeZone:    ptr.To("Etc/UTC"),
 			JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(nodeName)},
 		},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -124,23 +126,15 @@ func (r *recorder) stop() {
 // wait returns when the observer has seen everything end, or with an error that says how far things came when they can't
 // end well any more, a process or a watch ends, or the context does.
 func (r *recorder) wait(ctx context.Context, alive func() error) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
 		done, err := r.done()
 		if done || err != nil {
-			return err
+			return done, err
 		}
-		if err := r.err(); err != nil {
-			return err
-		}
-		if err := alive(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the end: %w: %s", context.Cause(ctx), r.state())
-		case <-ticker.C:
-		}
+		return false, errors.Join(r.err(), alive())
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("wait for the end: %w: %s", context.Cause(ctx), r.state())
 	}
+	return err
 }

@@ -8,35 +8,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
 )
-
-// suiteReport is what is read of Ginkgo's JSON report.
-type suiteReport struct {
-	SpecialSuiteFailureReasons []string
-	PreRunStats                struct{ SpecsThatWillRun int }
-	SpecReports                []specReport
-}
-
-// specReport is a spec, or a node of the whole suite such as its set-up.
-type specReport struct {
-	ContainerHierarchyTexts  []string
-	ContainerHierarchyLabels [][]string
-	LeafNodeType             string
-	LeafNodeText             string
-	LeafNodeLabels           []string
-	LeafNodeLocation         struct {
-		FileName   string
-		LineNumber int
-	}
-	State   string
-	RunTime time.Duration
-	Failure *struct{ Message string }
-}
 
 // parseReport reads the report of a run that went to its end. gates says which feature gates are on. An error means that
 // the run says nothing about the controller: it was cut short, its set-up failed, or it ran no spec.
 func parseReport(data []byte, gates featureGates) ([]Spec, error) {
-	var suites []suiteReport
+	var suites []types.Report
 	if err := json.Unmarshal(data, &suites); err != nil {
 		return nil, fmt.Errorf("parse the suite's report: %w", err)
 	}
@@ -49,12 +28,12 @@ func parseReport(data []byte, gates featureGates) ([]Spec, error) {
 	var specs []Spec
 	for _, report := range suite.SpecReports {
 		switch {
-		case report.LeafNodeType != "It":
-			if report.hasFailed() {
-				failures = append(failures, fmt.Errorf("the suite's %s failed: %s", strings.TrimSpace(report.LeafNodeType+" "+report.LeafNodeText), report.message()))
+		case !report.LeafNodeType.Is(types.NodeTypeIt):
+			if hasFailed(report) {
+				failures = append(failures, fmt.Errorf("the suite's %s failed: %s", strings.TrimSpace(report.LeafNodeType.String()+" "+report.LeafNodeText), message(report)))
 			}
-		case report.isSelected():
-			spec, err := report.spec(gates)
+		case isSelected(report):
+			spec, err := specOf(report, gates)
 			if err != nil {
 				return nil, fmt.Errorf("parse the suite's report: %w", err)
 			}
@@ -76,46 +55,47 @@ func parseReport(data []byte, gates featureGates) ([]Spec, error) {
 }
 
 // isSelected tells a spec that the focus let run from one that it left out: only the former has a reason to be skipped.
-func (r specReport) isSelected() bool {
-	return r.State != "skipped" && r.State != "pending" || r.message() != ""
+func isSelected(r types.SpecReport) bool {
+	return !r.State.Is(types.SpecStateSkipped|types.SpecStatePending) || message(r) != ""
 }
 
-func (r specReport) hasFailed() bool {
-	return r.State != "passed" && r.State != "skipped" && r.State != "pending"
+// hasFailed also takes a state for a failure that this release of Ginkgo does not know.
+func hasFailed(r types.SpecReport) bool {
+	return !r.State.Is(types.SpecStatePassed | types.SpecStateSkipped | types.SpecStatePending)
 }
 
-// spec judges one spec. What asks for a feature gate that is off cannot hold; where it holds nevertheless, it has passed.
-func (r specReport) spec(gates featureGates) (Spec, error) {
+// specOf judges one spec. What asks for a feature gate that is off cannot hold; where it holds nevertheless, it has passed.
+func specOf(r types.SpecReport, gates featureGates) (Spec, error) {
 	spec := Spec{
-		Name:    strings.Join(append(slices.Clone(r.ContainerHierarchyTexts), r.LeafNodeText), " "),
+		Name:    r.FullText(),
 		File:    sourceFile(r.LeafNodeLocation.FileName),
 		Line:    r.LeafNodeLocation.LineNumber,
 		Seconds: r.RunTime.Round(100 * time.Millisecond).Seconds(),
 	}
-	if r.State == "passed" {
+	if r.State.Is(types.SpecStatePassed) {
 		spec.Outcome = Passed
 		return spec, nil
 	}
-	off, err := gates.off(r.gates())
+	off, err := gates.off(gatesOf(r))
 	if err != nil {
 		return Spec{}, fmt.Errorf("%s: %w", spec.Name, err)
 	}
 	switch {
 	case len(off) > 0:
 		spec.Outcome, spec.Reason = NotApplicable, areOff(off)
-	case r.hasFailed():
-		spec.Outcome, spec.Reason = Failed, r.message()
+	case hasFailed(r):
+		spec.Outcome, spec.Reason = Failed, message(r)
 	default:
-		spec.Outcome, spec.Reason = NotApplicable, r.message()
+		spec.Outcome, spec.Reason = NotApplicable, message(r)
 	}
 	return spec, nil
 }
 
-// gates returns the feature gates that the spec's labels ask for.
-func (r specReport) gates() []string {
+// gatesOf returns the feature gates that the spec's labels ask for.
+func gatesOf(r types.SpecReport) []string {
 	var gates []string
-	for _, label := range slices.Concat(append(slices.Clone(r.ContainerHierarchyLabels), r.LeafNodeLabels)...) {
-		if gate, ok := strings.CutPrefix(label, "FeatureGate:"); ok && !slices.Contains(gates, gate) {
+	for _, label := range r.Labels() {
+		if gate, ok := strings.CutPrefix(label, "FeatureGate:"); ok {
 			gates = append(gates, gate)
 		}
 	}
@@ -136,10 +116,7 @@ const (
 )
 
 // message returns the first lines that say something: what happened, and to what.
-func (r specReport) message() string {
-	if r.Failure == nil {
-		return ""
-	}
+func message(r types.SpecReport) string {
 	var kept []string
 	for line := range strings.Lines(r.Failure.Message) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -149,11 +126,11 @@ func (r specReport) message() string {
 			break
 		}
 	}
-	message := strings.Join(kept, " ")
-	if runes := []rune(message); len(runes) > messageLength {
-		message = string(runes[:messageLength]) + "..."
+	text := strings.Join(kept, " ")
+	if runes := []rune(text); len(runes) > messageLength {
+		text = string(runes[:messageLength]) + "..."
 	}
-	return message
+	return text
 }
 
 // sourceFile returns a path inside k8s.io/kubernetes.

@@ -39,8 +39,8 @@ func TestTheReportOfARealRun(t *testing.T) {
 	assert.Equal(t, "Timed out after 300.001s. expected the Workload gang minCount to match the initial value", specs[0].Reason)
 }
 
-// spec renders a spec as the suite's report has it.
-func specOf(t *testing.T, state, message string, labels ...string) string {
+// specJSON renders a spec as the suite's report has it.
+func specJSON(t *testing.T, state, message string, labels ...string) string {
 	t.Helper()
 	report := map[string]any{
 		"LeafNodeType": "It", "LeafNodeText": "should do", "LeafNodeLabels": labels, "State": state,
@@ -54,7 +54,7 @@ func specOf(t *testing.T, state, message string, labels ...string) string {
 	return string(data)
 }
 
-func suiteOf(willRun, reasons string, reports ...string) []byte {
+func suiteJSON(willRun, reasons string, reports ...string) []byte {
 	return []byte(`[{"PreRunStats": {"SpecsThatWillRun": ` + willRun + `}, "SpecialSuiteFailureReasons": ` + reasons + `, "SpecReports": [` + strings.Join(reports, ",") + `]}]`)
 }
 
@@ -79,7 +79,7 @@ func TestOutcomes(t *testing.T) {
 		"a message without end":       {"failed", strings.Repeat("é", 1000), nil, Failed, strings.Repeat("é", messageLength) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			specs, err := parseReport(suiteOf("1", "[]", specOf(t, test.state, test.message, test.labels...)), gates)
+			specs, err := parseReport(suiteJSON("1", "[]", specJSON(t, test.state, test.message, test.labels...)), gates)
 			require.NoError(t, err)
 			require.Len(t, specs, 1)
 			assert.Equal(t, "[sig-apps] Job should do", specs[0].Name)
@@ -90,7 +90,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestARunThatSaysNothingIsAnError(t *testing.T) {
-	passed := specOf(t, "passed", "")
+	passed := specJSON(t, "passed", "")
 	setUp := `{"LeafNodeType": "SynchronizedBeforeSuite", "State": "failed", "Failure": {"Message": "no node is ready"}}`
 	check := `{"LeafNodeType": "ReportAfterSuite", "LeafNodeText": "Invariant Metrics", "State": "failed", "Failure": {"Message": "a metric rose"}}`
 	for name, test := range map[string]struct {
@@ -100,13 +100,13 @@ func TestARunThatSaysNothingIsAnError(t *testing.T) {
 		"no JSON":                       {[]byte("half a rep"), "parse the suite's report: invalid character"},
 		"another JSON":                  {[]byte(`{"specs": 1}`), "parse the suite's report: json: cannot unmarshal object"},
 		"no suite":                      {[]byte("[]"), "it holds 0 suites, not one"},
-		"no spec was selected":          {suiteOf("0", "[]", specOf(t, "skipped", "")), "no spec was selected"},
-		"specs that did not run":        {suiteOf("2", "[]", passed, specOf(t, "skipped", "")), "1 of 2 specs were run"},
-		"interrupted":                   {suiteOf("1", `["Interrupted by User"]`, passed), "the suite was cut short: Interrupted by User"},
-		"out of time":                   {suiteOf("2", `["Suite Timeout Elapsed"]`, passed), "the suite was cut short: Suite Timeout Elapsed"},
-		"a failed set-up":               {suiteOf("1", "[]", setUp, specOf(t, "skipped", "")), "the suite's SynchronizedBeforeSuite failed: no node is ready"},
-		"a failed check after the last": {suiteOf("1", "[]", passed, check), "the suite's ReportAfterSuite Invariant Metrics failed: a metric rose"},
-		"a gate of another release":     {suiteOf("1", "[]", specOf(t, "failed", "x", "FeatureGate:Newer")), "[sig-apps] Job should do: the API server has no feature gate Newer"},
+		"no spec was selected":          {suiteJSON("0", "[]", specJSON(t, "skipped", "")), "no spec was selected"},
+		"specs that did not run":        {suiteJSON("2", "[]", passed, specJSON(t, "skipped", "")), "1 of 2 specs were run"},
+		"interrupted":                   {suiteJSON("1", `["Interrupted by User"]`, passed), "the suite was cut short: Interrupted by User"},
+		"out of time":                   {suiteJSON("2", `["Suite Timeout Elapsed"]`, passed), "the suite was cut short: Suite Timeout Elapsed"},
+		"a failed set-up":               {suiteJSON("1", "[]", setUp, specJSON(t, "skipped", "")), "the suite's SynchronizedBeforeSuite failed: no node is ready"},
+		"a failed check after the last": {suiteJSON("1", "[]", passed, check), "the suite's ReportAfterSuite Invariant Metrics failed: a metric rose"},
+		"a gate of another release":     {suiteJSON("1", "[]", specJSON(t, "failed", "x", "FeatureGate:Newer")), "[sig-apps] Job should do: the API server has no feature gate Newer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseReport(test.report, featureGates{})

@@ -148,7 +148,7 @@ func TestClientSideApplyOfTheCRD(t *testing.T) {
 func TestPrinterColumns(t *testing.T) {
 	namespace := stack.Namespace(t)
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "shown", harness.Yearly, harness.JobSpec()))
-	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		output, err := stack.Stack.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--namespace", namespace)
 		if err != nil {
 			return err

@@ -80,11 +80,11 @@ func newHands(t *testing.T) *hands {
 	h.startReplica(t)
 	// Then their workflows have listed Pods, and touch none that come later.
 	for _, job := range []*batchv1.Job{h.ours, h.second} {
-		harness.Eventually(t, patience, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
 			return stack.JobHas(ctx, h.namespace, job.Name, batchv1.JobSuspended)
 		})
 	}
-	harness.Eventually(t, patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
 		if err := h.createPod(ctx); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("the admission policy is not in force: %w", err)
 		}
@@ -117,7 +117,7 @@ func (h *hands) startReplica(t *testing.T) {
 		Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
 	}, metav1.CreateOptions{})
 	fatal(t, err)
-	harness.Eventually(t, patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
 		pods, err := stack.Kubernetes.CoreV1().Pods(h.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=server"})
 		if err == nil && len(pods.Items) == 0 {
 			err = errors.New("the ReplicaSet has no Pod")
@@ -303,6 +303,6 @@ func (h *hands) ownedPod(t *testing.T, name string, owner metav1.OwnerReference)
 // finds nothing to warn of.
 func TestThePoliciesAreWellTyped(t *testing.T) {
 	for _, name := range []string{"ostinato-worker-pods", "ostinato-worker-jobs", "ostinato-worker-cronjobs"} {
-		harness.Eventually(t, patience, func(ctx context.Context) error { return deployment.WellTyped(ctx, stack.Kubernetes, name) })
+		harness.Eventually(t, harness.Slack, func(ctx context.Context) error { return deployment.WellTyped(ctx, stack.Kubernetes, name) })
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"ostinato.dev/ostinato/test/deploy/deployment"
+	"ostinato.dev/ostinato/test/harness"
 )
 
 // This stack's kube-controller-manager runs all its controllers, with its own
 // limits: a bridge that is to take Jobs over refuses to run beside them.
 func TestTakeOverRefusesToRunBesideTheBuiltInController(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), harness.ProbeWait+harness.Slack)
 	defer cancel()
 	output, code, err := deployment.RunBridge(ctx, stack.Stack, stack.Stack.KubeconfigPath(), "--takeover=jobs")
 	if err != nil {

@@ -11,18 +11,14 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// watchBackoff is how long client-go's watches may wait after an outage before
-// they look again: 30 s and as much jitter, and what follows.
-const watchBackoff = 75 * time.Second
-
 // The API server is away for 30 s, across the end of a Pod, a trigger, a due
 // time and a suspension by signal. All of it takes effect when it is back, once.
 func TestAPIServerDown(t *testing.T) {
 	disrupts(t)
 	namespace := stack.Namespace(t)
 	record := stack.Record(t, namespace)
-	due := minuteAfter(15 * time.Second)
-	until(t, due.Add(-15*time.Second))
+	due := minuteAfter(preparations)
+	until(t, due.Add(-preparations))
 	run := startRunIn(t, namespace, record, "steady", 15)
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "triggered", harness.Yearly, harness.JobSpec()))
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "suspended", harness.Yearly, harness.JobSpec()))
@@ -54,16 +50,16 @@ func TestAPIServerDown(t *testing.T) {
 	}
 
 	run.podEnded(t)
-	run.finishesOnce(t, watchBackoff)
+	run.finishesOnce(t, harness.AfterOutage)
 	ranOnce(t, record, "minutely", due)
-	harness.Eventually(t, watchBackoff, func(context.Context) error {
+	harness.Eventually(t, harness.AfterOutage, func(context.Context) error {
 		if jobs := record.Jobs("triggered"); len(jobs) != 1 {
 			return fmt.Errorf("the trigger made %d Jobs", len(jobs))
 		}
 		return nil
 	})
-	finishesOnce(t, record, namespace, record.Jobs("triggered")[0].Name, watchBackoff)
-	harness.Eventually(t, recovery, func(ctx context.Context) error {
+	finishesOnce(t, record, namespace, record.Jobs("triggered")[0].Name, harness.AfterOutage)
+	harness.Eventually(t, harness.AfterOutage, func(ctx context.Context) error {
 		cronJob, err := stack.CronJob(ctx, namespace, "suspended")
 		if err != nil {
 			return err
@@ -73,7 +69,7 @@ func TestAPIServerDown(t *testing.T) {
 		}
 		return suspended(ctx, namespace, "suspended")
 	})
-	harness.Eventually(t, recovery, func(ctx context.Context) error { return missed(ctx, namespace, "strict", due) })
+	harness.Eventually(t, harness.AfterOutage, func(ctx context.Context) error { return missed(ctx, namespace, "strict", due) })
 	if jobs := record.Scheduled("strict")[due.UTC()]; len(jobs) != 0 {
 		t.Errorf("the slot that was missed has the Job %s", jobs[0].Name)
 	}

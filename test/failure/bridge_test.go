@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,7 @@ import (
 
 // bridgeBound is how long a new bridge may take to bring up what happened while
 // there was none: its lease and one look at everything.
-const bridgeBound = 30 * time.Second
+const bridgeBound = harness.LeaseTakeOver + harness.Slack
 
 // The bridge is killed in the middle of an edit and while a Pod runs. Runs
 // neither need it to finish nor to be triggered, and the next bridge
@@ -29,7 +28,7 @@ func TestBridgeKilled(t *testing.T) {
 		stack.AddCronJob(t, harness.NewCronJob(namespace, name, harness.Yearly, harness.JobSpec()))
 	}
 	stack.CreateJob(t, namespace, "again", harness.JobSpec(harness.RunSeconds(600)))
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return stack.PodsAre(ctx, namespace, "again", "Running", 1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.PodsAre(ctx, namespace, "again", "Running", 1) })
 
 	suspend(t, namespace, "edited-before")
 	killBridge(t)
@@ -42,9 +41,9 @@ func TestBridgeKilled(t *testing.T) {
 	deleteJob(t, namespace, "again")
 	again := stack.CreateJob(t, namespace, "again", harness.JobSpec())
 	run.podEnded(t)
-	run.finishesOnce(t, 15*time.Second)
+	run.finishesOnce(t, harness.Prompt)
 	triggered := stack.Trigger(t, namespace, "steady")
-	finishesOnce(t, record, namespace, triggered, 15*time.Second)
+	finishesOnce(t, record, namespace, triggered, harness.Prompt)
 
 	startBridge(t)
 	for _, name := range []string{"edited", "edited-before"} {
@@ -55,7 +54,7 @@ func TestBridgeKilled(t *testing.T) {
 	})
 	for _, name := range []string{"new", "recreated"} {
 		harness.Eventually(t, bridgeBound, func(ctx context.Context) error { return stack.Observed(ctx, namespace, name) })
-		finishesOnce(t, record, namespace, stack.Trigger(t, namespace, name), 20*time.Second)
+		finishesOnce(t, record, namespace, stack.Trigger(t, namespace, name), harness.Prompt)
 	}
 	finishesAnew(t, record, namespace, again)
 }
@@ -67,7 +66,7 @@ func finishesAnew(t *testing.T, record *harness.Record, namespace string, job *b
 	harness.Eventually(t, bridgeBound, func(ctx context.Context) error {
 		return stack.JobHas(ctx, namespace, job.Name, batchv1.JobComplete)
 	})
-	harness.Eventually(t, time.Minute, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.PodsOf(ctx, namespace, job.Name)
 		if err != nil {
 			return err

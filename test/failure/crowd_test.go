@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -32,33 +30,11 @@ type crowd struct {
 func watchCrowd(t *testing.T, namespace string) *crowd {
 	t.Helper()
 	c := &crowd{active: map[string][]types.UID{}, seen: map[types.UID]bool{}, ended: map[types.UID]bool{}, free: map[types.UID]bool{}}
-	factory := informers.NewSharedInformerFactoryWithOptions(stack.Kubernetes, 0, informers.WithNamespace(namespace))
-	informer := factory.Core().V1().Pods().Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { c.observe(object, false) },
-		UpdateFunc: func(_, object any) { c.observe(object, false) },
-		DeleteFunc: func(object any) { c.observe(object, true) },
-	})
-	if err != nil {
-		t.Fatalf("watch the Pods of namespace %s: %v", namespace, err)
-	}
-	stop := make(chan struct{})
-	t.Cleanup(func() {
-		close(stop)
-		factory.Shutdown()
-	})
-	factory.Start(stop)
-	if !cache.WaitForCacheSync(stop, informer.HasSynced) {
-		t.Fatalf("the watch on the Pods of namespace %s did not synchronise", namespace)
-	}
+	stack.FollowPods(t, namespace, c.observe)
 	return c
 }
 
-func (c *crowd) observe(object any, gone bool) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return
-	}
+func (c *crowd) observe(pod *corev1.Pod, gone bool) {
 	index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
 	ended := gone || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	c.mutex.Lock()

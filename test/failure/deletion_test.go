@@ -4,17 +4,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/test/harness"
 )
-
-// vanishBound covers the garbage collector, which learns of a new kind of owner
-// every 30 s only.
-const vanishBound = 90 * time.Second
 
 // vanished returns nil when a Job and all its Pods are gone, and its workflow ended.
 func vanished(ctx context.Context, namespace, job string) error {
@@ -35,8 +30,8 @@ func vanished(ctx context.Context, namespace, job string) error {
 func TestJobDeletedWhileItsPodRuns(t *testing.T) {
 	run := startRun(t, 600)
 	deleteJob(t, run.namespace, run.job)
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error { return vanished(ctx, run.namespace, run.job) })
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error { return vanished(ctx, run.namespace, run.job) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		cronJob, err := stack.CronJob(ctx, run.namespace, run.cronJob)
 		if err != nil {
 			return err
@@ -53,10 +48,10 @@ func TestJobDeletedWhileItsPodRuns(t *testing.T) {
 func TestCronJobDeletedWhileARunIsActive(t *testing.T) {
 	run := startRun(t, 600)
 	deleteCronJob(t, run.namespace, run.cronJob)
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return ended(ctx, harness.CronJobWorkflow(run.namespace, run.cronJob))
 	})
-	harness.Eventually(t, vanishBound, func(ctx context.Context) error { return vanished(ctx, run.namespace, run.job) })
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error { return vanished(ctx, run.namespace, run.job) })
 }
 
 // A Job and a CronJob that are made again under their names at once have
@@ -66,7 +61,7 @@ func TestRecreatedAtOnce(t *testing.T) {
 	record := stack.Record(t, namespace)
 	old := startRunIn(t, namespace, record, "again", 600)
 	stack.CreateJob(t, namespace, "standalone", harness.JobSpec(harness.RunSeconds(600)))
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return stack.PodsAre(ctx, namespace, "standalone", "Running", 1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.PodsAre(ctx, namespace, "standalone", "Running", 1) })
 
 	deleteJob(t, namespace, "standalone")
 	standalone := stack.CreateJob(t, namespace, "standalone", harness.JobSpec())
@@ -78,7 +73,7 @@ func TestRecreatedAtOnce(t *testing.T) {
 	if job == old.job {
 		t.Errorf("the new CronJob's run has the name of the old one's, %s", job)
 	}
-	run{record: record, namespace: namespace, cronJob: "again", job: job}.finishesOnce(t, 15*time.Second)
+	run{record: record, namespace: namespace, cronJob: "again", job: job}.finishesOnce(t, harness.Prompt)
 	cronJob, err := stack.CronJob(t.Context(), namespace, "again")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +81,7 @@ func TestRecreatedAtOnce(t *testing.T) {
 	if len(cronJob.Status.Active) != 0 {
 		t.Errorf("the new CronJob lists %v as active", cronJob.Status.Active)
 	}
-	harness.Eventually(t, vanishBound, func(ctx context.Context) error { return vanished(ctx, namespace, old.job) })
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error { return vanished(ctx, namespace, old.job) })
 }
 
 // A namespace that is deleted while Pods run in it goes away.
@@ -95,8 +90,8 @@ func TestNamespaceDeletedWhileAPodRuns(t *testing.T) {
 	if err := stack.Kubernetes.CoreV1().Namespaces().Delete(t.Context(), run.namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, time.Minute, func(ctx context.Context) error { return stack.NamespaceGone(ctx, run.namespace) })
+	harness.Eventually(t, harness.NamespaceRemoved, func(ctx context.Context) error { return stack.NamespaceGone(ctx, run.namespace) })
 	for _, workflow := range []string{harness.CronJobWorkflow(run.namespace, run.cronJob), harness.JobWorkflow(run.namespace, run.job)} {
-		harness.Eventually(t, 30*time.Second, func(ctx context.Context) error { return ended(ctx, workflow) })
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return ended(ctx, workflow) })
 	}
 }

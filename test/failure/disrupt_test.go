@@ -7,14 +7,18 @@ import (
 	"time"
 
 	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/test/harness"
 )
+
+// wholeAgain bounds the start of whatever a test has left stopped.
+const wholeAgain = 2 * time.Minute
 
 // disrupts makes sure that a test which breaks the stack leaves it whole for the
 // next, even when it fails half way.
 func disrupts(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), wholeAgain)
 		defer cancel()
 		if err := stack.Stack.ControlPlane.StartAPIServer(ctx); err != nil {
 			t.Error(err)
@@ -129,14 +133,7 @@ func minuteAfter(least time.Duration) time.Time {
 // the very middle of what made it true.
 func asSoonAs(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(recovery)
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			t.Fatalf("%s: not within %s", what, recovery)
-		}
+	if !harness.AsSoonAs(t, harness.Recovery, condition) {
+		t.Fatalf("%s: not within %s", what, harness.Recovery)
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // failoverBound is how long after the death of the worker that watches Pods the
-// end of a Pod may go unseen: the heartbeat timeout (10 s) and what follows.
-const failoverBound = 20 * time.Second
+// end of a Pod may go unseen: the heartbeat timeout and what follows.
+const failoverBound = harness.HeartbeatTimeout + harness.Slack
 
 // Of two workers the one that watches Pods is killed while Pods run; the other
 // takes over and sees those that ended in between.
@@ -30,12 +30,12 @@ func TestPodWatchFailsOver(t *testing.T) {
 		jobs = append(jobs, name)
 	}
 	for _, job := range jobs {
-		harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 			return stack.PodsAre(ctx, namespace, job, corev1.PodRunning, 1)
 		})
 	}
 	var holder int
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) (err error) {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) (err error) {
 		holder, err = stack.PodWatchHolder(ctx)
 		return err
 	})
@@ -48,9 +48,9 @@ func TestPodWatchFailsOver(t *testing.T) {
 	}
 	t.Logf("all were Complete %s after the kill", time.Since(killed).Round(100*time.Millisecond))
 	for _, job := range jobs {
-		finishesOnce(t, record, namespace, job, recovery)
+		finishesOnce(t, record, namespace, job, harness.Recovery)
 	}
-	harness.Eventually(t, 5*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		_, err := stack.PodWatchHolder(ctx)
 		return err
 	})

@@ -24,9 +24,8 @@ const (
 	longestPause, longestStall = time.Second, time.Second
 	// heldIndex is the index whose Pod runs until the last kill, so that all of them are in the Job's life.
 	heldIndex = 1
-	// bulkRecovery is how long a Job may take to go on with bulk work that a killed worker has left: its heartbeat timeout
-	// and what follows.
-	bulkRecovery = 90 * time.Second
+	// bulkRecovery is how long a Job may take to end after a worker was killed in the middle of its bulk work.
+	bulkRecovery = harness.HeartbeatTimeout + harness.BulkActivityRetry + harness.WorkflowTaskTimeout + harness.Bulk
 )
 
 // One of four workers is killed at 50 random moments during a Job of 500 indexes of which every fifth fails once. The Job
@@ -54,7 +53,7 @@ func TestWorkerKilledFiftyTimes(t *testing.T) {
 		before := crowd.String()
 		due := time.Now().Add(time.Duration(random.Int64N(int64(longestPause))))
 		until(t, due)
-		waitFor(t, longestStall, func() bool { return crowd.String() != before })
+		harness.AsSoonAs(t, longestStall, func() bool { return crowd.String() != before })
 		killWorker(t, random.IntN(team))
 		t.Logf("kill %d after %s: %s", kill+1, since(), crowd)
 		startWorker(t)
@@ -73,21 +72,6 @@ func TestWorkerKilledFiftyTimes(t *testing.T) {
 	t.Logf("over after %s", since())
 	for len(stack.Workers()) > 1 {
 		killWorker(t, 0)
-	}
-}
-
-// waitFor waits for a condition, no longer than a time.
-func waitFor(t *testing.T, longest time.Duration, condition func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(longest)
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			return
-		}
 	}
 }
 

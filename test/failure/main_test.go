@@ -18,7 +18,7 @@ var stack *harness.Harness
 func TestMain(m *testing.M) {
 	options := devstack.Options{
 		// A killed bridge holds its lease until it runs out; nobody wants to wait for that.
-		BridgeArgs: []string{"--lease-duration=3s", "--lease-renew-deadline=2s", "--lease-retry-period=500ms"},
+		BridgeArgs: harness.ShortLease(),
 	}
 	os.Exit(harness.Main(m, options, func(h *harness.Harness) { stack = h }, harness.NamespacesVanish))
 }

@@ -16,11 +16,6 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// recovery is how long a run may take to finish after everything is there again:
-// the heartbeat timeout of PodWatch (10 s), a workflow task that was lost (10 s)
-// and the workers' own back-off, on a machine that does other things too.
-const recovery = 45 * time.Second
-
 // run is a run of a CronJob under test.
 type run struct {
 	record                  *harness.Record
@@ -40,7 +35,7 @@ func startRunIn(t *testing.T, namespace string, record *harness.Record, name str
 	t.Helper()
 	stack.AddCronJob(t, harness.NewCronJob(namespace, name, harness.Yearly, harness.JobSpec(harness.RunSeconds(seconds))))
 	job := stack.Trigger(t, namespace, name)
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return stack.PodsAre(ctx, namespace, job, corev1.PodRunning, 1)
 	})
 	return run{record: record, namespace: namespace, cronJob: name, job: job}
@@ -49,7 +44,7 @@ func startRunIn(t *testing.T, namespace string, record *harness.Record, name str
 // podEnded waits until the run's Pod has succeeded, whether or not anyone of ours saw it.
 func (r run) podEnded(t *testing.T) {
 	t.Helper()
-	harness.Eventually(t, watchBackoff, func(ctx context.Context) error {
+	harness.Eventually(t, harness.AfterOutage, func(ctx context.Context) error {
 		return stack.PodsAre(ctx, r.namespace, r.job, corev1.PodSucceeded, 1)
 	})
 }
@@ -59,7 +54,7 @@ func (r run) finishesOnce(t *testing.T, within time.Duration) {
 	t.Helper()
 	started := time.Now()
 	finishesOnce(t, r.record, r.namespace, r.job, within)
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		cronJob, err := stack.CronJob(ctx, r.namespace, r.cronJob)
 		switch {
 		case err != nil:
@@ -81,7 +76,7 @@ func finishesOnce(t *testing.T, record *harness.Record, namespace, job string, w
 	harness.Eventually(t, within, func(ctx context.Context) error {
 		return stack.JobHas(ctx, namespace, job, batchv1.JobComplete)
 	})
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		pods, err := stack.PodsOf(ctx, namespace, job)
 		if err != nil {
 			return err

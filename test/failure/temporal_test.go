@@ -12,8 +12,13 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// outage is how long the API server or Temporal is away.
-const outage = 30 * time.Second
+const (
+	// outage is how long the API server or Temporal is away.
+	outage = 30 * time.Second
+	// preparations is how long before a slot a test begins what has to be there when the outage does, so much shorter
+	// than outage that the slot and a starting deadline of some seconds fall into it.
+	preparations = 20 * time.Second
+)
 
 // The Temporal server is killed while a Pod runs and around fires, and comes
 // back on its data.
@@ -33,15 +38,15 @@ func TestTemporalKilled(t *testing.T) {
 	killTemporal(t)
 	startTemporal(t)
 	run.podEnded(t)
-	run.finishesOnce(t, recovery)
+	run.finishesOnce(t, harness.Recovery)
 	for _, name := range fired {
-		harness.Eventually(t, recovery, func(context.Context) error {
+		harness.Eventually(t, harness.Recovery, func(context.Context) error {
 			if jobs := record.Jobs(name); len(jobs) != 1 {
 				return fmt.Errorf("%s has %d Jobs", name, len(jobs))
 			}
 			return nil
 		})
-		finishesOnce(t, record, namespace, record.Jobs(name)[0].Name, recovery)
+		finishesOnce(t, record, namespace, record.Jobs(name)[0].Name, harness.Recovery)
 	}
 	survivors(t, slices.Concat(stack.Workers(), stack.Bridges()))
 }
@@ -53,8 +58,8 @@ func TestTemporalDown(t *testing.T) {
 	disrupts(t)
 	namespace := stack.Namespace(t)
 	record := stack.Record(t, namespace)
-	due := minuteAfter(15 * time.Second)
-	until(t, due.Add(-15*time.Second))
+	due := minuteAfter(preparations)
+	until(t, due.Add(-preparations))
 	run := startRunIn(t, namespace, record, "steady", 15)
 	strict := harness.NewCronJob(namespace, "strict", harness.Minutely, harness.JobSpec())
 	seconds := int64(5)
@@ -72,12 +77,12 @@ func TestTemporalDown(t *testing.T) {
 	startTemporal(t)
 	back := time.Now()
 
-	run.finishesOnce(t, recovery)
+	run.finishesOnce(t, harness.Recovery)
 	late := ranOnce(t, record, "patient", due)
 	if !late.After(back.Add(-5 * time.Second)) {
 		t.Errorf("patient's run was created at %s, before Temporal was back at %s", late, back)
 	}
-	harness.Eventually(t, recovery, func(ctx context.Context) error { return missed(ctx, namespace, "strict", due) })
+	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error { return missed(ctx, namespace, "strict", due) })
 	if jobs := record.Scheduled("strict")[due.UTC()]; len(jobs) != 0 {
 		t.Errorf("the missed slot has the Job %s", jobs[0].Name)
 	}
@@ -88,14 +93,14 @@ func TestTemporalDown(t *testing.T) {
 // one Pod, and returns when it was created.
 func ranOnce(t *testing.T, record *harness.Record, cronJob string, due time.Time) time.Time {
 	t.Helper()
-	harness.Eventually(t, watchBackoff, func(context.Context) error {
+	harness.Eventually(t, harness.AfterOutage, func(context.Context) error {
 		if jobs := record.Scheduled(cronJob)[due.UTC()]; len(jobs) != 1 {
 			return fmt.Errorf("%s has %d Jobs for %s", cronJob, len(jobs), due)
 		}
 		return nil
 	})
 	job := record.Scheduled(cronJob)[due.UTC()][0]
-	finishesOnce(t, record, job.Namespace, job.Name, watchBackoff)
+	finishesOnce(t, record, job.Namespace, job.Name, harness.AfterOutage)
 	if err := record.Duplicates(cronJob); err != nil {
 		t.Error(err)
 	}

@@ -20,7 +20,7 @@ func TestWorkerKilledWhileAPodRuns(t *testing.T) {
 	killWorker(t, 0)
 	run.podEnded(t)
 	startWorker(t)
-	run.finishesOnce(t, recovery)
+	run.finishesOnce(t, harness.Recovery)
 }
 
 // moment is a point in the life of runs at which the worker is killed.
@@ -85,7 +85,7 @@ func TestWorkerKilledAroundCreation(t *testing.T) {
 	}
 	for round, moment := range moments {
 		for n := range runsPerRound {
-			harness.Eventually(t, recovery, func(ctx context.Context) error {
+			harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
 				return stack.Observed(ctx, namespace, cronJobOf(round, n))
 			})
 		}
@@ -98,13 +98,13 @@ func TestWorkerKilledAroundCreation(t *testing.T) {
 	}
 	for round, moment := range moments {
 		for n := range runsPerRound {
-			harness.Eventually(t, recovery, func(context.Context) error {
+			harness.Eventually(t, harness.Recovery, func(context.Context) error {
 				if jobs := record.Jobs(cronJobOf(round, n)); len(jobs) != 1 {
 					return fmt.Errorf("killed when %s: %s has the Jobs %v", moment.name, cronJobOf(round, n), jobNames(jobs))
 				}
 				return nil
 			})
-			finishesOnce(t, record, namespace, record.Jobs(cronJobOf(round, n))[0].Name, recovery)
+			finishesOnce(t, record, namespace, record.Jobs(cronJobOf(round, n))[0].Name, harness.Recovery)
 		}
 	}
 	for round, moment := range moments {
@@ -115,8 +115,9 @@ func TestWorkerKilledAroundCreation(t *testing.T) {
 }
 
 // drainBound is how long a worker may take to stop when it is asked to, with a
-// Pod running: there is no reason to wait for the Pod.
-const drainBound = 10 * time.Second
+// Pod running, and its successor to see the Pod's end: there is no reason to wait
+// for the Pod or for the heartbeat timeout.
+const drainBound = harness.HeartbeatTimeout
 
 // A worker that is asked to stop does so soon, with exit code 0, and hands
 // PodWatch over without waiting for a heartbeat timeout.
@@ -132,7 +133,7 @@ func TestWorkerDrains(t *testing.T) {
 	if err := worker.Err(); err != nil {
 		t.Errorf("the worker did not end well: %v", err)
 	}
-	if took := time.Since(asked); took > drainBound+5*time.Second {
+	if took := time.Since(asked); took > drainBound+harness.Slack {
 		t.Errorf("stopping one worker and starting another took %s", took)
 	}
 	run.podEnded(t)

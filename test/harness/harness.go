@@ -162,7 +162,7 @@ func (h *Harness) Namespace(t *testing.T) string {
 			t.Logf("delete namespace %s: %v", namespace.Name, err)
 		}
 	})
-	Eventually(t, time.Minute, func(ctx context.Context) error {
+	Eventually(t, Prompt, func(ctx context.Context) error {
 		_, err := h.Kubernetes.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
@@ -177,48 +177,4 @@ func CronJobWorkflow(namespace, name string) string {
 // JobWorkflow returns the ID of a Job's workflow.
 func JobWorkflow(namespace, name string) string {
 	return names.Cluster("").JobWorkflowID(namespace, name)
-}
-
-// Eventually calls check until it returns nil, and fails the test with its last
-// error after the time.
-func Eventually(t *testing.T, within time.Duration, check func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	var last error
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		// The check that the end of the time cuts short says nothing.
-		if last == nil || ctx.Err() == nil {
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", within.Round(time.Millisecond), last)
-		case <-ticker.C:
-		}
-	}
-}
-
-// Always calls check until the time is over, and fails the test at its first error.
-func Always(t *testing.T, during time.Duration, check func(context.Context) error) {
-	t.Helper()
-	deadline := time.After(during)
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if err := check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-deadline:
-			return
-		case <-ticker.C:
-		}
-	}
 }

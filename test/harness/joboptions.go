@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/devstack/node"
 )
@@ -85,10 +86,7 @@ func PodReplacementPolicy(policy batchv1.PodReplacementPolicy) JobOption {
 
 // Suspended sets spec.suspend.
 func Suspended() JobOption {
-	return func(spec *batchv1.JobSpec) {
-		suspend := true
-		spec.Suspend = &suspend
-	}
+	return func(spec *batchv1.JobSpec) { spec.Suspend = ptr.To(true) }
 }
 
 // ActiveDeadline sets spec.activeDeadlineSeconds.

@@ -11,15 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Record remembers every Pod and every Job that was ever seen in a namespace, so
-// that a test can tell that nothing was made twice, even when it was deleted
-// since. It goes on over an outage of the API server.
+// Record remembers every Pod and every Job that was ever seen in a namespace, so that a test can tell that nothing was
+// made twice, even when it was deleted since. It goes on over an outage of the API server, and is not more than a second
+// behind when that is over.
 type Record struct {
 	mutex sync.Mutex
 	pods  map[types.UID]*corev1.Pod
@@ -30,39 +28,17 @@ type Record struct {
 func (h *Harness) Record(t *testing.T, namespace string) *Record {
 	t.Helper()
 	record := &Record{pods: map[types.UID]*corev1.Pod{}, jobs: map[types.UID]*batchv1.Job{}}
-	factory := informers.NewSharedInformerFactoryWithOptions(h.Kubernetes, 0, informers.WithNamespace(namespace))
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    record.see,
-		UpdateFunc: func(_, object any) { record.see(object) },
-	}
-	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Pods().Informer(), factory.Batch().V1().Jobs().Informer()} {
-		if _, err := informer.AddEventHandler(handler); err != nil {
-			t.Fatalf("watch namespace %s: %v", namespace, err)
-		}
-	}
-	stop := make(chan struct{})
-	t.Cleanup(func() {
-		close(stop)
-		factory.Shutdown()
+	h.FollowPods(t, namespace, func(pod *corev1.Pod, _ bool) {
+		record.mutex.Lock()
+		defer record.mutex.Unlock()
+		record.pods[pod.UID] = pod
 	})
-	factory.Start(stop)
-	for kind, synced := range factory.WaitForCacheSync(stop) {
-		if !synced {
-			t.Fatalf("watch namespace %s: %s did not synchronise", namespace, kind)
-		}
-	}
+	h.FollowJobs(t, namespace, func(job *batchv1.Job, _ bool) {
+		record.mutex.Lock()
+		defer record.mutex.Unlock()
+		record.jobs[job.UID] = job
+	})
 	return record
-}
-
-func (r *Record) see(object any) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	switch object := object.(type) {
-	case *corev1.Pod:
-		r.pods[object.UID] = object
-	case *batchv1.Job:
-		r.jobs[object.UID] = object
-	}
 }
 
 // Pods returns the last that was seen of every Pod of the Job, oldest first.

@@ -19,14 +19,11 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// takeOver is how long a workflow may take to take a new or edited object over.
-const takeOver = 20 * time.Second
-
 // AddCronJob creates a CronJob and waits until its workflow has taken it over.
 func (h *Harness) AddCronJob(t *testing.T, cronJob *ostinatov1.CronJob) *ostinatov1.CronJob {
 	t.Helper()
 	created := h.CreateCronJob(t, cronJob)
-	Eventually(t, takeOver, func(ctx context.Context) error { return h.Observed(ctx, created.Namespace, created.Name) })
+	Eventually(t, Prompt, func(ctx context.Context) error { return h.Observed(ctx, created.Namespace, created.Name) })
 	return created
 }
 
@@ -55,7 +52,7 @@ func (h *Harness) Trigger(t *testing.T, namespace, name string) string {
 	}
 	h.Signal(t, CronJobWorkflow(namespace, name), protocol.TriggerSignal, nil)
 	var started string
-	Eventually(t, 20*time.Second, func(ctx context.Context) error {
+	Eventually(t, Prompt, func(ctx context.Context) error {
 		jobs, err := h.Jobs(ctx, namespace)
 		if err != nil {
 			return err
@@ -72,12 +69,15 @@ func (h *Harness) Trigger(t *testing.T, namespace, name string) string {
 	return started
 }
 
+// wholeSecond is the precision of times in Kubernetes.
+const wholeSecond = time.Second
+
 // NextSecond waits until another second has begun. Start times are whole seconds,
 // and of two equal ones the name decides which run a history limit keeps (parity 1.8).
 func NextSecond(t *testing.T) {
 	t.Helper()
 	begin := time.Now().Unix()
-	Eventually(t, 5*time.Second, func(context.Context) error {
+	Eventually(t, wholeSecond+Slack, func(context.Context) error {
 		if time.Now().Unix() <= begin {
 			return errors.New("it is the same second")
 		}

@@ -36,8 +36,8 @@ func TestHistoryBudgetsOfAOnePodRun(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "hello", harness.Minutely, harness.JobSpec()))
-	harness.Eventually(t, 3*nextMinute, func(ctx context.Context) error { return complete(ctx, namespace, 2) })
-	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error { return onlyActive(ctx, namespace, "hello", 0) })
+	harness.Eventually(t, 3*harness.NextMinute, func(ctx context.Context) error { return complete(ctx, namespace, 2) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return onlyActive(ctx, namespace, "hello", 0) })
 	jobs, err := stack.Jobs(t.Context(), namespace)
 	if err != nil {
 		t.Fatal(err)
@@ -168,11 +168,11 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 		awaitWorkflow(t, namespace, "recorded")
 		id := harness.CronJobWorkflow(namespace, "recorded")
 		stack.Signal(t, id, protocol.TriggerSignal, protocol.SignalNote{Note: "record"})
-		harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 		stack.Signal(t, id, protocol.SuspendSignal, nil)
-		harness.Eventually(t, 5*time.Second, suspended(namespace, "recorded", true))
+		harness.Eventually(t, harness.Prompt, suspended(namespace, "recorded", true))
 		stack.Signal(t, id, protocol.ResumeSignal, nil)
-		harness.Eventually(t, 5*time.Second, suspended(namespace, "recorded", false))
+		harness.Eventually(t, harness.Prompt, suspended(namespace, "recorded", false))
 		jobs, err := stack.Jobs(t.Context(), namespace)
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 	},
 	"cronjob-scheduled": func(t *testing.T, namespace string) map[string]string {
 		stack.CreateCronJob(t, harness.NewCronJob(namespace, "minutely", harness.Minutely, harness.JobSpec()))
-		harness.Eventually(t, 2*nextMinute, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+		harness.Eventually(t, 2*harness.NextMinute, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 		return map[string]string{"cronjob-scheduled": harness.CronJobWorkflow(namespace, "minutely")}
 	},
 	"cronjob-replace": func(t *testing.T, namespace string) map[string]string {
@@ -190,7 +190,7 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 		awaitWorkflow(t, namespace, "replacing")
 		for run := range 2 {
 			stack.Signal(t, harness.CronJobWorkflow(namespace, "replacing"), protocol.TriggerSignal, nil)
-			harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				reasons, err := stack.EventReasons(ctx, namespace, "CronJob", "replacing")
 				if err == nil && reasons["SuccessfulCreate"] != run+1 {
 					err = fmt.Errorf("Events: %v", reasons)
@@ -202,14 +202,14 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 	},
 	"job-backoff": func(t *testing.T, namespace string) map[string]string {
 		stack.CreateJob(t, namespace, "failing", harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(1)))
-		harness.Eventually(t, 40*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.PodBackoff+harness.Prompt, func(ctx context.Context) error {
 			return stack.JobHas(ctx, namespace, "failing", batchv1.JobFailed)
 		})
 		return map[string]string{"job-backoff": harness.JobWorkflow(namespace, "failing")}
 	},
 	"job-bulk": func(t *testing.T, namespace string) map[string]string {
 		stack.CreateJob(t, namespace, "bulk", harness.JobSpec(harness.Parallelism(30), harness.Completions(30)))
-		harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Bulk, func(ctx context.Context) error {
 			return stack.JobHas(ctx, namespace, "bulk", batchv1.JobComplete)
 		})
 		return map[string]string{"job-bulk": harness.JobWorkflow(namespace, "bulk")}
@@ -218,7 +218,7 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 	"job-indexed": func(t *testing.T, namespace string) map[string]string {
 		stack.CreateJob(t, namespace, "indexed", harness.JobSpec(harness.Indexed(30), harness.BackoffLimitPerIndex(1),
 			harness.FailEvery(5, 1), harness.PodAnnotation(names.BackoffBaseAnnotation, "1")))
-		harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Bulk, func(ctx context.Context) error {
 			return stack.JobHas(ctx, namespace, "indexed", batchv1.JobComplete)
 		})
 		return map[string]string{"job-indexed": harness.JobWorkflow(namespace, "indexed")}
@@ -226,7 +226,7 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 	"job-policies": func(t *testing.T, namespace string) map[string]string {
 		stack.CreateJob(t, namespace, "strict", harness.JobSpec(harness.Indexed(3), harness.BackoffLimit(3), harness.FailEvery(3, 1),
 			harness.PodFailurePolicy(harness.OnExitCodes(batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyOnExitCodesOpIn, 1))))
-		harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 			return stack.JobHas(ctx, namespace, "strict", batchv1.JobFailed)
 		})
 		return map[string]string{"job-policies": harness.JobWorkflow(namespace, "strict")}
@@ -242,7 +242,7 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 			if err != nil {
 				t.Fatal(err)
 			}
-			harness.Eventually(t, 30*time.Second, func(ctx context.Context) error {
+			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, "edited", metav1.GetOptions{})
 				if err == nil && (job.Status.Active != edit.active || job.Status.StartTime == nil != (edit.active == 0)) {
 					err = fmt.Errorf("status after %s: %+v", edit.patch, job.Status)

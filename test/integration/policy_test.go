@@ -3,13 +3,12 @@ package integration
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
@@ -20,35 +19,22 @@ import (
 // deleted at one time.
 func mostAlive(t *testing.T, namespace string) func() int {
 	t.Helper()
-	watcher, err := stack.Kubernetes.BatchV1().Jobs(namespace).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	most := make(chan int, 1)
-	most <- 0
-	go func() {
-		alive := map[string]bool{}
-		for event := range watcher.ResultChan() {
-			job, ok := event.Object.(*batchv1.Job)
-			if !ok {
-				continue
-			}
-			finished := harness.HasCondition(job, batchv1.JobComplete) || harness.HasCondition(job, batchv1.JobFailed)
-			if event.Type == watch.Deleted || finished || job.DeletionTimestamp != nil {
-				delete(alive, job.Name)
-			} else {
-				alive[job.Name] = true
-			}
-			most <- max(<-most, len(alive))
+	var most atomic.Int64
+	alive := map[string]bool{}
+	stack.FollowJobs(t, namespace, func(job *batchv1.Job, gone bool) {
+		finished := harness.HasCondition(job, batchv1.JobComplete) || harness.HasCondition(job, batchv1.JobFailed)
+		if gone || finished || job.DeletionTimestamp != nil {
+			delete(alive, job.Name)
+		} else {
+			alive[job.Name] = true
 		}
-	}()
-	t.Cleanup(watcher.Stop)
-	return func() int {
-		value := <-most
-		most <- value
-		return value
-	}
+		most.Store(max(most.Load(), int64(len(alive))))
+	})
+	return func() int { return int(most.Load()) }
 }
+
+// longRun is longer than the period of a CronJob that is due every minute.
+const longRun = 80 * time.Second
 
 // Forbid with a run longer than its period never shows two active Jobs, and the
 // blocked run starts late when the running one ends.
@@ -57,8 +43,8 @@ func TestForbidNeverOverlaps(t *testing.T) {
 	namespace := stack.Namespace(t)
 	alive := mostAlive(t, namespace)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "long", harness.Minutely,
-		harness.JobSpec(harness.RunSeconds(80)), harness.Policy(batchv1.ForbidConcurrent)))
-	harness.Eventually(t, 4*time.Minute, func(ctx context.Context) error {
+		harness.JobSpec(harness.RunSeconds(int(longRun.Seconds()))), harness.Policy(batchv1.ForbidConcurrent)))
+	harness.Eventually(t, harness.NextMinute+longRun+harness.Prompt, func(ctx context.Context) error {
 		jobs, err := stack.Jobs(ctx, namespace)
 		if err != nil {
 			return err
@@ -84,7 +70,7 @@ func TestForbidHoldsForTriggers(t *testing.T) {
 	for range 3 {
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "single"), protocol.TriggerSignal, nil)
 	}
-	harness.Eventually(t, 20*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 	if most := alive(); most != 1 {
 		t.Errorf("%d runs were active at one time", most)
 	}
@@ -103,7 +89,7 @@ func TestReplaceLeavesOneAlive(t *testing.T) {
 	awaitWorkflow(t, namespace, "newest")
 	for run := range 3 {
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "newest"), protocol.TriggerSignal, nil)
-		harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 			reasons, err := stack.EventReasons(ctx, namespace, "CronJob", "newest")
 			if err != nil {
 				return err
@@ -118,7 +104,7 @@ func TestReplaceLeavesOneAlive(t *testing.T) {
 		t.Errorf("%d runs were alive at one time", most)
 	}
 	// The replaced runs' Pods go too: nothing holds their finalizer.
-	harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.Pods(ctx, namespace)
 		if err != nil {
 			return err
@@ -156,5 +142,5 @@ func TestAllowOverlaps(t *testing.T) {
 	for range 2 {
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "many"), protocol.TriggerSignal, nil)
 	}
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return onlyActive(ctx, namespace, "many", 2) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return onlyActive(ctx, namespace, "many", 2) })
 }

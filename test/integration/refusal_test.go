@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,7 +41,7 @@ func TestUnusableSchedules(t *testing.T) {
 			cronJob := harness.NewCronJob(namespace, "broken", test.schedule, harness.JobSpec())
 			cronJob.Spec.TimeZone = test.zone
 			stack.CreateCronJob(t, cronJob)
-			harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				cronJob, err := stack.CronJob(ctx, namespace, "broken")
 				if err != nil {
 					return err
@@ -60,7 +59,7 @@ func TestUnusableSchedules(t *testing.T) {
 			if _, err := stack.CronJobs.CronJobs(namespace).Patch(t.Context(), "broken", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			harness.Eventually(t, soon, func(ctx context.Context) error {
+			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				cronJob, err := stack.CronJob(ctx, namespace, "broken")
 				if err != nil {
 					return err
@@ -74,6 +73,10 @@ func TestUnusableSchedules(t *testing.T) {
 	}
 }
 
+// refusedFor is how long a create may have been refused before the reason is taken
+// away: its Event was awaited, and the change to be published.
+const refusedFor = 2 * harness.Prompt
+
 // A Job that the API server refuses is an Event with the server's words, and a
 // run that starts once the template is repaired.
 func TestRefusedJobStartsWhenTheTemplateIsRepaired(t *testing.T) {
@@ -83,14 +86,14 @@ func TestRefusedJobStartsWhenTheTemplateIsRepaired(t *testing.T) {
 		harness.JobSpec(harness.RestartPolicy(corev1.RestartPolicyAlways))))
 	awaitWorkflow(t, namespace, "refused")
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "refused"), protocol.TriggerSignal, nil)
-	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return stack.HasEvent(ctx, namespace, "CronJob", "refused", "FailedCreate")
 	})
 	patch := []byte(`{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never"}}}}}}`)
 	if _, err := stack.CronJobs.CronJobs(namespace).Patch(t.Context(), "refused", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, 45*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+	harness.Eventually(t, refusedFor+harness.RunRetry+harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 }
 
 // An exhausted quota is an Event; the run goes on once there is room.
@@ -110,11 +113,11 @@ func TestQuota(t *testing.T) {
 			stack.CreateCronJob(t, harness.NewCronJob(namespace, "squeezed", harness.Yearly, harness.JobSpec()))
 			awaitWorkflow(t, namespace, "squeezed")
 			stack.Signal(t, harness.CronJobWorkflow(namespace, "squeezed"), protocol.TriggerSignal, nil)
-			harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				return hasEventOfKind(ctx, namespace, test.kind, "FailedCreate", "exceeded quota")
 			})
 			setQuota(t, namespace, test.resource, 5)
-			harness.Eventually(t, 90*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+			harness.Eventually(t, refusedFor+harness.RunRetry+harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 		})
 	}
 }
@@ -133,7 +136,7 @@ func setQuota(t *testing.T, namespace string, name corev1.ResourceName, hard int
 		t.Fatalf("set quota: %v", err)
 	}
 	// Admission enforces a quota once the quota controller has published it.
-	harness.Eventually(t, 20*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		quota, err := quotas.Get(ctx, "quota", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -169,7 +172,7 @@ func TestNamespaceDeletedMidRun(t *testing.T) {
 	awaitWorkflow(t, namespace, "doomed")
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "doomed"), protocol.TriggerSignal, nil)
 	var run string
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		jobs, err := stack.Jobs(ctx, namespace)
 		if err != nil {
 			return err
@@ -183,7 +186,7 @@ func TestNamespaceDeletedMidRun(t *testing.T) {
 	if err := stack.Kubernetes.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, 2*time.Minute, func(ctx context.Context) error {
+	harness.Eventually(t, harness.NamespaceRemoved, func(ctx context.Context) error {
 		_, err := stack.Kubernetes.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		if err == nil {
 			return errors.New("the namespace is still there")
@@ -194,7 +197,7 @@ func TestNamespaceDeletedMidRun(t *testing.T) {
 		return nil
 	})
 	for _, id := range []string{harness.CronJobWorkflow(namespace, "doomed"), harness.JobWorkflow(namespace, run)} {
-		harness.Eventually(t, 30*time.Second, func(ctx context.Context) error { return closed(ctx, id) })
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return closed(ctx, id) })
 	}
 }
 
@@ -217,7 +220,7 @@ func TestJobDeletedMidRun(t *testing.T) {
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "owner", harness.Yearly, harness.JobSpec(harness.RunSeconds(600))))
 	awaitWorkflow(t, namespace, "owner")
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "owner"), protocol.TriggerSignal, nil)
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return onlyActive(ctx, namespace, "owner", 1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return onlyActive(ctx, namespace, "owner", 1) })
 	jobs, err := stack.Jobs(t.Context(), namespace)
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("%d Jobs, %v", len(jobs), err)
@@ -226,12 +229,12 @@ func TestJobDeletedMidRun(t *testing.T) {
 	if err := stack.Kubernetes.BatchV1().Jobs(namespace).Delete(t.Context(), jobs[0].Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error { return onlyActive(ctx, namespace, "owner", 0) })
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return onlyActive(ctx, namespace, "owner", 0) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return stack.HasEvent(ctx, namespace, "CronJob", "owner", "MissingJob")
 	})
-	harness.Eventually(t, 30*time.Second, func(ctx context.Context) error { return closed(ctx, harness.JobWorkflow(namespace, jobs[0].Name)) })
-	harness.Eventually(t, 60*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return closed(ctx, harness.JobWorkflow(namespace, jobs[0].Name)) })
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.Pods(ctx, namespace)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d Pods are left", len(pods))
@@ -252,7 +255,7 @@ func TestPodRefusedByAdmission(t *testing.T) {
 	stack.CreateJob(t, namespace, "privileged", harness.JobSpec(func(spec *batchv1.JobSpec) {
 		spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &privileged}
 	}))
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return hasEventOfKind(ctx, namespace, "Job", "FailedCreate", "violates PodSecurity")
 	})
 	job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), "privileged", metav1.GetOptions{})

@@ -17,9 +17,6 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// nextMinute covers the wait for a minutely CronJob's next run and the run.
-const nextMinute = 75 * time.Second
-
 // A minutely CronJob runs to completion at successive minutes, and its object
 // says so.
 func TestMinutelyCronJobRunsAgainAndAgain(t *testing.T) {
@@ -27,7 +24,7 @@ func TestMinutelyCronJobRunsAgainAndAgain(t *testing.T) {
 	namespace := stack.Namespace(t)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "hello", harness.Minutely, harness.JobSpec()))
 
-	harness.Eventually(t, 2*nextMinute, func(ctx context.Context) error {
+	harness.Eventually(t, 2*harness.NextMinute, func(ctx context.Context) error {
 		return complete(ctx, namespace, 2)
 	})
 	jobs, err := stack.Jobs(t.Context(), namespace)
@@ -42,7 +39,7 @@ func TestMinutelyCronJobRunsAgainAndAgain(t *testing.T) {
 		if want := names.ScheduledJob("hello", scheduled); job.Name != want || scheduled.Second() != 0 {
 			t.Errorf("Job for %s is named %s, want %s", scheduled, job.Name, want)
 		}
-		if late := job.CreationTimestamp.Sub(scheduled); late < 0 || late > 5*time.Second {
+		if late := job.CreationTimestamp.Sub(scheduled); late < 0 || late > harness.Slack {
 			t.Errorf("%s was created %s after its time", job.Name, late)
 		}
 		owner := metav1.GetControllerOf(&job)
@@ -50,7 +47,7 @@ func TestMinutelyCronJobRunsAgainAndAgain(t *testing.T) {
 			t.Errorf("%s is controlled by %+v", job.Name, owner)
 		}
 	}
-	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		cronJob, err := stack.CronJob(ctx, namespace, "hello")
 		if err != nil {
 			return err
@@ -111,7 +108,7 @@ func TestHistoryLimitsKeepTheNewest(t *testing.T) {
 		}
 		harness.NextSecond(t)
 		stack.Signal(t, harness.CronJobWorkflow(namespace, "limited"), protocol.TriggerSignal, nil)
-		harness.Eventually(t, 20*time.Second, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 			jobs, err := stack.Jobs(ctx, namespace)
 			if err != nil {
 				return err
@@ -133,11 +130,11 @@ func TestStandaloneJobs(t *testing.T) {
 		within time.Duration
 		pods   int
 	}{
-		"one Pod succeeds":         {harness.JobSpec(), batchv1.JobComplete, 15 * time.Second, 1},
-		"five Pods, two at a time": {harness.JobSpec(harness.Parallelism(2), harness.Completions(5)), batchv1.JobComplete, 30 * time.Second, 5},
-		"one failure and no more":  {harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(0)), batchv1.JobFailed, 15 * time.Second, 1},
-		"two attempts, back-off":   {harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(1)), batchv1.JobFailed, 30 * time.Second, 2},
-		"forty Pods at once":       {harness.JobSpec(harness.Parallelism(40), harness.Completions(40)), batchv1.JobComplete, 60 * time.Second, 40},
+		"one Pod succeeds":         {harness.JobSpec(), batchv1.JobComplete, harness.Prompt, 1},
+		"five Pods, two at a time": {harness.JobSpec(harness.Parallelism(2), harness.Completions(5)), batchv1.JobComplete, 3 * harness.Prompt, 5},
+		"one failure and no more":  {harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(0)), batchv1.JobFailed, harness.Prompt, 1},
+		"two attempts, back-off":   {harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(1)), batchv1.JobFailed, harness.PodBackoff + harness.Prompt, 2},
+		"forty Pods at once":       {harness.JobSpec(harness.Parallelism(40), harness.Completions(40)), batchv1.JobComplete, harness.Bulk, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +143,7 @@ func TestStandaloneJobs(t *testing.T) {
 			harness.Eventually(t, test.within, func(ctx context.Context) error {
 				return stack.JobHas(ctx, namespace, "standalone", test.want)
 			})
-			harness.Eventually(t, 10*time.Second, func(ctx context.Context) error { return released(ctx, namespace) })
+			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return released(ctx, namespace) })
 			pods, err := stack.Pods(t.Context(), namespace)
 			if err != nil {
 				t.Fatal(err)
@@ -184,7 +181,7 @@ func tracked(pod corev1.Pod) bool {
 // awaitWorkflow waits until the workflow took the CronJob over.
 func awaitWorkflow(t *testing.T, namespace, name string) {
 	t.Helper()
-	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		cronJob, err := stack.CronJob(ctx, namespace, name)
 		if err != nil {
 			return err

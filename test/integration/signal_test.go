@@ -18,9 +18,6 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// soon is how fast a change on one side must be seen on the other.
-const soon = 2 * time.Second
-
 // Suspend, resume and trigger by signal, sent by the real command line tool.
 func TestSignalsOfTheTemporalCommand(t *testing.T) {
 	t.Parallel()
@@ -36,9 +33,9 @@ func TestSignalsOfTheTemporalCommand(t *testing.T) {
 	}
 
 	signal("suspend")
-	harness.Eventually(t, soon, suspended(namespace, "hello", true))
+	harness.Eventually(t, harness.Prompt, suspended(namespace, "hello", true))
 	signal("resume", "--input", `{"note": "maintenance is over", "by": "ada"}`)
-	harness.Eventually(t, soon, suspended(namespace, "hello", false))
+	harness.Eventually(t, harness.Prompt, suspended(namespace, "hello", false))
 	cronJob, err := stack.CronJob(t.Context(), namespace, "hello")
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +44,7 @@ func TestSignalsOfTheTemporalCommand(t *testing.T) {
 		t.Errorf("the object says %q by %q", note, by)
 	}
 	signal("trigger", "--input", `"a plain note"`)
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 	jobs, err := stack.Jobs(t.Context(), namespace)
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +87,9 @@ func conditionIs(cronJob *ostinatov1.CronJob, kind string, want bool) error {
 	return fmt.Errorf("condition %s is not %t: %+v", kind, want, cronJob.Status.Conditions)
 }
 
+// oneSlot covers one time at which a CronJob is due that is so every minute.
+const oneSlot = time.Minute + 5*time.Second
+
 // An edit of spec.suspend reaches the workflow, and no run starts while suspended.
 func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
 	t.Parallel()
@@ -97,12 +97,12 @@ func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "minutely", harness.Minutely, harness.JobSpec()))
 	awaitWorkflow(t, namespace, "minutely")
 	patchSuspend(t, namespace, "minutely", true)
-	harness.Eventually(t, soon, suspended(namespace, "minutely", true))
+	harness.Eventually(t, harness.Prompt, suspended(namespace, "minutely", true))
 	before, err := stack.Jobs(t.Context(), namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Always(t, 65*time.Second, func(ctx context.Context) error {
+	harness.Always(t, oneSlot, func(ctx context.Context) error {
 		jobs, err := stack.Jobs(ctx, namespace)
 		if err == nil && len(jobs) > len(before) {
 			return errors.New("a run started while suspended")
@@ -110,9 +110,9 @@ func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
 		return err
 	})
 	patchSuspend(t, namespace, "minutely", false)
-	harness.Eventually(t, soon, suspended(namespace, "minutely", false))
+	harness.Eventually(t, harness.Prompt, suspended(namespace, "minutely", false))
 	// The newest missed time runs at once on resume, as upstream does.
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, len(before)+1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, len(before)+1) })
 }
 
 func patchSuspend(t *testing.T, namespace, name string, suspend bool) {
@@ -134,7 +134,7 @@ func TestTriggerWhileSuspendedWithGarbage(t *testing.T) {
 	stack.CreateCronJob(t, cronJob)
 	awaitWorkflow(t, namespace, "paused")
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "paused"), protocol.TriggerSignal, []any{1, map[string]any{"note": 7}})
-	harness.Eventually(t, 15*time.Second, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 	if err := suspended(namespace, "paused", true)(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -163,14 +163,14 @@ func TestSuspendAndResumeOfAJob(t *testing.T) {
 			return nil
 		}
 	}
-	harness.Eventually(t, 10*time.Second, running(1))
+	harness.Eventually(t, harness.Prompt, running(1))
 	stack.Signal(t, harness.JobWorkflow(namespace, "pausable"), protocol.SuspendSignal, nil)
-	harness.Eventually(t, 10*time.Second, running(0))
-	harness.Eventually(t, 10*time.Second, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Prompt, running(0))
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return stack.JobHas(ctx, namespace, "pausable", batchv1.JobSuspended)
 	})
 	stack.Signal(t, harness.JobWorkflow(namespace, "pausable"), protocol.ResumeSignal, protocol.SignalNote{Note: "go on"})
-	harness.Eventually(t, 10*time.Second, running(1))
+	harness.Eventually(t, harness.Prompt, running(1))
 	job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), "pausable", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

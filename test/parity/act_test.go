@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"ostinato.dev/ostinato/test/harness"
 )
 
 func patchJob(patch string) act {
@@ -74,7 +76,7 @@ func recreate(ctx context.Context, s subject) error {
 // aSecondLater waits until another second has begun since the last act, for times
 // in status and in Pods are whole seconds.
 func aSecondLater(ctx context.Context, s subject) error {
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, harness.Slack, true, func(context.Context) (bool, error) {
 		return time.Since(s.newest()) > time.Second, nil
 	})
 }

@@ -39,7 +39,7 @@ var deletionCases = []testCase{
 	newCase("made-again-in-its-back-off", endless(),
 		running(1).then(fail(1, onePod)),
 		counted(1, 0).then(recreate),
-		running(1).and(allOwn, failures(0), within(9*time.Second)).then(succeed(onePod)),
+		running(1).and(allOwn, failures(0), within(beforeABackoff)).then(succeed(onePod)),
 		finished(batchv1.JobComplete)),
 	newCase("made-again-after-its-end", endless(harness.BackoffLimit(0)),
 		running(1).then(fail(1, onePod)),

@@ -60,7 +60,7 @@ var failurePolicyCases = []testCase{
 		running(1).then(failContainer("first", 42, onePod)), finished(batchv1.JobFailed)),
 	newCase("policy-ignores", endless(harness.BackoffLimit(0), harness.PodFailurePolicy(harness.OnExitCodes(ignore, in, 42))),
 		running(1).then(fail(42, onePod)),
-		running(1).and(made(2), failures(0), newestAfter(10*time.Second)).then(fail(1, onePod)),
+		running(1).and(made(2), failures(0), newestAfter(harness.PodBackoff)).then(fail(1, onePod)),
 		finished(batchv1.JobFailed)),
 	newCase("policy-ignores-an-indexed-one", endless(harness.Indexed(2), harness.BackoffLimit(0),
 		harness.PodFailurePolicy(harness.OnExitCodes(ignore, in, 42))),

@@ -26,7 +26,7 @@ var perIndexCases = []testCase{
 		running(2).then(succeed(index(0))), running(1).then(fail(1, index(1))), finished(batchv1.JobFailed)),
 	newCase("per-index-attempts", endless(harness.Indexed(2), harness.BackoffLimitPerIndex(1)),
 		running(2).then(fail(1, index(0))),
-		running(2).and(failures(1), newestAfter(10*time.Second)).then(fail(1, index(0))), // a count of 1 on its annotation
+		running(2).and(failures(1), newestAfter(harness.PodBackoff)).then(fail(1, index(0))), // a count of 1 on its annotation
 		running(1).and(failed("0")).then(succeed(index(1))),
 		finished(batchv1.JobFailed)),
 	newCase("per-index-waits-in-line", endless(harness.Indexed(3), harness.Parallelism(2), harness.BackoffLimitPerIndex(1)),
@@ -68,8 +68,8 @@ var perIndexCases = []testCase{
 	newCase("fail-index", endless(harness.Indexed(2), harness.BackoffLimitPerIndex(3),
 		harness.PodFailurePolicy(harness.OnExitCodes(failIndex, in, 42))),
 		running(2).then(fail(42, index(0))),
-		running(1).and(failed("0"), within(9*time.Second)).then(fail(1, index(1))), // which is tried again
-		running(1).and(failures(2), newestAfter(10*time.Second)).then(succeed(index(1))),
+		running(1).and(failed("0"), within(beforeABackoff)).then(fail(1, index(1))), // which is tried again
+		running(1).and(failures(2), newestAfter(harness.PodBackoff)).then(succeed(index(1))),
 		finished(batchv1.JobFailed)),
 	newCase("fail-index-on-condition", endless(harness.Indexed(2), harness.BackoffLimitPerIndex(3),
 		harness.PodFailurePolicy(onDisruption(failIndex))),
@@ -77,7 +77,7 @@ var perIndexCases = []testCase{
 	newCase("ignored-per-index", endless(harness.Indexed(2), harness.BackoffLimitPerIndex(0),
 		harness.PodFailurePolicy(onDisruption(ignore))),
 		running(2).then(evict(index(1))),
-		running(2).and(failed(""), failures(0), newestAfter(10*time.Second)).then(fail(1, index(1))), // a count of 1 on its annotation
+		running(2).and(failed(""), failures(0), newestAfter(harness.PodBackoff)).then(fail(1, index(1))), // a count of 1 on its annotation
 		running(1).and(failed("1")).then(succeed(index(0))),
 		finished(batchv1.JobFailed)),
 	newCase("job-fails-before-its-indexes", endless(harness.Indexed(3), harness.BackoffLimitPerIndex(3),

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/test/harness"
 )
 
 // difference is one that is meant to be, with its reason. It is taken out of
@@ -68,6 +69,9 @@ type side struct {
 	shapes []shape
 }
 
+// eventInterval is how often the Events are listed, which is dear.
+const eventInterval = 500 * time.Millisecond
+
 // compare asserts that both controllers left the same at every step, made the
 // same number of Pods, and said the same in Events.
 func compare(t *testing.T, test testCase, builtin, ostinato side) {
@@ -93,7 +97,7 @@ func compare(t *testing.T, test testCase, builtin, ostinato side) {
 	assert.EventuallyWithT(t, func(c *assert.CollectT) {
 		want, got := events(t.Context(), c, test.name, builtin), events(t.Context(), c, test.name, ostinato)
 		assert.Equal(c, want, got, "Events; expected are kube-controller-manager's")
-	}, 30*time.Second, 500*time.Millisecond)
+	}, harness.EventRetry+harness.Slack, eventInterval)
 }
 
 func text(t *testing.T, shape any) string {

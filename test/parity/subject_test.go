@@ -18,8 +18,13 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// patience covers two back-offs of the built-in controller and its batching.
-const patience = 60 * time.Second
+const (
+	// patience bounds one step of a case: two back-offs, and the built-in controller's batching, with more than a hundred
+	// cases at a time.
+	patience = 3*harness.PodBackoff + 2*harness.Slack
+	// beforeABackoff is sooner than anything that a back-off holds up.
+	beforeABackoff = harness.PodBackoff - time.Second
+)
 
 // subject is a Job under one of the two controllers, with its Pods as they are now.
 type subject struct {

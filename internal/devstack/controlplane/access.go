@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 )
 
 // tokenSeconds is how long a service account's token in a kubeconfig is valid: longer than any test or session.
@@ -54,8 +55,7 @@ func (c *ControlPlane) KubeconfigForServiceAccount(ctx context.Context, namespac
 	if err != nil {
 		return "", fmt.Errorf("kubeconfig of service account %s/%s: %w", namespace, name, err)
 	}
-	seconds := int64(tokenSeconds)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](tokenSeconds)}}
 	answer, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("request a token for service account %s/%s: %w", namespace, name, err)

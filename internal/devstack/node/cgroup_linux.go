@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ostinato.dev/ostinato/internal/devstack/await"
 )
 
 // cgroupPatience bounds the wait for a cgroup to be empty: killed processes leave it within moments.
@@ -100,22 +102,13 @@ func removeCgroups(ctx context.Context, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cgroupPatience)
 	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	return await.Success(ctx, 50*time.Millisecond, func(context.Context) error {
 		var failures []error
 		for _, tree := range trees {
 			failures = append(failures, removeTree(filepath.Join(tree.path, name)))
 		}
-		if err = errors.Join(failures...); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-ticker.C:
-		}
-	}
+		return errors.Join(failures...)
+	})
 }
 
 // removeTree removes a cgroup from the leaves up.

@@ -36,8 +36,8 @@ type RealOptions struct {
 	Log io.Writer
 }
 
-// BusyBox is an image of BusyBox itself with all its applets, for containers whose scripts the shell of the node's own
-// busybox does not take.
+// BusyBox is an image of BusyBox itself, for containers that need applets, or traps of signals, which the node's own
+// busybox lacks.
 type BusyBox struct {
 	// Path is the static executable (toolchain.BusyBox).
 	Path string

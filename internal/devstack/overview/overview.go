@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -33,7 +34,7 @@ func Table(snapshot Snapshot) string {
 	fmt.Fprintln(writer, "CRONJOB\tSCHEDULE\tSUSPEND\tACTIVE\tLAST RUN\tNEXT RUN")
 	for _, cronJob := range sortedCronJobs(snapshot.CronJobs) {
 		fmt.Fprintf(writer, "%s/%s\t%s\t%t\t%d\t%s\t%s\n", cronJob.Namespace, cronJob.Name, cronJob.Spec.Schedule,
-			cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend, len(cronJob.Status.Active), lastRun(cronJob), nextRun(cronJob, snapshot.Now))
+			ptr.Deref(cronJob.Spec.Suspend, false), len(cronJob.Status.Active), lastRun(cronJob), nextRun(cronJob, snapshot.Now))
 	}
 	fmt.Fprintln(writer)
 	fmt.Fprintln(writer, "RUN\tSTATE\tPODS\tSTARTED\tTOOK")

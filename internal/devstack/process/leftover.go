@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // EndLeftover kills the process that a PID file remembers, if it still runs the executable: what a parent that was
@@ -32,7 +34,8 @@ func EndLeftover(ctx context.Context, pidFile, executable string) error {
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("kill leftover %s (pid %d): %w", filepath.Base(executable), pid, err)
 	}
-	if err := poll(ctx, func() (bool, error) { return !runs(commandLine(pid), executable), nil }); err != nil {
+	gone := func(context.Context) (bool, error) { return !runs(commandLine(pid), executable), nil }
+	if err := wait.PollUntilContextCancel(ctx, pollInterval, true, gone); err != nil {
 		return fmt.Errorf("wait for the end of leftover %s (pid %d): %w", filepath.Base(executable), pid, err)
 	}
 	return nil

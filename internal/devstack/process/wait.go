@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // pollInterval is the pause between two looks at something awaited.
@@ -53,8 +55,8 @@ func PortIsFree(port int) bool {
 // WaitPortFree waits until a server could listen on the loopback port. A server left over from an earlier run would
 // otherwise answer in place of the new one.
 func WaitPortFree(ctx context.Context, port int) error {
-	err := poll(ctx, func() (bool, error) { return PortIsFree(port), nil })
-	if err != nil {
+	free := func(context.Context) (bool, error) { return PortIsFree(port), nil }
+	if err := wait.PollUntilContextCancel(ctx, pollInterval, true, free); err != nil {
 		return fmt.Errorf("wait for port %d to be free: %w", port, err)
 	}
 	return nil
@@ -64,7 +66,7 @@ func WaitPortFree(ctx context.Context, port int) error {
 // that was not ready and the last lines of the process's log.
 func (p *Process) WaitReady(ctx context.Context, ready func(context.Context) error) error {
 	var last error
-	err := poll(ctx, func() (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-p.done:
 			if p.err == nil {
@@ -83,24 +85,4 @@ func (p *Process) WaitReady(ctx context.Context, ready func(context.Context) err
 		return p.Failure(fmt.Errorf("wait for %s to be ready: %w (last: %v)", p.spec.Name, err, last))
 	}
 	return err
-}
-
-// poll calls condition until it is true or fails, or the context ends.
-func poll(ctx context.Context, condition func() (bool, error)) error {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		ok, err := condition()
-		if err != nil {
-			return err
-		}
-		if ok {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }

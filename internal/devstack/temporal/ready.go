@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"ostinato.dev/ostinato/internal/devstack/await"
 )
 
 const readyPoll = 20 * time.Millisecond
@@ -69,21 +71,11 @@ func pageAnswers(ctx context.Context, url string) error {
 	return nil
 }
 
-// poll repeats check until it succeeds or ctx ends, and then returns the last failure.
+// poll repeats check, each time for five seconds at most, until it succeeds or ctx ends.
 func poll(ctx context.Context, check func(context.Context) error) error {
-	ticker := time.NewTicker(readyPoll)
-	defer ticker.Stop()
-	for {
-		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := check(attempt)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-ticker.C:
-		}
-	}
+	return await.Success(ctx, readyPoll, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return check(ctx)
+	})
 }

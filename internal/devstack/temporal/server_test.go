@@ -248,11 +248,11 @@ func TestStartSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := t.TempDir()
-	lock, err := lockDataDir(used)
+	unlock, err := lockDataDir(used)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = lock.release() })
+	t.Cleanup(unlock)
 	for _, test := range []struct {
 		name    string
 		options Options

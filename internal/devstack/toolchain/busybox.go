@@ -16,7 +16,7 @@ const busyBoxPackage = "busybox-static"
 
 // BusyBox returns the path of BusyBox itself, static, with the shell that upstream's end-to-end suite writes its scripts
 // for: the one on PATH where it is such a one, else Debian's, fetched into the cache. It is no Go program, and so the one
-// executable here that nothing builds; the node's own program of that name has a far smaller shell.
+// executable here that nothing builds; the node's own program of that name has few applets and traps no signals.
 func BusyBox(ctx context.Context, progress io.Writer) (string, error) {
 	if progress == nil {
 		progress = io.Discard

@@ -2,6 +2,7 @@ package toolchain
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +62,34 @@ func TestEveryToolCanBeFound(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("%s is in no set", name)
 		}
+	}
+}
+
+func TestOwnProgramsAreBuiltAnewForOtherSourcesAndModules(t *testing.T) {
+	root := t.TempDir()
+	seen := map[string]string{}
+	for _, files := range []map[string]string{
+		{"go.mod": "module a", "program/main.go": "package main"},
+		{"go.mod": "module a // and another", "program/main.go": "package main"},
+		{"go.mod": "module a", "program/main.go": "package main // another"},
+	} {
+		for name, text := range files {
+			file := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir, err := folder(root, "/cache", "linux/amd64", "program", tool{sources: []string{"program"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := seen[dir]; ok {
+			t.Errorf("%v is cached where %s is", files, before)
+		}
+		seen[dir] = fmt.Sprint(files)
 	}
 }
 

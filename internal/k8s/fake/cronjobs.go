@@ -1,4 +1,5 @@
-// Package fake has an in-memory CronJob client for unit tests.
+// Package fake has an in-memory CronJob client for unit tests, and what the fake
+// Kubernetes client lacks.
 package fake
 
 import (
@@ -18,6 +19,17 @@ import (
 // records the actions and takes reactors.
 type CronJobs struct {
 	clienttesting.Fake
+	tracker clienttesting.ObjectTracker
+}
+
+// Stored returns a CronJob as it is stored, past all reactors; nil when there is none.
+func (f *CronJobs) Stored(namespace, name string) *ostinatov1.CronJob {
+	object, err := f.tracker.Get(ostinatov1.GroupVersion.WithResource("cronjobs"), namespace, name)
+	if err != nil {
+		return nil
+	}
+	cronJob, _ := object.(*ostinatov1.CronJob)
+	return cronJob
 }
 
 // NewCronJobs returns a client that holds the given objects. Server-side apply
@@ -35,7 +47,7 @@ func NewCronJobs(objects ...*ostinatov1.CronJob) *CronJobs {
 			panic(err)
 		}
 	}
-	fake := &CronJobs{}
+	fake := &CronJobs{tracker: tracker}
 	fake.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
 	fake.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		var options metav1.ListOptions

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,8 +22,8 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// patience is ample for one step of a life.
-const patience = 30 * time.Second
+// patience bounds one step of a life, in which a Pod may fail once.
+const patience = harness.PodBackoff + harness.Prompt
 
 // Whole has a CronJob live its whole life, and Jobs do all that needs rights, in a
 // namespace that the stack serves. It fails the test where anything is refused.
@@ -125,7 +124,7 @@ func liveJobs(t *testing.T, stack *harness.Harness, namespace string) {
 	if err := stack.Kubernetes.BatchV1().Jobs(namespace).Delete(t.Context(), "bulk", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.PodsOf(ctx, namespace, "bulk")
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d Pods of the deleted Job are left", len(pods))
@@ -144,10 +143,10 @@ func leavePods(t *testing.T, stack *harness.Harness, namespace string) {
 	if err := stack.Kubernetes.BatchV1().Jobs(namespace).Delete(t.Context(), "leaves", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.PodsOf(ctx, namespace, "leaves")
 		if err == nil && (len(pods) != 1 || len(pods[0].Finalizers) > 0 || len(pods[0].OwnerReferences) > 0) {
-			err = fmt.Errorf("the Pods left are %+v, want one without finalizer and owner", pods)
+			err = fmt.Errorf("there are Pods %+v, want one without finalizer and owner", pods)
 		}
 		return err
 	})

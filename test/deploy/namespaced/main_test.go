@@ -8,15 +8,14 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/manifests"
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// patience is ample for one step.
-const patience = 30 * time.Second
+// patience bounds one step, in which a Pod may fail once.
+const patience = harness.PodBackoff + harness.Prompt
 
 // The namespaces served.
 const shop, billing = "shop", "billing"

@@ -18,12 +18,15 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
+// builtInStart bounds the start of a kube-controller-manager.
+const builtInStart = 2 * harness.Slack
+
 // With the built-in controller running, a bridge of exactly the manifests' access
 // refuses, and leaves no probe behind.
 func TestRefusesBesideTheBuiltInController(t *testing.T) {
 	startBuiltIn(t)
 	var output string
-	harness.Eventually(t, 2*patience, func(ctx context.Context) error {
+	harness.Eventually(t, builtInStart+harness.ProbeWait+harness.Slack, func(ctx context.Context) error {
 		var code int
 		var err error
 		output, code, err = deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, "--takeover=jobs", "--lease-name=another")
@@ -165,35 +168,53 @@ func TestJobsChangeHands(t *testing.T) {
 		counted(t, namespace, "to-and-fro", 6, record)
 	})
 
+	// longRun is longer than the bridge takes to give a Job up.
+	const longRun = 45 * time.Second
 	// Where the flag is dropped, the next bridge ends the workflows and touches nothing
 	// else: the Job is the built-in controller's to go on with.
 	t.Run("back by the flag", func(t *testing.T) {
-		create(t, namespace, "given-up", harness.Completions(2), harness.Parallelism(2), harness.RunSeconds(45))
+		create(t, namespace, "given-up", harness.Completions(2), harness.Parallelism(2), harness.RunSeconds(int(longRun.Seconds())))
 		podsRun(t, namespace, "given-up", 2)
 		startBridge := withoutBridge(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			_, _, err := deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, leaseArgs...)
-			ended <- err
-		}()
-		harness.Eventually(t, patience, func(ctx context.Context) error {
-			status, err := stack.WorkflowStatus(ctx, harness.JobWorkflow(namespace, "given-up"))
-			if err == nil && status != enums.WORKFLOW_EXECUTION_STATUS_TERMINATED {
-				err = fmt.Errorf("the workflow is %s", status)
-			}
-			return err
-		})
-		cancel()
-		<-ended
+		stopBridge := bridgeWithoutTheFlag(t)
+		workflowIs(t, namespace, "given-up", enums.WORKFLOW_EXECUTION_STATUS_TERMINATED)
+		stopBridge()
 		pods, err := stack.PodsOf(t.Context(), namespace, "given-up")
 		if err != nil || len(pods) != 2 || !harness.Tracked(&pods[0]) || !harness.Tracked(&pods[1]) {
 			t.Errorf("Pods %+v, want two that are tracked: %v", pods, err)
 		}
 		stopBuiltIn := startBuiltIn(t)
-		harness.Eventually(t, time.Minute, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, "given-up", batchv1.JobComplete) })
+		harness.Eventually(t, longRun+patience, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, "given-up", batchv1.JobComplete) })
 		stopBuiltIn()
 		startBridge()
 		counted(t, namespace, "given-up", 2, record)
 	})
+}
+
+// bridgeWithoutTheFlag runs a bridge that does not take over.
+func bridgeWithoutTheFlag(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, harness.ShortLease()...)
+		ended <- err
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+func hasStatus(ctx context.Context, namespace, job string, want enums.WorkflowExecutionStatus) error {
+	status, err := stack.WorkflowStatus(ctx, harness.JobWorkflow(namespace, job))
+	if err == nil && status != want {
+		err = fmt.Errorf("the workflow of %s is %s, not %s", job, status, want)
+	}
+	return err
+}
+
+func workflowIs(t *testing.T, namespace, job string, want enums.WorkflowExecutionStatus) {
+	t.Helper()
+	harness.Eventually(t, patience, func(ctx context.Context) error { return hasStatus(ctx, namespace, job, want) })
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"ostinato.dev/ostinato/internal/devstack"
 	"ostinato.dev/ostinato/internal/devstack/controlplane"
@@ -17,15 +16,13 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// patience is ample for one step of a life.
-const patience = 30 * time.Second
+// patience bounds one step of a life. The worker may have been killed before it; a new
+// bridge that was started leads.
+const patience = harness.Recovery
 
 // controllers are those of kube-controller-manager. CronJobs stay its own; TTLs
 // are left out, so that only the bridge can carry them out.
 const controllers = "*,-job-controller,-ttl-after-finished-controller"
-
-// leaseArgs make a bridge take the lease of one that was killed sooner than by default.
-var leaseArgs = []string{"--lease-duration=3s", "--lease-renew-deadline=2s", "--lease-retry-period=500ms"}
 
 var (
 	stack *harness.Harness
@@ -41,7 +38,7 @@ func TestMain(m *testing.M) {
 		APIServerFlags:    []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
 		Access:            install,
 		WorkerArgs:        []string{"--takeover=jobs"},
-		BridgeArgs:        append([]string{"--takeover=jobs", "--lease-namespace=" + deployment.SystemNamespace}, leaseArgs...),
+		BridgeArgs:        append([]string{"--takeover=jobs", "--lease-namespace=" + deployment.SystemNamespace}, harness.ShortLease()...),
 	}
 	os.Exit(harness.Main(m, options, func(h *harness.Harness) { stack = h }, harness.NamespacesVanish))
 }

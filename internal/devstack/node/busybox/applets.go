@@ -34,7 +34,7 @@ func cat(arguments []string, s streams) error {
 	for _, name := range arguments {
 		input := s.in
 		if name != "-" {
-			file, err := os.Open(name)
+			file, err := os.Open(s.path(name))
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func env(arguments []string, s streams) error {
 	if len(arguments) > 0 {
 		return errors.New("arguments are not supported")
 	}
-	_, err := fmt.Fprint(s.out, strings.Join(os.Environ(), "\n")+"\n")
+	_, err := fmt.Fprint(s.out, strings.Join(s.environment, "\n")+"\n")
 	return err
 }
 

@@ -1,11 +1,10 @@
 // Command busybox is the program in the images of a development node: the applets that the samples and tests of this
-// repository use, under the names and with the output people know from BusyBox, in one static binary of our own. It is
-// not BusyBox: the shell takes lists of simple commands (; && || newline, quotes, variables, > and >>) and says so when
-// asked for more, and the applets are cat, date, echo, env, exit, false, hostname, sh, sleep and true. As pause it is the
-// first container of every Pod.
+// repository use, under the names and with the output people know from BusyBox, in one static binary. It is not BusyBox:
+// the applets are cat, date, echo, env, false, hostname, sh, sleep and true, and the shell takes bash's scripts as
+// mvdan.cc/sh does. As pause it is the first container of every Pod.
 //
-// On SIGTERM it ends at once with exit code 143, as most programs do and as BusyBox as the first process of a container
-// does not.
+// On SIGTERM it ends at once with exit code 143, whatever a script traps, as most programs do and as BusyBox as the first
+// process of a container does not.
 package main
 
 import (
@@ -33,14 +32,24 @@ func main() {
 		number, _ := (<-stop).(syscall.Signal)
 		os.Exit(128 + int(number))
 	}()
-	streams := streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}
-	os.Exit(run(arguments, streams))
+	os.Exit(run(arguments, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, environment: os.Environ()}))
 }
 
-// streams are what a command reads and writes.
+// streams are what a command reads, writes and inherits.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	// folder is the one that a shell is in; empty for that of the process.
+	folder      string
+	environment []string
+}
+
+// path returns where a file of the name is.
+func (s streams) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(s.folder, name)
 }
 
 // run runs an applet and returns its exit code.

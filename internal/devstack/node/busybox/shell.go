@@ -1,189 +1,120 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path"
-	"strconv"
 	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
 )
 
-// shell is sh: -c SCRIPT [NAME [ARGUMENT...]], or the script on standard input. With -e it ends at the first command that
-// fails.
+// shell is sh: [-OPTIONS] -c SCRIPT [NAME [ARGUMENT...]], or FILE [ARGUMENT...], or the script on standard input.
 func shell(arguments []string, s streams) int {
-	interpreter := &interpreter{streams: s, variables: map[string]string{}}
-	script, fromArguments := "", false
-	for len(arguments) > 0 && strings.HasPrefix(arguments[0], "-") && arguments[0] != "-" {
+	var options []string
+	inArguments := false
+	for len(arguments) > 0 && len(arguments[0]) > 1 && arguments[0][0] == '-' {
 		for _, option := range arguments[0][1:] {
-			switch option {
-			case 'c':
-				fromArguments = true
-			case 'e':
-				interpreter.endOnFailure = true
-			default:
-				fmt.Fprintf(s.err, "sh: unsupported option -%c\n", option)
-				return 2
+			if option == 'c' {
+				inArguments = true
+			} else {
+				options = append(options, "-"+string(option))
 			}
 		}
 		arguments = arguments[1:]
 	}
+	name, script := "sh", ""
 	switch {
-	case fromArguments && len(arguments) == 0:
+	case inArguments && len(arguments) == 0:
 		fmt.Fprintln(s.err, "sh: -c needs an argument")
 		return 2
-	case fromArguments:
-		script = arguments[0]
-	case len(arguments) > 0:
-		fmt.Fprintln(s.err, "sh: script files are not supported")
-		return 2
+	case inArguments:
+		script, arguments = arguments[0], arguments[1:]
+		if len(arguments) > 0 {
+			name, arguments = arguments[0], arguments[1:]
+		}
 	default:
-		input, err := io.ReadAll(s.in)
+		input, err := s.in, error(nil)
+		if len(arguments) > 0 && arguments[0] != "-" {
+			var file *os.File
+			if file, err = os.Open(s.path(arguments[0])); err == nil {
+				defer file.Close()
+				input = file
+			}
+			name, arguments = arguments[0], arguments[1:]
+		}
+		var text []byte
+		if err == nil {
+			text, err = io.ReadAll(input)
+		}
 		if err != nil {
 			fmt.Fprintf(s.err, "sh: %v\n", err)
 			return 2
 		}
-		script = string(input)
+		script = string(text)
 	}
-	commands, err := parse(script)
+	return interpret(name, script, append(append(options, "--"), arguments...), s)
+}
+
+// interpret runs a script with the parameters of the builtin set.
+func interpret(name, script string, parameters []string, s streams) int {
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), name)
+	if err != nil {
+		fmt.Fprintln(s.err, err)
+		return 2
+	}
+	runner, err := interp.New(interp.StdIO(s.in, s.out, s.err), interp.Env(expand.ListEnviron(s.environment...)), interp.Dir(s.folder),
+		interp.Params(parameters...), interp.ExecHandlers(withApplets))
 	if err != nil {
 		fmt.Fprintf(s.err, "sh: %v\n", err)
 		return 2
 	}
-	return interpreter.runAll(commands)
-}
-
-// interpreter is the state of a running shell.
-type interpreter struct {
-	streams
-	variables    map[string]string
-	endOnFailure bool
-	status       int
-	exited       bool
-}
-
-func (i *interpreter) runAll(commands []command) int {
-	for position, c := range commands {
-		if (c.after == "&&" && i.status != 0) || (c.after == "||" && i.status == 0) {
-			continue
-		}
-		i.status = i.run(c)
-		if i.exited {
-			break
-		}
-		// As in every shell, a command that another one is bound to by && or || may fail.
-		bound := position+1 < len(commands) && (commands[position+1].after == "&&" || commands[position+1].after == "||")
-		if i.endOnFailure && i.status != 0 && !bound {
-			break
-		}
-	}
-	return i.status
-}
-
-// run runs one simple command and returns its exit code.
-func (i *interpreter) run(c command) int {
-	words := make([]string, 0, len(c.words))
-	for _, w := range c.words {
-		if text, keep := i.expand(w); keep {
-			words = append(words, text)
-		}
-	}
-	if len(words) == 0 {
-		return 0
-	}
-	s := i.streams
-	for _, r := range c.redirections {
-		target, _ := i.expand(r.target)
-		flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
-		if r.add {
-			flags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
-		}
-		file, err := os.OpenFile(target, flags, 0o666)
-		if err != nil {
-			fmt.Fprintf(s.err, "sh: %v\n", err)
-			return 1
-		}
-		defer file.Close()
-		s.out = file
-	}
-	if name, value, ok := strings.Cut(words[0], "="); ok && len(words) == 1 && isName(name) {
-		i.variables[name] = value
-		return 0
-	}
-	switch words[0] {
-	case "exit":
-		return i.exit(words[1:])
-	case ":":
-		return 0
-	}
-	return runCommand(words, s)
-}
-
-func (i *interpreter) exit(arguments []string) int {
-	i.exited = true
-	if len(arguments) == 0 {
-		return i.status
-	}
-	code, err := strconv.Atoi(arguments[0])
-	if err != nil {
-		fmt.Fprintf(i.err, "sh: exit: illegal number: %s\n", arguments[0])
-		return 2
-	}
-	return code & 0xff
-}
-
-// runCommand runs an applet, else a program of the image.
-func runCommand(words []string, s streams) int {
-	name := words[0]
-	if dir := path.Dir(name); dir == "." || dir == "/bin" {
-		base := path.Base(name)
-		if _, ok := applets[base]; ok || base == "sh" {
-			return run(append([]string{base}, words[1:]...), s)
-		}
-	}
-	program := exec.Command(name, words[1:]...)
-	program.Stdin, program.Stdout, program.Stderr = s.in, s.out, s.err
-	err := program.Run()
-	var ended *exec.ExitError
+	err = runner.Run(context.Background(), file)
+	var status interp.ExitStatus
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &ended) && ended.ExitCode() >= 0:
-		return ended.ExitCode()
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		fmt.Fprintf(s.err, "sh: %s: not found\n", name)
-		return 127
+	case errors.As(err, &status):
+		return int(status)
 	default:
-		fmt.Fprintf(s.err, "sh: %s: %v\n", name, err)
-		return 126
+		fmt.Fprintf(s.err, "sh: %v\n", err)
+		return 1
 	}
 }
 
-// expand puts in the variables of a word; a word of nothing but empty variables vanishes.
-func (i *interpreter) expand(w word) (text string, keep bool) {
-	var result strings.Builder
-	for _, p := range w {
-		keep = keep || p.quoted
-		if p.variable == "" {
-			result.WriteString(p.text)
-			continue
+// withApplets runs applets, sh among them, inside this process, and everything else as programs of the image.
+func withApplets(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+	return func(ctx context.Context, words []string) error {
+		h := interp.HandlerCtx(ctx)
+		dir, base := path.Split(words[0])
+		if _, ok := applets[base]; (ok || base == "sh") && (dir == "" || dir == "/bin/") {
+			s := streams{in: h.Stdin, out: h.Stdout, err: h.Stderr, folder: h.Dir, environment: exported(h.Env)}
+			if code := run(append([]string{base}, words[1:]...), s); code != 0 {
+				return interp.ExitStatus(code)
+			}
+			return nil
 		}
-		result.WriteString(i.value(p.variable))
+		if _, err := interp.LookPathDir(h.Dir, h.Env, words[0]); err != nil {
+			fmt.Fprintf(h.Stderr, "sh: %s: not found\n", words[0])
+			return interp.ExitStatus(127)
+		}
+		return next(ctx, words)
 	}
-	return result.String(), keep || result.Len() > 0
 }
 
-func (i *interpreter) value(name string) string {
-	switch name {
-	case "?":
-		return strconv.Itoa(i.status)
-	case "$":
-		return strconv.Itoa(os.Getpid())
-	}
-	if value, ok := i.variables[name]; ok {
-		return value
-	}
-	return os.Getenv(name)
+// exported lists the variables that a program inherits.
+func exported(variables expand.Environ) []string {
+	var list []string
+	variables.Each(func(name string, v expand.Variable) bool {
+		if v.Exported && v.IsSet() {
+			list = append(list, name+"="+v.String())
+		}
+		return true
+	})
+	return list
 }

@@ -1,0 +1,74 @@
+package activities
+
+import (
+	"context"
+	"errors"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// releaseAttempts bounds how often a Pod is read anew that changes while it is released.
+const releaseAttempts = 5
+
+// releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded.
+// A Pod that is not in the phase that its count rests on keeps it: a false fact does not
+// cost the Pod its count. Nearly always one request does it and tests all of that.
+func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release, out *findings) error {
+	uid := types.UID(release.UID)
+	matched, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, k8s.TrackedPod{
+		Namespace: owner.Namespace, Name: release.Name, UID: uid, Job: owner.UID, Phase: release.Phase,
+	})
+	if err == nil && !matched {
+		err = a.releaseExamined(ctx, owner, release, out)
+	}
+	switch {
+	case errors.Is(err, k8s.ErrGone), apierrors.IsNotFound(err):
+		out.vanished(release.UID)
+		return nil
+	case err != nil:
+		return out.failed(release.UID, err, "release Pod %s/%s", owner.Namespace, release.Name)
+	}
+	return nil
+}
+
+// releaseExamined reads the Pod and releases it if it may be.
+func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, release job.Release, out *findings) error {
+	for attempt := 1; ; attempt++ {
+		pod, err := k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
+		switch {
+		case err != nil:
+			return err
+		case !a.owns(owner, pod):
+			out.found(foreignFact(pod))
+			return nil
+		case release.Phase != "" && pod.Status.Phase != release.Phase:
+			out.found(k8s.PodFact(pod))
+			return nil
+		case !k8s.Tracked(pod) && !(k8s.Ended(pod) && k8s.Watched(pod)):
+			return nil
+		}
+		if err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, false); !apierrors.IsConflict(err) || attempt == releaseAttempts {
+			return err
+		}
+	}
+}
+
+// owns reports whether the Job controls the Pod, so that it may be read, deleted and
+// released for the Job: also one whose labels do not match any more, until it is
+// disowned, or that nobody will count.
+func (a *Activities) owns(owner *batchv1.Job, pod *corev1.Pod) bool {
+	switch claim.Decide(pod, a.owner(owner)) {
+	case claim.Keep, claim.Label:
+		return true
+	case claim.Disown, claim.Release:
+		return claim.IsControlledBy(pod, owner.Name, owner.UID)
+	}
+	return false
+}

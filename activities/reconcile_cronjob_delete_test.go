@@ -1,0 +1,181 @@
+package activities_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// cronJobsJob is a running Job that the CronJob hello controls.
+func cronJobsJob(name string) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID(name + "-uid"),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(helloCronJob(), ostinatov1.CronJobKind)},
+	}}
+}
+
+func finishedCronJobsJob(name string, kind batchv1.JobConditionType) *batchv1.Job {
+	ended := cronJobsJob(name)
+	ended.Status.Conditions = []batchv1.JobCondition{condition(kind, "")}
+	return ended
+}
+
+func concurrent(policy batchv1.ConcurrencyPolicy) *ostinatov1.CronJob {
+	cronJob := helloCronJob()
+	cronJob.Spec.ConcurrencyPolicy = policy
+	return cronJob
+}
+
+// jobExists looks past all reactors.
+func (s *stage) jobExists(name string) bool {
+	_, err := s.kubernetes.Tracker().Get(batchv1.SchemeGroupVersion.WithResource("jobs"), namespace, name)
+	return err == nil
+}
+
+func TestDeletesOfJobs(t *testing.T) {
+	s := newStage(t, []runtime.Object{finishedCronJobsJob("old", batchv1.JobComplete), cronJobsJob("running")}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)})
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Deletes: []schedule.Delete{
+		{Name: "running", UID: "running-uid", Replaced: true}, {Name: "old", UID: "old-uid"}, {Name: "gone", UID: "gone-uid"},
+	}})
+	if !slices.Equal(result.Deleted, []string{"running", "old", "gone"}) {
+		t.Errorf("deleted %v", result.Deleted)
+	}
+	events := s.recorded()
+	slices.Sort(events)
+	if !slices.Equal(events, []string{"Normal SuccessfulDelete Deleted job old", "Normal SuccessfulDelete Deleted job running"}) {
+		t.Errorf("events %v", events)
+	}
+	for _, action := range s.kubernetes.Actions() {
+		if deletion, ok := action.(clienttesting.DeleteActionImpl); ok {
+			options := deletion.DeleteOptions
+			if options.PropagationPolicy == nil || *options.PropagationPolicy != metav1.DeletePropagationBackground || options.Preconditions == nil {
+				t.Errorf("delete of %s with %+v", deletion.Name, options)
+			}
+		}
+	}
+}
+
+func TestFailedDeletes(t *testing.T) {
+	forbidden := apierrors.NewForbidden(jobs, "old", errors.New("no"))
+	stage := func() *stage {
+		s := newStage(t, []runtime.Object{finishedCronJobsJob("old", batchv1.JobComplete)}, []*ostinatov1.CronJob{helloCronJob()})
+		s.refuse("delete", "jobs", -1, forbidden)
+		return s
+	}
+	request := startRequest()
+
+	s := stage()
+	request.Deletes = []schedule.Delete{{Name: "old", UID: "old-uid", Replaced: true}}
+	if _, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); err == nil {
+		t.Error("the failed delete of a replaced Job is no error")
+	}
+	if slices.Contains(s.writes(), "create jobs "+start().Name) {
+		t.Error("a run started beside the one it replaces")
+	}
+	if events := s.recorded(); !slices.Equal(events, []string{"Warning FailedDelete Deleted job: " + forbidden.Error()}) {
+		t.Errorf("events %v", events)
+	}
+
+	s = stage()
+	request.Deletes = []schedule.Delete{{Name: "old", UID: "old-uid"}}
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	if len(result.Deleted) != 0 || result.Started == nil {
+		t.Errorf("history clean-up that failed stops the run: %+v", result)
+	}
+}
+
+// TestJobsThatAreNotToBeDeleted: what a request says of a Job may be made up.
+func TestJobsThatAreNotToBeDeleted(t *testing.T) {
+	another := finishedCronJobsJob("a", batchv1.JobComplete)
+	another.OwnerReferences[0].UID = "another-uid"
+	nobodys := finishedCronJobsJob("a", batchv1.JobComplete)
+	nobodys.OwnerReferences = nil
+	upstream := finishedCronJobsJob("a", batchv1.JobComplete)
+	upstream.OwnerReferences[0].APIVersion = "batch/v1"
+	recreated := finishedCronJobsJob("a", batchv1.JobComplete)
+	recreated.UID = "new-uid"
+	tests := map[string]struct {
+		stored   *batchv1.Job
+		policy   batchv1.ConcurrencyPolicy
+		replaced bool
+		// forgotten: the plan is told that it has no such Job; refused: it gets an error.
+		forgotten, refused bool
+	}{
+		"another CronJob's":                  {stored: another, forgotten: true},
+		"another CronJob's, as if replaced":  {stored: another, policy: batchv1.ReplaceConcurrent, replaced: true, forgotten: true},
+		"a CronJob's of batch/v1":            {stored: upstream, forgotten: true},
+		"nobody's":                           {stored: nobodys, forgotten: true},
+		"re-created":                         {stored: recreated, forgotten: true},
+		"one that runs, as history":          {stored: cronJobsJob("a"), policy: batchv1.ReplaceConcurrent},
+		"one that runs, as replaced, Allow":  {stored: cronJobsJob("a"), policy: batchv1.AllowConcurrent, replaced: true, refused: true},
+		"one that runs, as replaced, Forbid": {stored: cronJobsJob("a"), policy: batchv1.ForbidConcurrent, replaced: true, refused: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{test.stored}, []*ostinatov1.CronJob{concurrent(test.policy)})
+			result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+				CronJob: cronJobRef, Deletes: []schedule.Delete{{Name: "a", UID: "a-uid", Replaced: test.replaced}},
+			})
+			if (err != nil) != test.refused || (len(result.Deleted) == 1) != test.forgotten {
+				t.Errorf("deleted %v, error %v", result.Deleted, err)
+			}
+			if !s.jobExists("a") || len(s.writes()) != 0 || len(s.recorded()) != 0 {
+				t.Errorf("writes %v", s.writes())
+			}
+		})
+	}
+}
+
+func TestRunsThatAreSaidToHaveEndedAreLookedUp(t *testing.T) {
+	begin, end := metav1.NewTime(scheduled), metav1.NewTime(scheduled.Add(1e9))
+	complete := finishedCronJobsJob("complete", batchv1.JobComplete)
+	complete.Status.StartTime, complete.Status.CompletionTime = &begin, &end
+	recreated := cronJobsJob("recreated")
+	recreated.UID = "new-uid"
+	anothers := finishedCronJobsJob("anothers", batchv1.JobFailed)
+	anothers.OwnerReferences[0].UID = "another-uid"
+	s := newStage(t, []runtime.Object{
+		complete, finishedCronJobsJob("failed", batchv1.JobFailed), cronJobsJob("running"), recreated, anothers,
+	}, []*ostinatov1.CronJob{helloCronJob()})
+	var look []schedule.Run
+	for _, name := range []string{"complete", "failed", "running", "recreated", "anothers", "gone"} {
+		look = append(look, schedule.Run{Name: name, UID: name + "-uid", Scheduled: scheduled})
+	}
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Look: look})
+	outcomes := map[string]job.Outcome{}
+	for _, ended := range result.Ended {
+		outcomes[ended.Run.Name] = ended.Outcome
+	}
+	want := map[string]job.Outcome{
+		"complete": job.Complete, "failed": job.Failed, "recreated": job.Deleted, "anothers": job.Deleted, "gone": job.Deleted,
+	}
+	for _, run := range look {
+		if outcomes[run.Name] != want[run.Name] {
+			t.Errorf("%s: %q, want %q", run.Name, outcomes[run.Name], want[run.Name])
+		}
+	}
+	if first := result.Ended[0]; !first.StartTime.Equal(scheduled) || !first.CompletionTime.Equal(end.Time) {
+		t.Errorf("ended %+v", first)
+	}
+}
+
+func TestLookReportsAnOutage(t *testing.T) {
+	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+	s.refuse("get", "jobs", 1, errors.New("connection refused"))
+	request := protocol.CronJobRequest{CronJob: cronJobRef, Look: []schedule.Run{{Name: "a", UID: "a-uid"}}}
+	if _, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); err == nil {
+		t.Error("a run that can't be looked up is told to be gone")
+	}
+}

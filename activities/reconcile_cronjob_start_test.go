@@ -1,0 +1,142 @@
+package activities_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// unwanted are CronJobs that do not prescribe the run of startRequest, and requests that
+// come too late for it.
+func unwanted() map[string]struct {
+	cronJob *ostinatov1.CronJob
+	before  time.Time
+	reason  string
+} {
+	suspended, later, edited := helloCronJob(), helloCronJob(), helloCronJob()
+	suspended.Spec.Suspend = new(true)
+	after := metav1.NewTime(scheduled.Add(time.Minute))
+	later.Status.LastScheduleTime = &after
+	edited.Spec.Schedule = "30 12 * * *"
+	return map[string]struct {
+		cronJob *ostinatov1.CronJob
+		before  time.Time
+		reason  string
+	}{
+		"it is too late":        {cronJob: helloCronJob(), before: scheduled.Add(time.Second), reason: protocol.RefusedTooLate},
+		"it is suspended":       {cronJob: suspended, reason: protocol.RefusedNotPrescribed},
+		"a later run started":   {cronJob: later, reason: protocol.RefusedNotPrescribed},
+		"it is no time for one": {cronJob: edited, reason: protocol.RefusedNotPrescribed},
+	}
+}
+
+func TestStartThatTheCronJobDoesNotPrescribe(t *testing.T) {
+	for name, test := range unwanted() {
+		t.Run(name, func(t *testing.T) {
+			test.cronJob.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
+			s := newStage(t, []runtime.Object{cronJobsJob("running")}, []*ostinatov1.CronJob{test.cronJob})
+			request := startRequest()
+			request.Start.Before = test.before
+			request.Deletes = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if result.Refused == nil || result.Refused.Reason != test.reason || result.Started != nil {
+				t.Errorf("result %+v", result)
+			}
+			// The running Job is not replaced by nothing.
+			if !s.jobExists("running") || len(s.writes()) != 0 {
+				t.Errorf("writes %v", s.writes())
+			}
+			if events := s.recorded(); !slices.Equal(events, []string{"Normal Planned said by the plan"}) {
+				t.Errorf("events %v", events)
+			}
+		})
+	}
+}
+
+// TestStartFindsTheJobOfAnAttemptThatWasInTime: the answer of an attempt may be lost, and
+// the run has started nevertheless.
+func TestStartFindsTheJobOfAnAttemptThatWasInTime(t *testing.T) {
+	for name, test := range unwanted() {
+		t.Run(name, func(t *testing.T) {
+			made := cronJobsJob(start().Name)
+			managedBy := names.JobController
+			made.Spec.ManagedBy = &managedBy
+			s := newStage(t, []runtime.Object{made}, []*ostinatov1.CronJob{test.cronJob})
+			request := startRequest()
+			request.Start.Before = test.before
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if result.Started == nil || result.Started.Run.UID != string(made.UID) || !result.Started.Managed || result.Refused != nil {
+				t.Fatalf("result %+v", result)
+			}
+			if status := s.cronJob().Status; len(status.Active) != 1 || status.Active[0].UID != made.UID {
+				t.Errorf("status %+v", status)
+			}
+		})
+		t.Run(name+", and the Job of the name is another's", func(t *testing.T) {
+			foreign := cronJobsJob(start().Name)
+			foreign.OwnerReferences = nil
+			s := newStage(t, []runtime.Object{foreign}, []*ostinatov1.CronJob{test.cronJob})
+			request := startRequest()
+			request.Start.Before = test.before
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if result.Started != nil || result.Refused == nil || result.Refused.Reason != test.reason {
+				t.Errorf("result %+v", result)
+			}
+		})
+	}
+}
+
+// TestForbidIsJudgedByTheJobsThatRun: by those that the CronJob's status names.
+func TestForbidIsJudgedByTheJobsThatRun(t *testing.T) {
+	anothers := cronJobsJob("active")
+	anothers.OwnerReferences = nil
+	recreated := cronJobsJob("active")
+	recreated.UID = "new-uid"
+	for name, test := range map[string]struct {
+		objects []runtime.Object
+		policy  batchv1.ConcurrencyPolicy
+		starts  bool
+	}{
+		"one runs":               {[]runtime.Object{cronJobsJob("active")}, batchv1.ForbidConcurrent, false},
+		"one runs, Allow":        {[]runtime.Object{cronJobsJob("active")}, batchv1.AllowConcurrent, true},
+		"one has finished":       {[]runtime.Object{finishedCronJobsJob("active", batchv1.JobFailed)}, batchv1.ForbidConcurrent, true},
+		"it is gone":             {nil, batchv1.ForbidConcurrent, true},
+		"it was re-created":      {[]runtime.Object{recreated}, batchv1.ForbidConcurrent, true},
+		"it is not the CronJobs": {[]runtime.Object{anothers}, batchv1.ForbidConcurrent, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cronJob := concurrent(test.policy)
+			cronJob.Status.Active = []corev1.ObjectReference{{Namespace: namespace, Name: "active", UID: "active-uid"}}
+			s := newStage(t, test.objects, []*ostinatov1.CronJob{cronJob})
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			if (result.Started != nil) != test.starts || (result.Refused != nil) == test.starts {
+				t.Errorf("result %+v", result)
+			}
+		})
+	}
+}
+
+// TestCronJobThatIsNotThePlanned is left as it is, but for what runs were looked up.
+func TestCronJobThatIsNotThePlanned(t *testing.T) {
+	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+	request := startRequest()
+	request.Digest = "another"
+	request.Look = []schedule.Run{{Name: "gone", UID: "gone-uid"}}
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	if result.CurrentSpec == nil || result.CurrentSpec.Schedule != helloCronJob().Spec.Schedule || result.Started != nil {
+		t.Errorf("result %+v", result)
+	}
+	if len(result.Ended) != 1 || len(s.writes()) != 0 || len(s.recorded()) != 0 {
+		t.Errorf("ended %+v, writes %v", result.Ended, s.writes())
+	}
+}

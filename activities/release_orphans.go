@@ -1,0 +1,106 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// ReleaseOrphans removes the tracking finalizer of every Pod of a Job that is gone
+// or being deleted, so that the Pods can go: those that the Job controls, and those
+// with its label that garbage collection has cut loose. Of a Job that lives, or that is
+// another controller's, it releases none. A Pod that can't be released does not keep
+// the others from it; an attempt after a failure finds only what is left.
+//
+// The Job's selector may not be known any more. So Pods are found by the label with
+// the Job's UID that the API server puts into the template, and, since a Job with a
+// manual selector has none or another's, by watch bucket.
+func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
+	found, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
+	switch {
+	case errors.Is(err, k8s.ErrGone):
+		found = nil
+	case err != nil:
+		return protocol.ReleaseOrphansResult{}, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
+	case found.DeletionTimestamp == nil:
+		return protocol.ReleaseOrphansResult{}, nil
+	}
+	owner := claim.Owner{
+		Namespace: request.Job.Namespace, Name: request.Job.Name, UID: types.UID(request.Job.UID), Job: found,
+		TakeOver: a.TakeOverJobs, Unattended: true,
+	}
+	var outcome releases
+	release := func(pod *corev1.Pod) func() error {
+		if claim.Decide(pod, owner) != claim.Release {
+			return nil
+		}
+		return func() error {
+			released, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, k8s.Ended(pod))
+			outcome.note(pod, released, err)
+			return ctx.Err()
+		}
+	}
+	for _, selector := range []labels.Set{
+		{batchv1.ControllerUidLabel: request.Job.UID},
+		{names.WatchBucketLabel: names.WatchBucket(request.Job.UID)},
+	} {
+		if err := a.eachPod(ctx, request.Job.Namespace, labels.SelectorFromSet(selector), release); err != nil {
+			return protocol.ReleaseOrphansResult{}, err
+		}
+	}
+	if err := outcome.err(); err != nil {
+		return protocol.ReleaseOrphansResult{}, outage(err, "release the Pods of Job %s/%s", request.Job.Namespace, request.Job.Name)
+	}
+	return protocol.ReleaseOrphansResult{Released: outcome.released}, nil
+}
+
+// maxReleaseErrors is how many failures of single Pods an error tells of.
+const maxReleaseErrors = 3
+
+// releases collects what became of Pods.
+type releases struct {
+	mutex    sync.Mutex
+	released int
+	failed   map[types.UID]bool
+	errs     []error
+}
+
+func (r *releases) note(pod *corev1.Pod, released bool, err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	switch {
+	case err != nil && !r.failed[pod.UID]:
+		if r.failed == nil {
+			r.failed = map[types.UID]bool{}
+		}
+		r.failed[pod.UID] = true
+		if len(r.errs) < maxReleaseErrors {
+			r.errs = append(r.errs, fmt.Errorf("release Pod %s: %w", pod.Name, err))
+		}
+	case err == nil:
+		delete(r.failed, pod.UID)
+		// The watch's label alone is not worth counting.
+		if released && k8s.Tracked(pod) {
+			r.released++
+		}
+	}
+}
+
+// err returns the failures joined, some of them in words.
+func (r *releases) err() error {
+	if len(r.failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d: %w", len(r.failed), len(r.failed)+r.released, errors.Join(r.errs...))
+}

@@ -1,0 +1,71 @@
+package activities_test
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// seen reports whether PodWatch sees the Pod.
+func (s *stage) seen(name string) bool {
+	s.t.Helper()
+	_, labelled := s.pod(name).Labels[names.WatchBucketLabel]
+	return labelled
+}
+
+func TestReleaseOrphansOfAGoneJob(t *testing.T) {
+	manual := helloPod("manual", corev1.PodRunning)
+	manual.Labels[batchv1.ControllerUidLabel] = "other-uid"
+	tests := map[string]struct {
+		pods     []podBuilder
+		released int
+	}{
+		"running, finished and cut loose": {[]podBuilder{
+			helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodFailed), helloPod("c", corev1.PodRunning).uncontrolled(),
+			helloPod("d", corev1.PodSucceeded).released(),
+		}, 3},
+		"manual selector: by controller":            {[]podBuilder{manual}, 1},
+		"some with labels of their own":             {[]podBuilder{helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning).stranger()}, 2},
+		"never watched, where no Job is taken over": {[]podBuilder{helloPod("a", corev1.PodRunning).unseen()}, 0},
+		"none": {nil, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var objects []runtime.Object
+			for _, pod := range test.pods {
+				objects = append(objects, pod.Pod)
+			}
+			s := newStage(t, objects, nil)
+			request := protocol.ReleaseOrphansRequest{Job: jobRef}
+			if result := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, request); result.Released != test.released {
+				t.Errorf("released %d, want %d", result.Released, test.released)
+			}
+			if again := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, request); again.Released != 0 {
+				t.Errorf("released %d a second time", again.Released)
+			}
+		})
+	}
+}
+
+func TestReleaseOrphansLeavesAnotherJobsPods(t *testing.T) {
+	other := helloPod("a", corev1.PodRunning)
+	other.OwnerReferences[0].UID = "other-uid"
+	s := newStage(t, []runtime.Object{other.Pod}, nil)
+	if result := must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef}); result.Released != 0 {
+		t.Errorf("released %d Pods of another Job", result.Released)
+	}
+}
+
+// TestReleaseOrphansLeavesTheLabelOnWhatRuns: PodWatch need not see the others again.
+func TestReleaseOrphansLeavesTheLabelOnWhatRuns(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloPod("ended", corev1.PodFailed).Pod, helloPod("running", corev1.PodRunning).Pod}, nil)
+	must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef})
+	if s.seen("ended") || !s.seen("running") {
+		t.Errorf("seen by PodWatch: ended %v, running %v", s.seen("ended"), s.seen("running"))
+	}
+}

@@ -1,0 +1,99 @@
+package activities_test
+
+import (
+	"errors"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+func TestSetSuspend(t *testing.T) {
+	request := protocol.SetSuspendRequest{
+		Kind: "CronJob", Object: cronJobRef, Suspend: true, At: scheduled,
+		Note: protocol.SignalNote{Note: `maintenance "window"`, By: "alice"},
+	}
+	s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})
+	if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); result.CronJobSpec == nil || !result.CronJobSpec.Suspend || result.Gone {
+		t.Errorf("result %+v", result)
+	}
+	stored := s.cronJob()
+	if stored.Spec.Suspend == nil || !*stored.Spec.Suspend || stored.Annotations[names.SuspendedByAnnotation] != "alice" ||
+		stored.Annotations[names.SuspendNoteAnnotation] != `maintenance "window"` || stored.Annotations[names.SuspendedAtAnnotation] != "2026-01-02T03:04:00Z" {
+		t.Errorf("suspend %v, annotations %v", stored.Spec.Suspend, stored.Annotations)
+	}
+	request.Suspend, request.Note = false, protocol.SignalNote{}
+	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
+	stored = s.cronJob()
+	if _, note := stored.Annotations[names.SuspendNoteAnnotation]; note || *stored.Spec.Suspend {
+		t.Errorf("suspend %v, annotations %v", *stored.Spec.Suspend, stored.Annotations)
+	}
+	request.Kind, request.Object, request.Suspend = "Job", jobRef, true
+	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
+	if suspended := s.job(jobName).Spec.Suspend; suspended == nil || !*suspended {
+		t.Error("the Job is not suspended")
+	}
+}
+
+func TestSetSuspendOfAGoneObject(t *testing.T) {
+	request := protocol.SetSuspendRequest{Kind: "CronJob", Object: cronJobRef, Suspend: true, At: scheduled}
+	if result := must[protocol.SetSuspendResult](newStage(t, nil, nil), protocol.SetSuspendActivity, request); !result.Gone {
+		t.Errorf("absent: %+v", result)
+	}
+	recreated := helloCronJob()
+	recreated.UID = "new-uid"
+	s := newStage(t, nil, []*ostinatov1.CronJob{recreated})
+	s.cronJobs.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInvalid(ostinatov1.CronJobKind.GroupKind(), "hello", nil)
+	})
+	if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); !result.Gone {
+		t.Errorf("re-created: %+v", result)
+	}
+}
+
+// TestSetSuspendOfWhatIsNotOurs: the Job of kube-controller-manager is not ours to
+// suspend, and what has no UID is nobody's.
+func TestSetSuspendOfWhatIsNotOurs(t *testing.T) {
+	builtIn, another := helloJob(), helloJob()
+	builtIn.Spec.ManagedBy, another.Spec.ManagedBy = nil, new("example.com/controller")
+	for name, owner := range map[string]*batchv1.Job{"the built-in controller's": builtIn, "another controller's": another} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(owner), nil)
+			request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: jobRef, Suspend: true, At: scheduled}
+			if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); !result.Foreign || result.JobSpec != nil || len(s.writes()) != 0 {
+				t.Errorf("result %+v, writes %v", result, s.writes())
+			}
+		})
+	}
+	t.Run("the built-in controller's, where Jobs are taken over", func(t *testing.T) {
+		s := newStage(t, objects(builtIn), nil, takingOver)
+		request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: jobRef, Suspend: true, At: scheduled}
+		if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); result.JobSpec == nil || !result.JobSpec.Suspend {
+			t.Errorf("result %+v", result)
+		}
+	})
+	for name, request := range map[string]protocol.SetSuspendRequest{
+		"a Job without a UID":     {Kind: protocol.JobKind, Object: protocol.ObjectReference{Namespace: namespace, Name: jobName}, Suspend: true},
+		"a CronJob without a UID": {Kind: protocol.CronJobKind, Object: protocol.ObjectReference{Namespace: namespace, Name: "hello"}, Suspend: true},
+		"another kind":            {Kind: "Deployment", Object: jobRef, Suspend: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob()), []*ostinatov1.CronJob{helloCronJob()})
+			_, err := run[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
+			var application *temporal.ApplicationError
+			if !errors.As(err, &application) || !application.NonRetryable() || application.Type() != protocol.InvalidRequestErrorType {
+				t.Errorf("error %v", err)
+			}
+			if writes := s.writes(); len(writes) != 0 {
+				t.Errorf("writes %v", writes)
+			}
+		})
+	}
+}

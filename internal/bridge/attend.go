@@ -1,0 +1,106 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// restartedReason is the reason of the Event on a Job whose workflow had ended.
+const restartedReason = "WorkflowRestarted"
+
+// attendRegularly makes rounds: whatever must have a running workflow is looked at,
+// since one that somebody has cancelled, terminated or reset tells nobody. A look is
+// a description of one workflow, which writes nothing and asks no visibility.
+func (c *controller) attendRegularly(ctx context.Context) {
+	ticker := c.clock.NewTicker(attendPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		if err := c.attend(ctx); err != nil && ctx.Err() == nil {
+			// The others are looked at in the next round.
+			c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
+			c.logger.Warn("a round over running workflows was cut short", "class", errorClass(err), "error", err)
+		}
+	}
+}
+
+// attend makes one round.
+func (c *controller) attend(ctx context.Context) error {
+	if err := c.keepPodWatches(ctx); err != nil {
+		return err
+	}
+	var due []*batchv1.Job
+	now := c.clock.Now()
+	c.objects.eachJob(func(object *batchv1.Job) {
+		if toAttend(c.objects.owner, object, c.memory.restartsOf(object), now) {
+			due = append(due, object)
+		}
+	})
+	for _, object := range due {
+		if err := c.attendLimiter.Wait(ctx); err != nil {
+			return err
+		}
+		if err := c.attendJob(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attendJob looks whether a Job's workflow runs.
+func (c *controller) attendJob(ctx context.Context, object *batchv1.Job) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	running, err := c.temporal.Runs(ctx, c.messages.cluster.JobWorkflowID(object.Namespace, object.Name))
+	switch {
+	case err != nil:
+		return err
+	case running:
+		c.memory.attended(object)
+	default:
+		c.main.Add(key{unattendedJobKind, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+	}
+	return nil
+}
+
+// syncUnattended starts the workflow of a Job anew that no longer has one, when the
+// API server confirms that the Job is under way: a workflow that did its work ends
+// before the cache says that its Job has.
+func (c *controller) syncUnattended(ctx context.Context, name types.NamespacedName) error {
+	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get Job %s: %w", name, err)
+	}
+	if !toAttend(c.objects.owner, found, c.memory.restartsOf(found), c.clock.Now()) {
+		return nil
+	}
+	running, err := c.temporal.Start(ctx, c.messages.jobStart(found))
+	if err != nil {
+		return err
+	}
+	c.metrics.sent("job-start", foundLabel(running))
+	if running {
+		return nil
+	}
+	c.memory.restarted(found, c.clock.Now())
+	c.memory.putJob(name, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
+	c.logger.Warn("Job under way had no workflow, started one", "namespace", name.Namespace, "name", name.Name)
+	c.recorder.Event(jobEventReference(found), corev1.EventTypeWarning, restartedReason,
+		"The Job's workflow in Temporal had ended before the Job did; started it anew. To stop the Job, suspend or delete it")
+	return nil
+}

@@ -1,0 +1,125 @@
+package bridge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
+	w := newWorld(t, standalone(running))
+	w.temporal.running[jobID] = "j1"
+	w.lead().hears("start " + jobID)
+
+	w.clock.Step(attendPeriod)
+	w.eventually(func() bool { return w.temporal.lookedAt(jobID) == 1 }, "it runs")
+	w.temporal.lose(jobID)
+	w.clock.Step(attendPeriod)
+	w.hears("start " + jobID)
+	assert.Contains(t, <-w.events.Events, "Warning WorkflowRestarted The Job's workflow in Temporal had ended before the Job did")
+
+	// One that ends at once is started again ever more seldom.
+	for _, rounds := range []int{1, 2, 4, 8, 16, 20, 20} {
+		looks := w.temporal.lookedAt(jobID)
+		w.temporal.lose(jobID)
+		for range rounds - 1 {
+			w.round()
+		}
+		assert.Equal(t, looks, w.temporal.lookedAt(jobID))
+		w.clock.Step(attendPeriod)
+		w.hears("start " + jobID)
+		<-w.events.Events
+	}
+	// And soon again after one that held.
+	w.clock.Step(lastRepeat)
+	w.eventually(func() bool { w.round(); return w.temporal.lookedAt(jobID) > 8 }, "it runs")
+	w.temporal.lose(jobID)
+	w.clock.Step(attendPeriod)
+	w.hears("start " + jobID)
+}
+
+// round lets a round begin and end that has nobody to look at.
+func (w *world) round() {
+	w.t.Helper()
+	begun := w.measured("ostinato_bridge_messages_total", "podwatch-start", "running")
+	w.clock.Step(attendPeriod)
+	w.eventually(func() bool { return w.measured("ostinato_bridge_messages_total", "podwatch-start", "running") > begun }, "a round")
+}
+
+func TestWhoIsAttended(t *testing.T) {
+	just := func(j *batchv1.Job) { j.CreationTimestamp = *at(100) }
+	again := restarts{uid: "j1", times: 2, last: after(60)}
+	for _, test := range []struct {
+		name  string
+		job   *batchv1.Job
+		known restarts
+		now   int
+		want  bool
+	}{
+		{name: "under way", job: standalone(running), now: 100, want: true},
+		{name: "under way since a moment", job: standalone(running, just), now: 101, want: true},
+		{name: "suspended by its workflow", job: standalone(suspended), now: 100, want: true},
+		{name: "not begun, and new: somebody is about to start its workflow", job: standalone(just), now: 159},
+		{name: "not begun for long", job: standalone(just), now: 160, want: true},
+		{name: "a run under way", job: run("r1", running), now: 100, want: true},
+		{name: "finished", job: standalone(complete), now: 100},
+		{name: "another controller's", job: standalone(running, foreign), now: 100},
+		{name: "restarted a moment ago", job: standalone(running), known: again, now: 119},
+		{name: "restarted a while ago", job: standalone(running), known: again, now: 120, want: true},
+		{name: "its predecessor was restarted", job: standalone(running), known: restarts{uid: "old", times: 9, last: after(99)}, now: 100, want: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			assert.Equal(t, test.want, toAttend(ownership{}, test.job, test.known, after(test.now)))
+		})
+	}
+}
+
+// The workflow of a Job that has finished ends too, and the cache may hear of the Job
+// later.
+func TestTheAPIServerConfirmsThatAJobIsUnderWay(t *testing.T) {
+	w := newWorld(t, standalone(running))
+	w.temporal.running[jobID] = "j1"
+	asked := make(chan struct{}, 1000)
+	w.native.PrependReactor("get", "jobs", jobReactor(standalone(complete), asked))
+	w.lead().hears("start " + jobID)
+	w.temporal.lose(jobID)
+	w.clock.Step(attendPeriod)
+	<-asked
+	w.round()
+	w.hears()
+}
+
+// While Temporal does not answer, a round ends at the first error and the next begins.
+func TestARoundIsCutShortByAnOutage(t *testing.T) {
+	w := newWorld(t, standalone(running))
+	w.temporal.running[jobID] = "j1"
+	w.lead().hears("start " + jobID)
+	w.temporal.mu.Lock()
+	delete(w.temporal.running, jobID)
+	w.temporal.failures = 2
+	w.temporal.mu.Unlock()
+	w.hearsInTime("start " + jobID)
+}
+
+func TestARoundTakesATenthOfTheSweepsRate(t *testing.T) {
+	w := newWorld(t)
+	w.settings.SweepRate = 200
+	assert.InDelta(t, 20, w.bridge().newController().attendLimiter.QPS(), 0.001)
+}
+
+func TestPodWatchesOfAnotherNumberOfShardsEnd(t *testing.T) {
+	w := newWorld(t)
+	w.settings.WatchShards = 2
+	for _, id := range []string{"podwatch/0-of-4", "podwatch/3-of-4", "podwatch/1-of-2", "east/podwatch/0-of-4"} {
+		w.temporal.running[id] = ""
+	}
+	w.lead().hears("start podwatch/0-of-2", "end "+podWatchID, "end podwatch/0-of-4", "end podwatch/3-of-4")
+}
+
+func TestAPodWatchThatEndedIsStartedAnew(t *testing.T) {
+	w := newWorld(t)
+	w.lead().hears()
+	w.temporal.lose(podWatchID)
+	w.hearsInTime("start " + podWatchID)
+}

@@ -1,0 +1,85 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// drainRetry is when to look again at a Job that is not drained.
+const drainRetry = time.Second
+
+// syncStray ends the workflow of a Job that another controller has, when the API
+// server confirms it: that take-over was given up, or that the built-in controller
+// ended the Job meanwhile. A Job of which that controller has not written yet is
+// drained first; the Pods that are left keep their finalizers, which are the other
+// controller's.
+func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) (again time.Duration, err error) {
+	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		c.handedBack(name)
+		return 0, c.syncOrphan(ctx, key{orphanJobKind, name})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("get Job %s: %w", name, err)
+	}
+	if !strayJob(c.objects.owner, found) {
+		c.handedBack(name)
+		return 0, nil
+	}
+	why, err := c.letGo(ctx, found)
+	switch {
+	case err != nil:
+		return 0, err
+	case why == "":
+		c.handedBack(name)
+		return 0, nil
+	}
+	if c.memory.waitsFor(name, why) {
+		c.logger.Info("a Job is handed back later", "namespace", name.Namespace, "name", name.Name, "since", why)
+	}
+	return drainRetry, nil
+}
+
+// letGo ends the workflow of a stray Job, or says why not yet.
+func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string, err error) {
+	workflowID := c.messages.cluster.JobWorkflowID(found.Namespace, found.Name)
+	workflow, err := c.temporal.DescribeJob(ctx, workflowID)
+	if err != nil || !workflow.Running {
+		return "", err
+	}
+	uid := workflow.Description.Job.UID
+	if uid != string(found.UID) {
+		return "", c.sayGone(ctx, workflowID, []string{uid})
+	}
+	if _, theirs := builtInWroteLast(found); !theirs {
+		if why := undrained(found, workflow); why != "" {
+			return why, nil
+		}
+	}
+	ended, err := c.temporal.Terminate(ctx, workflowID, uid, time.Time{}, "another controller has the Job; its Pods are left as they are")
+	if ended {
+		c.ended(found, "another controller has the Job")
+	}
+	return "", err
+}
+
+// handBack remembers a Job that is to be handed back.
+func (c *controller) handBack(name types.NamespacedName) {
+	c.metrics.toHandBack.Set(float64(c.memory.stray(name)))
+	c.sweep.Add(key{strayJobKind, name})
+}
+
+// handedBack forgets it.
+func (c *controller) handedBack(name types.NamespacedName) {
+	left, was := c.memory.noStray(name)
+	c.metrics.toHandBack.Set(float64(left))
+	if was && left == 0 {
+		c.logger.Info("every Job that is another controller's is handed back")
+	}
+}

@@ -1,0 +1,151 @@
+package bridge
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// memory is what the controller remembers of objects while it leads.
+type memory struct {
+	mu       sync.Mutex
+	cronJobs map[types.NamespacedName]cronJobMemory
+	jobs     map[types.NamespacedName]jobMemory
+	// restarts are those of Jobs' workflows.
+	restarts map[types.NamespacedName]restarts
+	// strays are Jobs to be handed back, with what each was last seen to wait for.
+	strays map[types.NamespacedName]string
+	// gone holds the UIDs of objects seen deleted, until that was sent.
+	gone map[key][]string
+}
+
+func newMemory() memory {
+	return memory{
+		cronJobs: map[types.NamespacedName]cronJobMemory{},
+		jobs:     map[types.NamespacedName]jobMemory{},
+		restarts: map[types.NamespacedName]restarts{},
+		strays:   map[types.NamespacedName]string{},
+		gone:     map[key][]string{},
+	}
+}
+
+// cronJob returns what is remembered of a CronJob.
+func (m *memory) cronJob(name types.NamespacedName) cronJobMemory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cronJobs[name]
+}
+
+// putCronJob remembers a CronJob; nil forgets it.
+func (m *memory) putCronJob(name types.NamespacedName, known *cronJobMemory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known == nil {
+		delete(m.cronJobs, name)
+		return
+	}
+	m.cronJobs[name] = *known
+}
+
+// job returns what is remembered of a Job.
+func (m *memory) job(name types.NamespacedName) jobMemory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.jobs[name]
+}
+
+// putJob remembers a Job; nil forgets it.
+func (m *memory) putJob(name types.NamespacedName, known *jobMemory) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known == nil {
+		delete(m.jobs, name)
+		return
+	}
+	m.jobs[name] = *known
+}
+
+// restartsOf returns the restarts of a Job's workflow.
+func (m *memory) restartsOf(job *batchv1.Job) restarts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.restarts[jobKey(job).NamespacedName]
+}
+
+// restarted remembers another restart.
+func (m *memory) restarted(job *batchv1.Job, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name, known := jobKey(job).NamespacedName, restarts{uid: string(job.UID)}
+	if before := m.restarts[name]; before.uid == known.uid {
+		known.times = before.times
+	}
+	known.times++
+	known.last = now
+	m.restarts[name] = known
+}
+
+// attended forgets restarts, since the last of them holds.
+func (m *memory) attended(job *batchv1.Job) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.restarts, jobKey(job).NamespacedName)
+}
+
+// stray remembers a Job to be handed back, and returns how many there are.
+func (m *memory) stray(name types.NamespacedName) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.strays[name]; !known {
+		m.strays[name] = ""
+	}
+	return len(m.strays)
+}
+
+// waitsFor remembers what a Job to be handed back waits for; news reports that it is
+// another thing than before.
+func (m *memory) waitsFor(name types.NamespacedName, why string) (news bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	news = m.strays[name] != why
+	m.strays[name] = why
+	return news
+}
+
+// noStray forgets a Job to be handed back, and returns how many are left.
+func (m *memory) noStray(name types.NamespacedName) (left int, was bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, was = m.strays[name]
+	delete(m.strays, name)
+	return len(m.strays), was
+}
+
+// markGone remembers that an object was deleted.
+func (m *memory) markGone(item key, uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone[item] = append(m.gone[item], uid)
+}
+
+// goneOf returns the UIDs of deleted objects that are still to be sent.
+func (m *memory) goneOf(item key) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.gone[item])
+}
+
+// goneSent forgets these UIDs. One that was added since stays.
+func (m *memory) goneSent(item key, uids []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(m.gone[item]), func(uid string) bool { return slices.Contains(uids, uid) })
+	if len(left) == 0 {
+		delete(m.gone, item)
+		return
+	}
+	m.gone[item] = left
+}

@@ -1,0 +1,85 @@
+package claim
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// Ours reports whether the Job is Ostinato's to reconcile: its managedBy names
+// Ostinato, or Jobs are taken over and it names the built-in controller or nobody,
+// which mean the same (parity 0.4).
+func Ours(job *batchv1.Job, takeOver bool) bool {
+	managedBy := job.Spec.ManagedBy
+	if managedBy == nil || *managedBy == batchv1.JobControllerName {
+		return takeOver
+	}
+	return *managedBy == names.JobController
+}
+
+// External returns the name of the controller that a Job is for, when that is neither
+// the built-in one nor Ostinato.
+func External(job *batchv1.Job) (name string, ok bool) {
+	managedBy := job.Spec.ManagedBy
+	if managedBy == nil || *managedBy == batchv1.JobControllerName || *managedBy == names.JobController {
+		return "", false
+	}
+	return *managedBy, true
+}
+
+// Finished returns the condition with which the Job ended; nil while it has not.
+func Finished(job *batchv1.Job) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		condition := &job.Status.Conditions[i]
+		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+			return condition
+		}
+	}
+	return nil
+}
+
+// Selector returns the selector of a Job's Pods: spec.selector, or, for a Job that did
+// not come from the API server, the label that it would have put in.
+func Selector(job *batchv1.Job) (labels.Selector, error) {
+	if job.Spec.Selector == nil {
+		return labels.SelectorFromSet(labels.Set{batchv1.ControllerUidLabel: string(job.UID)}), nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("read selector of Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	return selector, nil
+}
+
+// Matches reports whether the Pod's labels match the Job's selector.
+func Matches(job *batchv1.Job, pod *corev1.Pod) (bool, error) {
+	if job.Spec.Selector == nil {
+		return HasUIDLabel(pod, job.UID), nil
+	}
+	selector, err := Selector(job)
+	return err == nil && selector.Matches(labels.Set(pod.Labels)), err
+}
+
+// CronJobOf returns the name and UID of the CronJob of batch.ostinato.dev that
+// controls the Job.
+func CronJobOf(job *batchv1.Job) (name string, uid types.UID, ok bool) {
+	owner := metav1.GetControllerOfNoCopy(job)
+	if owner == nil || owner.Kind != ostinatov1.CronJobKind.Kind || owner.APIVersion != ostinatov1.GroupVersion.String() || owner.UID == "" {
+		return "", "", false
+	}
+	return owner.Name, owner.UID, true
+}
+
+// OfCronJob reports whether the CronJob of batch.ostinato.dev with this name and UID, of
+// the Job's namespace, controls the Job.
+func OfCronJob(job *batchv1.Job, name string, uid types.UID) bool {
+	controller, controllerUID, ok := CronJobOf(job)
+	return ok && controller == name && controllerUID == uid
+}

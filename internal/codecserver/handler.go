@@ -1,0 +1,65 @@
+// Package codecserver serves a payload codec to the Temporal UI and the temporal
+// command, by Temporal's protocol for codec servers.
+package codecserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/rs/cors"
+	"go.temporal.io/sdk/converter"
+)
+
+const (
+	// maxRequest bounds a request, in bytes: more than the UI asks for at a time,
+	// since a page of history has at most 4 MiB.
+	maxRequest = 8 << 20
+	// maxRequests bounds how many are worked on at a time, which bounds memory.
+	maxRequests = 4
+	// preflightAge is how many seconds a browser may remember what it may ask.
+	preflightAge = 600
+)
+
+// NewHandler serves /encode and /decode, below any path, to pages of the origins and
+// to programs that are no browsers. Pages of other origins get nothing, not even by a
+// name that was made to lead here (DNS rebinding): browsers say whose page asks.
+func NewHandler(codec converter.PayloadCodec, origins []string) http.Handler {
+	crossOrigin := cors.New(cors.Options{
+		AllowOriginFunc: func(origin string) bool { return slices.Contains(origins, origin) },
+		AllowedMethods:  []string{http.MethodPost},
+		// What the UI sends; a token is not read.
+		AllowedHeaders: []string{"Content-Type", "X-Namespace", "Authorization", "Authorization-Extras"},
+		// The UI's page is from elsewhere, and this server on the person's own machine.
+		AllowPrivateNetwork: true,
+		MaxAge:              preflightAge,
+	})
+	return crossOrigin.Handler(fromAllowed(origins, bounded(converter.NewPayloadCodecHTTPHandler(codec))))
+}
+
+// fromAllowed refuses what pages of other origins ask.
+func fromAllowed(origins []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		for _, origin := range request.Header.Values("Origin") {
+			if !slices.Contains(origins, origin) {
+				http.Error(writer, fmt.Sprintf("pages of %.200q may not ask; if it is your Temporal UI, add it to --ui-origins", origin), http.StatusForbidden)
+				return
+			}
+		}
+		next.ServeHTTP(writer, request)
+	})
+}
+
+// bounded limits what requests may take.
+func bounded(next http.Handler) http.Handler {
+	slots := make(chan struct{}, maxRequests)
+	limited := http.MaxBytesHandler(next, maxRequest)
+	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			limited.ServeHTTP(writer, request)
+		case <-request.Context().Done():
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package job
+
+import (
+	"slices"
+	"time"
+)
+
+// Report says what came of a Plan. Deletes, and what it says nothing about,
+// were carried out; who can't carry out something goes on trying.
+type Report struct {
+	// Error says what kept the Plan from being carried out to its end, when there is no
+	// other answer; how much of it was done is not known.
+	Error string
+	// Created lists the Pods that exist now.
+	Created []CreatedPod
+	// CreateRefused is the API server's message when it refused a create; then
+	// neither status nor releases nor events were carried out.
+	CreateRefused string
+	// NameTaken says that another owner's object has a Pod's name, so that other
+	// names are needed.
+	NameTaken bool
+	// StatusRefused is the API server's message when it did not accept the status;
+	// then the releases were not carried out.
+	StatusRefused string
+	// PodsOnly says that only creates and deletes were to be carried out.
+	PodsOnly bool
+	// Logs are the ends of the logs that releases asked for.
+	Logs []PodLog
+	// Vanished are the UIDs of Pods that a delete or release found gone.
+	Vanished []string
+	// Found are Pods that are not as their delete or release says, as they are; with
+	// them nothing was done.
+	Found []PodFact
+	// Failures are deletes and releases that failed; the others were carried out.
+	Failures []PodFailure
+}
+
+// CreatedPod is a Pod that a create made, or found from an earlier attempt.
+type CreatedPod struct{ Name, UID string }
+
+// PodFailure is a delete or release of one Pod that the API server answered with an
+// error: an admission webhook that does not answer, a policy, a bug. It concerns this
+// Pod only.
+type PodFailure struct {
+	UID     string `json:"uid"`
+	Message string `json:"message"`
+}
+
+// Apply returns the State after a Plan was carried out as the report says. What was
+// refused is planned again after a delay.
+func Apply(plan Plan, report Report, now time.Time) State {
+	if report.Error != "" {
+		state := plan.before
+		state.ErrorRetry = state.ErrorRetry.refused(plan.config, report.Error, now)
+		state.Fresh = false
+		return state
+	}
+	state := plan.Next
+	state.ErrorRetry = Retry{}
+	state.Pods = slices.Clone(state.Pods)
+	if report.PodsOnly || report.CreateRefused != "" || report.StatusRefused != "" {
+		state = state.withStatusOf(plan.before)
+	} else {
+		state.markReleased(plan.Releases)
+	}
+	state.takePodReports(plan, report, now)
+	state.takeLogs(report.Logs)
+	state.takeCreated(report.Created)
+	if report.NameTaken {
+		state.giveUp(plan.Creates)
+	}
+	switch {
+	case report.CreateRefused != "":
+		state.CreateRetry = state.CreateRetry.refused(plan.config, report.CreateRefused, now)
+	case len(plan.Creates) > 0:
+		state.CreateRetry = Retry{}
+	}
+	switch {
+	case report.StatusRefused != "":
+		state.StatusRetry = state.StatusRetry.refused(plan.config, report.StatusRefused, now)
+		state.Doubtful = true
+	case plan.Status != nil && !report.PodsOnly && report.CreateRefused == "":
+		state.StatusRetry = Retry{}
+	}
+	sortPods(state.Pods)
+	return state.prune()
+}
+
+func (r Retry) refused(config Config, message string, now time.Time) Retry {
+	r.Refusals++
+	r.Until = now.Add(doubled(config.RetryBase, config.RetryCap, r.Refusals))
+	r.Message = message
+	return r
+}
+
+func (s *State) markReleased(releases []Release) {
+	known := newIndex(s.Pods)
+	for _, release := range releases {
+		if i, ok := known.byUID[release.UID]; ok {
+			s.Pods[i].Tracked = false
+		}
+	}
+}
+
+func (s *State) takeCreated(created []CreatedPod) {
+	known := newIndex(s.Pods)
+	for _, pod := range created {
+		i, requested := known.requested[pod.Name]
+		if !requested {
+			continue
+		}
+		_, accounted := slices.BinarySearch(s.Accounted, pod.UID)
+		if _, seen := known.byUID[pod.UID]; seen || accounted {
+			// The name meets a Pod that was seen before: the attempt is used up.
+			s.Pods[i].Gone = true
+			continue
+		}
+		s.Pods[i].UID = pod.UID
+	}
+	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() && pod.Gone })
+}
+
+// giveUp uses up the attempts of creates that are not known to have happened.
+func (s *State) giveUp(creates []Create) {
+	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
+		return !pod.exists() && slices.ContainsFunc(creates, func(create Create) bool { return create.Name == pod.Name })
+	})
+}

@@ -1,0 +1,63 @@
+package job_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// A workflow task that is repeated may come to another plan than the attempt before, of
+// which nothing is remembered but what it did.
+
+func TestAPodThatAForgottenPlanRemovedIsNoFailure(t *testing.T) {
+	spec := specOf(1, 1)
+	spec.BackoffLimit = 0
+	d := newDesk(t, spec)
+	// A suspension removed the Pod, and was taken back before the task was repeated.
+	removed := d.pods[0]
+	removed.Removed, removed.Deleting, removed.Tracked = true, true, false
+	removed.Version++
+	d.state = d.state.Observe([]job.PodFact{removed})
+	plan := d.decide()
+	equal(t, "failed", plan.Status.Failed, 0)
+	equal(t, "replaced", len(plan.Creates), 1)
+}
+
+func TestAPodThatAForgottenPlanCreatedIsFoundBeforeAVerdict(t *testing.T) {
+	spec := specOf(1, 1)
+	d := newDesk(t, spec)
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
+	d.apply(d.decide(), job.Report{})
+	// After the back-off a second Pod was created; the task was repeated after the limit
+	// had been lowered.
+	d.now = start.Add(11 * time.Second)
+	forgotten := d.decide()
+	equal(t, "creates", len(forgotten.Creates), 1)
+	d.pods = append(d.pods, job.PodFact{
+		Name: forgotten.Creates[0].Name, UID: "pod-2", Attempt: 2, Phase: corev1.PodRunning, Tracked: true, Version: 1,
+	})
+	lowered := spec
+	lowered.BackoffLimit = 0
+	d.state, d.spec = d.state.Edited(d.spec, lowered)
+	plan := d.decide()
+	equal(t, "list", plan.List, true)
+	d.listed()
+	plan = d.decide()
+	equal(t, "conditions", conditionsOf(*plan.Status), []string{"FailureTarget/BackoffLimitExceeded"})
+	equal(t, "deletes", deleted(plan), []string{"pod-2"})
+}
+
+// The way of nearly every Job costs no list.
+func TestAJobWhosePodsSucceedListsNothing(t *testing.T) {
+	d := newDesk(t, specOf(3, 3))
+	for number := range 3 {
+		d.state = d.state.Observe([]job.PodFact{d.end(number+1, corev1.PodSucceeded)}).Heard(d.now)
+		plan := d.decide()
+		equal(t, "list", plan.List, false)
+		d.apply(plan, job.Report{})
+	}
+	equal(t, "outcome", d.decide().Finished.Outcome, job.Complete)
+}

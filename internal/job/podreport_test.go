@@ -1,0 +1,267 @@
+package job_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// desk decides for a Job of running Pods and takes in what came of it, step by step.
+type desk struct {
+	t     *testing.T
+	spec  job.Spec
+	state job.State
+	now   time.Time
+	pods  []job.PodFact
+}
+
+func newDesk(t *testing.T, spec job.Spec) *desk {
+	d := &desk{t: t, spec: spec, state: job.NewState("default", "hello", "uid-1"), now: start}
+	plan := d.decide()
+	var report job.Report
+	for i, create := range plan.Creates {
+		report.Created = append(report.Created, job.CreatedPod{Name: create.Name, UID: uidOf(i + 1)})
+		d.pods = append(d.pods, job.PodFact{Name: create.Name, UID: uidOf(i + 1), Attempt: create.Attempt, Phase: corev1.PodRunning, Tracked: true, Version: 1, Index: create.Index})
+	}
+	d.apply(plan, report)
+	d.state = d.state.Observe(d.pods)
+	return d
+}
+
+func (d *desk) decide() job.Plan {
+	return job.Decide(job.DefaultConfig(), d.state, d.spec, d.now)
+}
+
+func (d *desk) apply(plan job.Plan, report job.Report) {
+	d.state = job.Apply(plan, report, d.now)
+}
+
+// listed lists the Pods as they are.
+func (d *desk) listed() {
+	d.state = d.state.Listed(job.List{Pods: d.pods, Attempts: int64(len(d.pods))}, d.now)
+}
+
+func (d *desk) suspend() {
+	suspended := d.spec
+	suspended.Suspend = true
+	d.state, d.spec = d.state.Edited(d.spec, suspended)
+}
+
+func (d *desk) end(number int, phase corev1.PodPhase) job.PodFact {
+	d.pods[number-1].Phase, d.pods[number-1].Finished = phase, d.now
+	d.pods[number-1].Version++
+	return d.pods[number-1]
+}
+
+func deleted(plan job.Plan) (uids []string) {
+	for _, wanted := range plan.Deletes {
+		uids = append(uids, wanted.UID)
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+func releasedBy(plan job.Plan) (uids []string) {
+	for _, wanted := range plan.Releases {
+		uids = append(uids, wanted.UID)
+	}
+	return uids
+}
+
+// An admission webhook that does not answer, for one Pod: the Job goes on without it.
+func TestADeleteThatFailsHoldsUpNothingElse(t *testing.T) {
+	d := newDesk(t, specOf(2, 2))
+	d.suspend()
+	d.listed()
+	plan := d.decide()
+	equal(t, "deletes", deleted(plan), []string{"pod-1", "pod-2"})
+	equal(t, "suspended", conditionsOf(*plan.Status), []string{"Suspended/JobSuspended"})
+	d.apply(plan, job.Report{Failures: []job.PodFailure{{UID: "pod-2", Message: "webhook down"}}})
+
+	plan = d.decide()
+	equal(t, "deletes at once", deleted(plan), nil)
+	equal(t, "wake", plan.Wake, job.Wake{At: start.Add(time.Second), Reason: job.WakePodRetry})
+	d.now = start.Add(time.Second)
+	plan = d.decide()
+	equal(t, "deletes when it is due", deleted(plan), []string{"pod-2"})
+	equal(t, "finalizer", plan.Deletes[0].Release, true)
+	d.apply(plan, job.Report{Failures: []job.PodFailure{{UID: "pod-2", Message: "webhook down"}}})
+	equal(t, "back-off", d.decide().Wake.At, start.Add(3*time.Second))
+
+	d.now = start.Add(3 * time.Second)
+	d.apply(d.decide(), job.Report{})
+	d.pods[0].Gone, d.pods[1].Gone = true, true
+	d.state = d.state.Observe(d.pods)
+	equal(t, "Pods left", len(d.decide().Next.Pods), 0)
+}
+
+func TestAReleaseThatFailsIsRepeatedUntilTheEnd(t *testing.T) {
+	d := newDesk(t, specOf(2, 2))
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
+	plan := d.decide()
+	equal(t, "releases", releasedBy(plan), []string{"pod-1"})
+	d.apply(plan, job.Report{Failures: []job.PodFailure{{UID: "pod-1", Message: "denied by policy"}}})
+	d.state = d.state.Observe([]job.PodFact{d.end(2, corev1.PodSucceeded)})
+	plan = d.decide()
+	equal(t, "the other Pod's release", releasedBy(plan), []string{"pod-2"})
+	equal(t, "conditions", conditionsOf(*plan.Status), []string{"SuccessCriteriaMet/CompletionsReached", "Complete/CompletionsReached"})
+	equal(t, "succeeded", plan.Status.Succeeded, 2)
+	d.apply(plan, job.Report{})
+
+	plan = d.decide()
+	equal(t, "ends before the Pod is released", plan.Finished, nil)
+	d.now = plan.Wake.At
+	plan = d.decide()
+	equal(t, "release again", releasedBy(plan), []string{"pod-1"})
+	d.apply(plan, job.Report{})
+	equal(t, "outcome", d.decide().Finished.Outcome, job.Complete)
+}
+
+// A Pod that a delete finds gone needs no other fact to be over.
+func TestAPodThatADeleteFindsGoneIsOver(t *testing.T) {
+	spec := specOf(2, 2)
+	spec.BackoffLimit = 0
+	d := newDesk(t, spec)
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
+	for plan := d.decide(); plan.List; plan = d.decide() {
+		d.listed()
+	}
+	plan := d.decide()
+	equal(t, "deletes", deleted(plan), []string{"pod-2"})
+	d.apply(plan, job.Report{Vanished: []string{"pod-2"}})
+	plan = d.decide()
+	equal(t, "conditions", conditionsOf(*plan.Status), []string{"FailureTarget/BackoffLimitExceeded", "Failed/BackoffLimitExceeded"})
+}
+
+func TestSuspendCountsAPodThatHasSucceeded(t *testing.T) {
+	t.Run("by the list that comes first", func(t *testing.T) {
+		d := newDesk(t, specOf(1, 2))
+		d.end(1, corev1.PodSucceeded) // and nobody told
+		d.suspend()
+		equal(t, "list", d.decide().List, true)
+		d.listed()
+		plan := d.decide()
+		equal(t, "deletes", deleted(plan), nil)
+		equal(t, "succeeded", plan.Status.Succeeded, 1)
+	})
+	t.Run("by the delete that finds it", func(t *testing.T) {
+		d := newDesk(t, specOf(1, 2))
+		d.suspend()
+		d.listed()
+		plan := d.decide()
+		equal(t, "deletes", deleted(plan), []string{"pod-1"})
+		d.apply(plan, job.Report{Found: []job.PodFact{d.end(1, corev1.PodSucceeded)}})
+		plan = d.decide()
+		equal(t, "succeeded", plan.Status.Succeeded, 1)
+		equal(t, "releases", releasedBy(plan), []string{"pod-1"})
+	})
+	t.Run("with parallelism 0", func(t *testing.T) {
+		d := newDesk(t, specOf(1, 2))
+		d.end(1, corev1.PodSucceeded)
+		none := specOf(0, 2)
+		d.state, d.spec = d.state.Edited(d.spec, none)
+		equal(t, "list", d.decide().List, true)
+		d.listed()
+		equal(t, "succeeded", d.decide().Status.Succeeded, 1)
+	})
+}
+
+// A Pod was said to have succeeded, and its release finds it running.
+func TestAFalseEndIsFoundByTheRelease(t *testing.T) {
+	d := newDesk(t, specOf(2, 4))
+	truth := d.pods[0]
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
+	plan := d.decide()
+	d.apply(plan, job.Report{Found: []job.PodFact{truth}})
+	d.pods[0] = truth
+	plan = d.decide()
+	equal(t, "rebuild", plan.Rebuild, true)
+	d.state = job.Reconstruct(d.state, d.spec, d.state.Status(), job.List{Pods: d.pods, Attempts: 2}, d.now)
+	for _, pod := range d.state.Pods {
+		equal(t, "fate of "+pod.UID, pod.Fate, job.Undecided)
+	}
+}
+
+// What is counted and not released is noted, so that who starts over counts it once.
+func TestPodsThatAreCountedAndNotReleasedCountOnce(t *testing.T) {
+	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
+		t.Run(string(phase), func(t *testing.T) {
+			d := newDesk(t, specOf(2, 4))
+			d.state = d.state.Observe([]job.PodFact{d.end(1, phase)})
+			plan := d.decide()
+			equal(t, "counted", plan.Counted, []string{"pod-1"})
+			status := *plan.Status // is written; then Temporal's data is lost, before the release
+			rebuilt := job.Reconstruct(job.NewState("default", "hello", "uid-1"), d.spec, status,
+				job.List{Pods: d.pods, Attempts: 2, Counted: plan.Counted}, d.now)
+			plan = job.Decide(job.DefaultConfig(), rebuilt, d.spec, d.now)
+			equal(t, "releases", releasedBy(plan), []string{"pod-1"})
+			rebuilt = job.Apply(plan, job.Report{}, d.now)
+			equal(t, "counters", [2]int32{rebuilt.Succeeded, rebuilt.Failed}, [2]int32{status.Succeeded, status.Failed})
+		})
+	}
+	t.Run("not with the status that ends the Job", func(t *testing.T) {
+		d := newDesk(t, specOf(1, 1))
+		d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
+		plan := d.decide()
+		equal(t, "conditions", len(plan.Status.Conditions), 2)
+		equal(t, "counted", plan.Counted, nil)
+	})
+}
+
+// Any mixture of answers about single Pods comes to an end, with every Pod counted once.
+func TestFailuresOfSinglePodsNeverFreezeTheJob(t *testing.T) {
+	for seed := range 50 {
+		d := newDesk(t, specOf(5, 5))
+		for i := range d.pods {
+			phase := corev1.PodSucceeded
+			if (seed+i)%7 == 0 {
+				phase = corev1.PodFailed
+			}
+			d.state = d.state.Observe([]job.PodFact{d.end(i+1, phase)})
+		}
+		finished := false
+		for step := 0; step < 200 && !finished; step++ {
+			plan := d.decide()
+			switch {
+			case plan.Finished != nil:
+				finished = true
+				continue
+			case plan.List:
+				d.listed()
+				continue
+			case plan.Idle():
+				d.state, d.now = plan.Next, plan.Wake.At
+				continue
+			}
+			var report job.Report
+			for i, release := range plan.Releases {
+				if (seed+step+i)%3 == 0 {
+					report.Failures = append(report.Failures, job.PodFailure{UID: release.UID, Message: "no"})
+				} else {
+					d.release(release.UID)
+				}
+			}
+			for i, create := range plan.Creates {
+				fact := job.PodFact{Name: create.Name, UID: fmt.Sprintf("new-%d-%d", step, i), Attempt: create.Attempt, Phase: corev1.PodSucceeded, Tracked: true, Finished: d.now}
+				d.pods = append(d.pods, fact)
+				report.Created = append(report.Created, job.CreatedPod{Name: create.Name, UID: fact.UID})
+			}
+			d.apply(plan, report)
+			d.state = d.state.Observe(d.pods)
+		}
+		if !finished || d.state.Succeeded != 5 {
+			t.Errorf("seed %d: finished %v, %d succeeded, %d failed, waiting for %q", seed, finished, d.state.Succeeded, d.state.Failed, d.decide().Waiting)
+		}
+	}
+}
+
+func (d *desk) release(uid string) {
+	i := slices.IndexFunc(d.pods, func(pod job.PodFact) bool { return pod.UID == uid })
+	d.pods[i].Tracked = false
+	d.pods[i].Version++
+}

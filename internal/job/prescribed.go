@@ -1,0 +1,129 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// Prescribed judges creates against the Job as the API server has it, whatever the plan
+// says that they come from: anybody who may write to Temporal may have made it up. It
+// returns why the Job prescribes no such Pods; empty when it does, as far as the object
+// tells. count says that the object does not tell, and that the Pods which can still run
+// are to be counted (TooMany).
+//
+// Names are made from attempts. So creates without an index whose attempts are the next
+// after the Pods that ended and were counted, as many as parallelism, make no more Pods
+// than that, however often they are repeated. Earlier ones may be names that are free
+// again.
+func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
+	spec, status := SpecOf(object), object.Status
+	if refusal := closedForCreates(spec, status, now); refusal != "" {
+		return false, refusal
+	}
+	limit := spec.mostCreates(status)
+	if len(creates) > int(limit) {
+		return false, fmt.Sprintf("the Job is to have %d Pods at a time, and %d were to be created", limit, len(creates))
+	}
+	completed, failed := ParseIndexes(status.CompletedIndexes), Indexes{}
+	if status.FailedIndexes != nil {
+		failed = ParseIndexes(*status.FailedIndexes)
+	}
+	seen := map[string]bool{}
+	for _, create := range creates {
+		if refusal := spec.misnamed(object, create); refusal != "" {
+			return false, refusal
+		}
+		if seen[create.Name] {
+			return false, fmt.Sprintf("Pod %s was to be created twice", create.Name)
+		}
+		seen[create.Name] = true
+		if create.Index != nil && (completed.Contains(*create.Index) || failed.Contains(*create.Index)) {
+			return false, fmt.Sprintf("index %d is over", *create.Index)
+		}
+		counted := int64(status.Succeeded) + int64(status.Failed)
+		if create.Index != nil || create.Attempt <= counted || create.Attempt > counted+int64(spec.Parallelism) {
+			count = true
+		}
+	}
+	return count, ""
+}
+
+// mostCreates is how many Pods the Job may be short of, by its status.
+func (s Spec) mostCreates(status batchv1.JobStatus) int32 {
+	switch {
+	case s.Completions == nil && status.Succeeded > 0:
+		return 0
+	case s.Completions == nil:
+		return s.Parallelism
+	}
+	return max(min(s.Parallelism, *s.Completions-status.Succeeded), 0)
+}
+
+// closedForCreates says why the Job takes no Pods at all.
+func closedForCreates(spec Spec, status batchv1.JobStatus, now time.Time) string {
+	for _, condition := range status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
+			return fmt.Sprintf("the Job is %s", condition.Type)
+		}
+	}
+	switch {
+	case spec.Deleting:
+		return "the Job is being deleted"
+	case spec.Suspend:
+		return "the Job is suspended"
+	}
+	if spec.ActiveDeadlineSeconds != nil && status.StartTime != nil {
+		seconds := min(*spec.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))
+		if !now.Before(status.StartTime.Add(time.Duration(seconds) * time.Second)) {
+			return "the Job was active longer than activeDeadlineSeconds"
+		}
+	}
+	return ""
+}
+
+// misnamed says why a create is none of the Job's.
+func (s Spec) misnamed(object *batchv1.Job, create Create) string {
+	name := ""
+	switch {
+	case create.Attempt < 1 || create.Failures < 0 || create.Ignored < 0:
+		return fmt.Sprintf("Pod %.70q has no valid attempt", create.Name)
+	case s.indexed() != (create.Index != nil):
+		return fmt.Sprintf("Pod %.70q has an index where the Job's completionMode is %s", create.Name, s.CompletionMode)
+	case create.Index == nil:
+		name = names.Pod(object.Name, string(object.UID), create.Attempt)
+	case *create.Index < 0 || s.Completions == nil || *create.Index >= *s.Completions:
+		return fmt.Sprintf("index %d is none of the Job's", *create.Index)
+	default:
+		name = names.IndexedPod(object.Name, string(object.UID), *create.Index, create.Attempt)
+	}
+	if name != create.Name {
+		return fmt.Sprintf("Pod %.70q has not the name of attempt %d, %s", create.Name, create.Attempt, name)
+	}
+	return ""
+}
+
+// TooMany says why creates would make more Pods than the Job is to have: running are
+// the names of those that can still run.
+func TooMany(object *batchv1.Job, creates []Create, running []string) string {
+	spec := SpecOf(object)
+	total := map[string]bool{}
+	for _, name := range running {
+		total[name] = true
+	}
+	for _, create := range creates {
+		total[create.Name] = true
+	}
+	if len(total) <= int(spec.Parallelism) {
+		return ""
+	}
+	return fmt.Sprintf("the Job is to have %d Pods at a time; with %d that were to be created there would be %d", spec.Parallelism, len(creates), len(total))
+}

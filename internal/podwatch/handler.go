@@ -1,0 +1,128 @@
+package podwatch
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// handler notes what changed and queues its Job; it does no I/O.
+func (w *Watcher) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			if pod, ok := object.(*corev1.Pod); ok {
+				w.pods.Add(1)
+				w.countTracked(nil, pod)
+				w.observe(nil, pod, initial)
+			}
+		},
+		UpdateFunc: func(previous, object any) {
+			before, _ := previous.(*corev1.Pod)
+			if pod, ok := object.(*corev1.Pod); ok {
+				w.countTracked(before, pod)
+				w.observe(before, pod, false)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = unknown.Obj
+			}
+			if pod, ok := object.(*corev1.Pod); ok {
+				w.pods.Add(-1)
+				w.countTracked(pod, nil)
+				w.remove(pod, false)
+			}
+		},
+	}
+}
+
+// jobOf returns the key of the Job that controls the Pod.
+func jobOf(pod *corev1.Pod) (jobKey, bool) {
+	name, uid, ok := claim.JobOf(pod)
+	return jobKey{namespace: pod.Namespace, name: name, uid: uid}, ok
+}
+
+// observe takes a Pod as it now is; before is what it was, nil when it is new.
+func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
+	owner, ok := jobOf(pod)
+	var looked bool
+	if before != nil {
+		if was, ok := jobOf(before); ok && was != owner {
+			looked = w.remove(before, true)
+		}
+	}
+	if !ok {
+		// One that a Job has lost just now is looked up for that Job.
+		if !looked && !claim.IsControlled(pod) {
+			w.queue.Add(orphanKey(pod))
+		}
+		return
+	}
+	seen := see(pod)
+	seen.stranger = seen.stranger || before != nil && !claim.IsControlled(before)
+	w.mutex.Lock()
+	watched, known := w.jobs[owner]
+	if !known {
+		watched = newWatchedJob(owner)
+		w.jobs[owner] = watched
+	}
+	seen.doubtful = !watched.matches(pod)
+	watched.observe(seen, initial, w.Clock.Now())
+	w.mutex.Unlock()
+	w.queue.Add(key{kind: aJob, jobKey: owner})
+}
+
+// remove takes that a Pod is not seen as its Job's any more; it reports whether it
+// is to be looked up.
+func (w *Watcher) remove(pod *corev1.Pod, exists bool) (look bool) {
+	owner, ok := jobOf(pod)
+	if !ok {
+		return false
+	}
+	seen := see(pod)
+	w.mutex.Lock()
+	if watched, known := w.jobs[owner]; known {
+		watched.remove(seen, exists, w.Clock.Now())
+		look = watched.missing[seen.fact.UID] != nil
+	}
+	w.mutex.Unlock()
+	w.queue.Add(key{kind: aJob, jobKey: owner})
+	return look
+}
+
+// see reads what the watch has to know of a Pod that a Job controls.
+func see(pod *corev1.Pod) sight {
+	return sight{
+		fact:        k8s.PodFact(pod),
+		restartable: pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
+		stranger:    k8s.MadeElsewhere(pod),
+	}
+}
+
+// matches reports whether the Pod's labels are known to match the Job's selector. That
+// they don't, and whose the Pod is then, only package claim says.
+func (w *watchedJob) matches(pod *corev1.Pod) bool {
+	return claim.HasUIDLabel(pod, w.uid) || w.selector != nil && w.selector.Matches(labels.Set(pod.Labels))
+}
+
+func orphanKey(pod *corev1.Pod) key {
+	return key{kind: anOrphan, jobKey: jobKey{namespace: pod.Namespace, name: pod.Name, uid: pod.UID}}
+}
+
+// countTracked counts Pods that ended with the tracking finalizer, as upstream.
+func (w *Watcher) countTracked(before, after *corev1.Pod) {
+	was, is := endedTracked(before), endedTracked(after)
+	switch {
+	case is && !was:
+		w.Metrics.terminatedTracked.WithLabelValues("add").Inc()
+	case was && !is:
+		w.Metrics.terminatedTracked.WithLabelValues("delete").Inc()
+	}
+}
+
+func endedTracked(pod *corev1.Pod) bool {
+	return pod != nil && k8s.Tracked(pod) && k8s.Ended(pod)
+}

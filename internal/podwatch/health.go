@@ -1,0 +1,92 @@
+package podwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/log"
+)
+
+const (
+	// patience is how long lists and watches may fail, without one success, until the
+	// watch gives up: another worker may reach the API server.
+	patience = 30 * time.Second
+	// errorLogInterval is how often an outage of the API server is logged.
+	errorLogInterval = 30 * time.Second
+)
+
+// outage is a series of failed lists and watches of one namespace.
+type outage struct {
+	since time.Time
+	last  error
+}
+
+// health keeps which namespaces can't be watched, and since when.
+type health struct {
+	now    func() time.Time
+	logger log.Logger
+	// namespaces is how many are watched.
+	namespaces int
+
+	mutex   sync.Mutex
+	outages map[string]outage
+	logged  time.Time
+}
+
+// answer takes how a list or watch of a namespace went.
+func (h *health) answer(namespace string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if err == nil {
+		delete(h.outages, namespace)
+		return
+	}
+	now := h.now()
+	known, failing := h.outages[namespace]
+	if !failing {
+		known.since = now
+	}
+	known.last = err
+	h.outages[namespace] = known
+	if h.logged.IsZero() || now.Sub(h.logged) >= errorLogInterval {
+		h.logged = now
+		h.logger.Warn("the Pods can't be watched, will retry", "namespace", namespace, "error", err)
+	}
+}
+
+// last returns the last error of an outage that goes on; nil when there is none.
+func (h *health) last() error {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, outage := range h.outages {
+		return outage.last
+	}
+	return nil
+}
+
+// lost returns an error when none of the namespaces could be watched for too long. As
+// long as one can, the watch goes on: a right that is missing in the others is missing
+// for every worker.
+func (h *health) lost() error {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if len(h.outages) < h.namespaces {
+		return nil
+	}
+	var outages []outage
+	for _, outage := range h.outages {
+		outages = append(outages, outage)
+	}
+	newest := slices.MaxFunc(outages, func(a, b outage) int { return a.since.Compare(b.since) })
+	if lasted := h.now().Sub(newest.since); lasted >= patience {
+		return fmt.Errorf("the Pods could not be watched for %v: %w", lasted.Round(time.Second), newest.last)
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+package podwatch
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// When what is sent. The rules are pure: watchedJob and its methods take the time and do
+// nothing but decide.
+const (
+	// signalInterval is the least time between two signals to a Job, except for
+	// the fact that ends its last Pod.
+	signalInterval = time.Second
+	// repeatInterval is after how long a Pod that ended and is still not released
+	// is looked into again: its workflow may be gone.
+	repeatInterval = 5 * time.Minute
+	// lookups is how many Pods are looked up for one decision.
+	lookups = 100
+)
+
+// jobKey names a Job as the controller references of its Pods do. A reference is
+// written by whoever makes the Pod: a UID alone would let a Pod of one namespace speak
+// for a Job of another.
+type jobKey struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// ownership says whose a Job is.
+type ownership int
+
+const (
+	// unread: the Job was not read yet.
+	unread ownership = iota
+	ours
+	theirs
+)
+
+// watchedJob is what the watch knows of one Job: its Pods, what its workflow has
+// been told, and when.
+//
+// A Job may have thousands of Pods and a decision is due with every change of one,
+// so what a decision needs is kept with every change (update) and not counted anew.
+type watchedJob struct {
+	jobKey
+	// selector is the Job's; nil as long as nothing depended on it.
+	selector labels.Selector
+	// whose is the Job's ownership as read once: managedBy is immutable.
+	whose      ownership
+	pods       map[string]*watchedPod // by UID
+	lastSignal time.Time
+	ready      readiness
+
+	// remaining and running count the Pods of which the Job can expect more, and those of
+	// them that are ready.
+	remaining, running int32
+	// owed, changed, missing and unreleased are the Pods that the methods of watchedPod
+	// tell.
+	owed, changed, missing, unreleased podSet
+	// repeatDue is no later than the first time at which an unreleased Pod is to be
+	// looked into again.
+	repeatDue time.Time
+}
+
+// decision is what is to be done for a Job now, and when to decide again.
+type decision struct {
+	// facts are to be sent; empty means no signal.
+	facts []job.PodFact
+	// look are Pods to be looked up.
+	look []job.PodFact
+	// verify asks to look at the Job before facts are sent again.
+	verify bool
+	// project asks to write ready.
+	project bool
+	ready   int32
+	// again is when to decide again if nothing happens; zero means never.
+	again time.Time
+}
+
+func newWatchedJob(key jobKey) *watchedJob {
+	return &watchedJob{
+		jobKey: key,
+		pods:   map[string]*watchedPod{}, owed: podSet{}, changed: podSet{}, missing: podSet{}, unreleased: podSet{},
+	}
+}
+
+// meet has a Pod take an event, and keeps what follows from it for the Job.
+func (w *watchedJob) meet(pod *watchedPod, event event, s sight, now time.Time) {
+	w.count(pod, -1)
+	pod.meet(event, s, now)
+	w.count(pod, 1)
+	w.owed.keep(pod, pod.isOwed())
+	w.changed.keep(pod, pod.hasChanged())
+	w.missing.keep(pod, pod.isMissing())
+	w.unreleased.keep(pod, pod.isUnreleased())
+	switch {
+	case pod.isUnreleased():
+		w.repeatDue = earliest(w.repeatDue, pod.heard.at.Add(repeatInterval))
+	case pod.state == stateForgotten:
+		delete(w.pods, pod.fact.UID)
+	}
+}
+
+func (w *watchedJob) count(pod *watchedPod, sign int32) {
+	if pod.isLeft() {
+		w.remaining += sign
+		if isReady(pod.fact) {
+			w.running += sign
+		}
+	}
+}
+
+// observe takes a Pod as the watch sees it now. initial tells the first list of a watch
+// from what comes later.
+func (w *watchedJob) observe(s sight, initial bool, now time.Time) {
+	pod, known := w.pods[s.fact.UID]
+	if !known {
+		pod = &watchedPod{fact: job.PodFact{UID: s.fact.UID}}
+		w.pods[s.fact.UID] = pod
+		w.ready.newPod(w.uid, initial, now)
+	}
+	w.meet(pod, pod.event(s), s, now)
+}
+
+// remove takes that a Pod has left the watch's sight, as it was seen last. It may be
+// gone, but not so when its labels were changed, or its controller (exists): then it is
+// looked up. A Pod whose deletion was under way is gone.
+func (w *watchedJob) remove(s sight, exists bool, now time.Time) {
+	pod, known := w.pods[s.fact.UID]
+	if !known {
+		return
+	}
+	event := left
+	if s.fact.Deleting && !exists {
+		event = vanished
+	}
+	w.meet(pod, event, s, now)
+}
+
+// found takes what a look has found of a Pod: the Pod as it is, which is the Job's.
+func (w *watchedJob) found(s sight, now time.Time) {
+	pod := w.pods[s.fact.UID]
+	if pod == nil || !pod.isMissing() {
+		return
+	}
+	if s.fact.Version < pod.fact.Version {
+		s.fact = pod.fact
+	}
+	w.meet(pod, pod.event(s), s, now)
+}
+
+// answer takes another answer about a Pod that was looked up. s matters for foundOut.
+func (w *watchedJob) answer(uid string, e event, s sight, now time.Time) {
+	if pod := w.pods[uid]; pod != nil {
+		w.meet(pod, e, s, now)
+	}
+}
+
+// told records that the workflow took facts.
+func (w *watchedJob) told(facts []job.PodFact, now time.Time) {
+	w.lastSignal = now
+	for _, fact := range facts {
+		pod, known := w.pods[fact.UID]
+		if !known {
+			continue
+		}
+		event := tookAlive
+		switch {
+		case over(fact):
+			event = tookEnd
+		case fact.Deleting:
+			event = tookLeaving
+		}
+		w.meet(pod, event, sight{fact: fact}, now)
+		// The Pod may have changed since.
+		if pod.isInSight() {
+			w.meet(pod, pod.event(pod.sight()), pod.sight(), now)
+		}
+	}
+}
+
+// settle records that nobody is to be told of the Job's Pods: it has no workflow
+// any more and its Pods were released, or it is another controller's.
+func (w *watchedJob) settle(now time.Time) {
+	for _, pod := range w.pods {
+		w.meet(pod, settled, sight{}, now)
+	}
+}
+
+// tracked lists the Pods that carry the tracking finalizer.
+func (w *watchedJob) tracked() []job.PodFact {
+	var facts []job.PodFact
+	for _, pod := range w.pods {
+		if pod.fact.Tracked && !pod.fact.Gone {
+			facts = append(facts, pod.fact)
+		}
+	}
+	return facts
+}
+
+// counted is how many of the Pods the Job's status should have among its active and
+// terminating ones.
+func (w *watchedJob) counted() int32 {
+	var count int32
+	for _, pod := range w.pods {
+		if pod.isCounted() {
+			count++
+		}
+	}
+	return count
+}
+
+// decide says what to do now.
+func (w *watchedJob) decide(now time.Time) decision {
+	var result decision
+	for _, pod := range w.missing {
+		if len(result.look) == lookups {
+			break
+		}
+		result.look = append(result.look, pod.fact)
+	}
+	repeats := w.repeats(now)
+	if len(w.unreleased) > 0 {
+		result.again = w.repeatDue
+	}
+	due := w.lastSignal.Add(signalInterval)
+	switch {
+	case len(w.owed) == 0 && len(repeats) == 0:
+		w.decideReady(now, &result)
+	case !now.Before(due), w.remaining == 0 && w.hasEnd():
+		result.facts, result.verify = w.collect(repeats), len(repeats) > 0
+	default:
+		result.again = due
+		w.decideReady(now, &result)
+	}
+	return result
+}
+
+// repeats returns the Pods that are to be looked into again.
+func (w *watchedJob) repeats(now time.Time) []*watchedPod {
+	if len(w.unreleased) == 0 || now.Before(w.repeatDue) {
+		return nil
+	}
+	var repeats []*watchedPod
+	w.repeatDue = time.Time{}
+	for _, pod := range w.unreleased {
+		due := pod.heard.at.Add(repeatInterval)
+		w.repeatDue = earliest(w.repeatDue, due)
+		if !now.Before(due) {
+			repeats = append(repeats, pod)
+		}
+	}
+	return repeats
+}
+
+// hasEnd reports whether the end of a Pod is owed.
+func (w *watchedJob) hasEnd() bool {
+	for _, pod := range w.owed {
+		if over(pod.fact) {
+			return true
+		}
+	}
+	return false
+}
+
+// collect returns the facts for a signal: what has to be said, and what is worth
+// adding, each Pod once, in the order of their names.
+func (w *watchedJob) collect(repeats []*watchedPod) []job.PodFact {
+	facts := make([]job.PodFact, 0, len(w.owed)+len(w.changed)+len(repeats))
+	for _, pods := range []podSet{w.owed, w.changed} {
+		for _, pod := range pods {
+			facts = append(facts, pod.fact)
+		}
+	}
+	for _, pod := range repeats {
+		facts = append(facts, pod.fact)
+	}
+	slices.SortFunc(facts, func(a, b job.PodFact) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))
+	})
+	return facts
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,164 @@
+package podwatch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// look finds out what became of Pods that have left the watch's sight, or whose
+// labels may not match the Job's selector: the object is gone, or Ostinato has taken
+// the label off, or someone has changed its labels or its controller.
+func (w *Watcher) look(ctx context.Context, watched *watchedJob, pods []job.PodFact) error {
+	read := sync.OnceValues(func() (*batchv1.Job, error) {
+		found, err := w.read(ctx, watched.jobKey)
+		if found != nil {
+			w.learn(watched, found)
+		}
+		return found, err
+	})
+	return each(pods, func(fact job.PodFact) error {
+		pod, err := w.pod(ctx, watched.namespace, fact.Name, types.UID(fact.UID))
+		if err != nil {
+			return err
+		}
+		if pod == nil {
+			w.change(func(now time.Time) { watched.answer(fact.UID, foundGone, sight{}, now) })
+			return nil
+		}
+		found, err := read()
+		if err != nil {
+			return err
+		}
+		return w.examine(ctx, watched, pod, w.owner(watched.jobKey, found, false))
+	})
+}
+
+// pod reads the Pod of this UID; it is nil when it is gone.
+func (w *Watcher) pod(ctx context.Context, namespace, name string, uid types.UID) (*corev1.Pod, error) {
+	pod, err := w.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get Pod %s/%s: %w", namespace, name, err)
+	case pod.UID != uid:
+		return nil, nil
+	}
+	return pod, nil
+}
+
+// examine settles whose a Pod is that exists.
+func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.Pod, owner claim.Owner) error {
+	verdict := claim.Decide(pod, owner)
+	var stored *corev1.Pod
+	var err error
+	if verdict == claim.Release && claim.IsControlled(pod) {
+		// Its Job is over or gone, so its labels matter no more.
+		err = w.release(ctx, pod, true)
+	} else {
+		stored, err = w.carryOut(ctx, verdict, pod, owner)
+	}
+	if err != nil {
+		return err
+	}
+	switch verdict {
+	case claim.Keep, claim.Label, claim.Adopt:
+		if stored == nil {
+			return fmt.Errorf("%v Pod %s/%s: it has changed", verdict, pod.Namespace, pod.Name)
+		}
+		w.change(func(now time.Time) {
+			seen := see(stored)
+			// One that was counted has lost the watch's label for good.
+			if verdict == claim.Keep && k8s.Ended(stored) && !k8s.Tracked(stored) && !w.sees(stored) {
+				watched.answer(seen.fact.UID, foundOut, seen, now)
+				return
+			}
+			watched.found(seen, now)
+		})
+		return nil
+	}
+	w.change(func(now time.Time) { watched.answer(string(pod.UID), foundForeign, sight{}, now) })
+	if verdict == claim.Foreign && !claim.IsControlled(pod) {
+		// Another Job may want it.
+		w.queue.Add(orphanKey(pod))
+	}
+	return nil
+}
+
+// carryOut writes to the Pod what the verdict asks for. It returns the Pod as it is
+// then; nil where that is not known or where it has changed in the meantime.
+func (w *Watcher) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, owner claim.Owner) (*corev1.Pod, error) {
+	switch verdict {
+	case claim.Keep:
+		return pod, nil
+	case claim.Label:
+		done, err := k8s.LabelPod(ctx, w.Kubernetes, owner.UID, pod)
+		if err != nil {
+			return nil, fmt.Errorf("label Pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		if !done {
+			return nil, nil
+		}
+		return pod, nil
+	case claim.Adopt:
+		adopted, err := k8s.AdoptPod(ctx, w.Kubernetes, owner.Job, pod)
+		if err != nil {
+			return nil, fmt.Errorf("adopt Pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		if adopted != nil {
+			w.Logger.Info("adopted a Pod", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
+		}
+		return adopted, nil
+	case claim.Disown:
+		if err := k8s.DisownPod(ctx, w.Kubernetes, owner.UID, pod); err != nil {
+			return nil, fmt.Errorf("let go of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		w.Logger.Info("let go of a Pod that does not match the selector", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
+	case claim.Release:
+		return nil, w.release(ctx, pod, k8s.Ended(pod))
+	}
+	return nil, nil
+}
+
+// release releases a Pod that nobody counts; for good, where the watch need not see it
+// any more.
+func (w *Watcher) release(ctx context.Context, pod *corev1.Pod, forGood bool) error {
+	released, err := k8s.ReleasePod(ctx, w.Kubernetes, pod.Namespace, pod.Name, pod.UID, forGood)
+	if err != nil {
+		return fmt.Errorf("release Pod %s/%s, which nobody counts: %w", pod.Namespace, pod.Name, err)
+	}
+	if released {
+		w.Metrics.orphans.Inc()
+		w.Logger.Info("released a Pod that nobody counts", "namespace", pod.Namespace, "pod", pod.Name)
+	}
+	return nil
+}
+
+// sees reports whether the Pod has the label by which a watch sees it.
+func (w *Watcher) sees(pod *corev1.Pod) bool {
+	return w.selector.Matches(labels.Set(pod.Labels))
+}
+
+// each does something with all items, some at a time; the error is the first of them.
+func each[Item any](items []Item, do func(Item) error) error {
+	var group errgroup.Group
+	group.SetLimit(senders)
+	for _, item := range items {
+		group.Go(func() error { return do(item) })
+	}
+	return group.Wait()
+}

@@ -1,0 +1,46 @@
+package podwatch
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics are the Prometheus metrics of the watch. The name, labels and meaning of what
+// Kubernetes' own job controller has too are its (parity 2.16).
+type Metrics struct {
+	terminatedTracked *prometheus.CounterVec
+	signals           *prometheus.CounterVec
+	facts             prometheus.Counter
+	projections       prometheus.Counter
+	orphans           prometheus.Counter
+	jobs              prometheus.Gauge
+	signalSeconds     prometheus.Histogram
+}
+
+// NewMetrics returns metrics registered with the registerer; it panics when they
+// are registered already.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	const subsystem = "ostinato"
+	single := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help})
+	}
+	m := &Metrics{
+		terminatedTracked: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Subsystem: "job_controller", Name: "terminated_pods_tracking_finalizer_total",
+			Help: "The number of terminated pods (phase=Failed|Succeeded) that have the finalizer batch.kubernetes.io/job-tracking",
+		}, []string{"event"}),
+		signals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Subsystem: subsystem, Name: "podwatch_signals_total",
+			Help: "The number of signals with Pod facts by result: sent, not_found, error",
+		}, []string{"result"}),
+		facts:       single("podwatch_facts_total", "The number of Pod facts sent"),
+		projections: single("podwatch_ready_projections_total", "The number of writes of status.ready alone"),
+		orphans:     single("podwatch_orphans_released_total", "The number of Pods without a workflow that were released"),
+		jobs: prometheus.NewGauge(prometheus.GaugeOpts{
+			Subsystem: subsystem, Name: "podwatch_jobs", Help: "The number of Jobs that have Pods in the watch",
+		}),
+		signalSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Subsystem: subsystem, Name: "podwatch_signal_duration_seconds", Help: "The time Temporal took to take a signal",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		}),
+	}
+	registerer.MustRegister(m.terminatedTracked, m.signals, m.facts, m.projections, m.orphans, m.jobs, m.signalSeconds)
+	return m
+}

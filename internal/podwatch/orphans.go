@@ -1,0 +1,178 @@
+package podwatch
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// isSettled reports whether nobody will count the Job's Pods any more, or Ostinato will
+// not. Without a workflow that is also so of a Job that is being deleted.
+func isSettled(found *batchv1.Job, takeOver, noWorkflow bool) bool {
+	return found == nil || !claim.Ours(found, takeOver) || claim.Finished(found) != nil || noWorkflow && found.DeletionTimestamp != nil
+}
+
+// settle looks at a Job whose workflow can't be signalled (noWorkflow), or does not act.
+// When the Job is gone or over nobody will ever count its Pods, so they are released
+// here; when it is another controller's they are left alone. settled is true then.
+func (w *Watcher) settle(ctx context.Context, watched *watchedJob, noWorkflow bool) (settled bool, err error) {
+	found, err := w.read(ctx, watched.jobKey)
+	if err != nil {
+		return false, err
+	}
+	if found != nil {
+		w.learn(watched, found)
+	}
+	if !isSettled(found, w.TakeOverJobs, noWorkflow) {
+		return false, nil
+	}
+	w.mutex.Lock()
+	orphans := watched.tracked()
+	w.mutex.Unlock()
+	owner := w.owner(watched.jobKey, found, true)
+	if err := each(orphans, func(fact job.PodFact) error {
+		pod, err := w.pod(ctx, watched.namespace, fact.Name, types.UID(fact.UID))
+		if err != nil || pod == nil {
+			return err
+		}
+		if verdict := claim.Decide(pod, owner); verdict == claim.Release {
+			_, err = w.carryOut(ctx, verdict, pod, owner)
+		}
+		return err
+	}); err != nil {
+		return false, err
+	}
+	w.change(watched.settle)
+	return true, nil
+}
+
+// claimOrphan gives a Pod without controller to the Job that is to have it, which then
+// hears of it; a Pod that no Job wants is released.
+func (w *Watcher) claimOrphan(ctx context.Context, key key) error {
+	pod, err := w.pod(ctx, key.namespace, key.name, key.uid)
+	if err != nil || pod == nil || claim.IsControlled(pod) {
+		return err
+	}
+	found, err := w.named(ctx, pod)
+	if err != nil {
+		return err
+	}
+	owner := claim.Claimant(pod, found, w.TakeOverJobs)
+	_, err = w.carryOut(ctx, claim.Decide(pod, owner), pod, owner)
+	return err
+}
+
+// named reads the Job that the Pod's labels name, by its name or as one that is watched;
+// nil when there is none. A Job with a manual selector that puts no labels of its own
+// finds its Pods by itself, with its next list of them.
+func (w *Watcher) named(ctx context.Context, pod *corev1.Pod) (*batchv1.Job, error) {
+	name, uid := claim.Labelled(pod)
+	if name == "" {
+		name = w.nameOf(pod.Namespace, uid)
+	}
+	if name == "" {
+		return nil, nil
+	}
+	found, err := w.Kubernetes.BatchV1().Jobs(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get Job %s/%s: %w", pod.Namespace, name, err)
+	}
+	return found, nil
+}
+
+// nameOf returns the name of the watched Job with this UID.
+func (w *Watcher) nameOf(namespace string, uid types.UID) string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for job := range w.jobs {
+		if job.namespace == namespace && job.uid == uid {
+			return job.name
+		}
+	}
+	return ""
+}
+
+// sweep looks, once for each watch, for Pods that kube-controller-manager left with
+// the tracking finalizer when Jobs were taken over, and that no Job will ever count:
+// their Jobs were deleted, or had finished, while nobody looked. The watch itself
+// sees Pods with the watch bucket label only, which they have not.
+func (w *Watcher) sweep(ctx context.Context) error {
+	unlabelled, err := labels.NewRequirement(names.WatchBucketLabel, selection.DoesNotExist, nil)
+	if err != nil {
+		return fmt.Errorf("select Pods without watch bucket: %w", err)
+	}
+	ofJobs, err := labels.NewRequirement(batchv1.JobNameLabel, selection.Exists, nil)
+	if err != nil {
+		return fmt.Errorf("select Pods of Jobs: %w", err)
+	}
+	selector := labels.NewSelector().Add(*unlabelled, *ofJobs)
+	owners := ownerCache{watcher: w, known: map[jobKey]claim.Owner{}}
+	var writes errgroup.Group
+	writes.SetLimit(senders)
+	for _, namespace := range k8s.NamespacesToList(w.Namespaces) {
+		err := k8s.EachPod(ctx, w.Kubernetes, namespace, selector, func(pod *corev1.Pod) error {
+			job, ok := jobOf(pod)
+			if !ok || !k8s.Tracked(pod) || !w.inShard(job.uid) {
+				return nil
+			}
+			owner, err := owners.get(ctx, job)
+			if err != nil {
+				return err
+			}
+			if verdict := claim.Decide(pod, owner); verdict == claim.Release {
+				writes.Go(func() error {
+					_, err := w.carryOut(ctx, verdict, pod, owner)
+					return err
+				})
+			}
+			return nil
+		})
+		if err != nil {
+			_ = writes.Wait()
+			return err
+		}
+	}
+	return writes.Wait()
+}
+
+// inShard reports whether the Job's Pods are the shard's.
+func (w *Watcher) inShard(job types.UID) bool {
+	bucket, err := strconv.Atoi(names.WatchBucket(string(job)))
+	return err == nil && bucket%w.Shards == w.Shard
+}
+
+// ownerCache reads each Job once.
+type ownerCache struct {
+	watcher *Watcher
+	known   map[jobKey]claim.Owner
+}
+
+func (c ownerCache) get(ctx context.Context, job jobKey) (claim.Owner, error) {
+	if owner, known := c.known[job]; known {
+		return owner, nil
+	}
+	found, err := c.watcher.read(ctx, job)
+	if err != nil {
+		return claim.Owner{}, err
+	}
+	// A Job that is being deleted may have a workflow that counts.
+	c.known[job] = c.watcher.owner(job, found, found != nil && claim.Finished(found) != nil)
+	return c.known[job], nil
+}

@@ -1,0 +1,85 @@
+package podwatch
+
+import (
+	"hash/fnv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// When status.ready is written.
+const (
+	// readyDelay is how long readiness has to stay changed before it is projected.
+	readyDelay = time.Second
+	// readySettle is how long after a signal or a new Pod the workflow may yet
+	// write a number of active Pods below a projected readiness, and so lower it.
+	readySettle = 5 * time.Second
+	// readySpread is the time over which the readiness of Jobs found at start is
+	// projected.
+	readySpread = 30 * time.Second
+)
+
+// readiness is what is known of a Job's status.ready.
+type readiness struct {
+	// shown is what was projected last, 0 for a Job without Pods that can run.
+	shown int32
+	// since is when the Pods' readiness began to differ from shown, or when shown
+	// began to be doubtful.
+	since time.Time
+	// doubtful is set when another writer may have written something else.
+	doubtful bool
+}
+
+func (r *readiness) doubt(since time.Time) { r.doubtful, r.since = true, since }
+
+// newPod takes that a Pod is seen for the first time.
+func (r *readiness) newPod(job types.UID, initial bool, now time.Time) {
+	switch {
+	case initial:
+		r.doubt(now.Add(spread(job)))
+	case r.shown > 0:
+		// A new Pod comes with a status, which may lower readiness.
+		r.doubt(now)
+	}
+}
+
+// decideReady projects readiness that has differed, or been doubtful, for long
+// enough. Of a Job without active Pods the workflow's status says 0.
+func (w *watchedJob) decideReady(now time.Time, result *decision) {
+	switch {
+	case w.remaining == 0:
+		w.ready = readiness{}
+		return
+	case w.running == w.ready.shown && !w.ready.doubtful:
+		w.ready.since = time.Time{}
+		return
+	}
+	if w.ready.since.IsZero() {
+		w.ready.since = now
+	}
+	if due := w.ready.since.Add(readyDelay); now.Before(due) {
+		result.again = earliest(result.again, due)
+		return
+	}
+	result.project, result.ready = true, w.running
+}
+
+// projected records that ready was written, or that the Job did not take it: its
+// status, with the active Pods in it, is then still to come.
+func (w *watchedJob) projected(ready int32, taken bool, now time.Time) {
+	w.ready = readiness{shown: ready}
+	if !taken {
+		w.ready.doubt(now.Add(readySettle - readyDelay))
+		return
+	}
+	if settled := w.lastSignal.Add(readySettle); now.Before(settled) {
+		w.ready.doubt(settled.Add(-readyDelay))
+	}
+}
+
+// spread returns a delay below readySpread that depends on the Job only.
+func spread(uid types.UID) time.Duration {
+	hash := fnv.New32a()
+	hash.Write([]byte(uid))
+	return time.Duration(hash.Sum32()) % readySpread
+}

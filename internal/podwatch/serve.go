@@ -1,0 +1,159 @@
+package podwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/queue"
+)
+
+// serve does what is due for one key of the queue.
+func (w *Watcher) serve(ctx context.Context, key key) (again time.Duration, err error) {
+	limited, cancel := context.WithTimeout(ctx, serveTimeout)
+	defer cancel()
+	switch key.kind {
+	case anOrphan:
+		err = w.claimOrphan(limited, key)
+	case aHandOver:
+		err = w.lookAgain(limited, key.jobKey)
+	default:
+		again, err = w.serveJob(limited, key.jobKey)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.Logger.Warn("Pod facts not delivered, will retry", "namespace", key.namespace, "name", key.name, "error", err)
+	}
+	return again, err
+}
+
+func (w *Watcher) serveJob(ctx context.Context, job jobKey) (again time.Duration, err error) {
+	watched, due := w.decide(job)
+	if watched == nil {
+		return 0, nil
+	}
+	if !due.again.IsZero() {
+		if again = due.again.Sub(w.Clock.Now()); again <= 0 {
+			again = queue.AtOnce
+		}
+	}
+	var lookErr error
+	if len(due.look) > 0 {
+		if lookErr = w.look(ctx, watched, due.look); lookErr == nil {
+			again = queue.AtOnce
+		}
+	}
+	if due.verify {
+		settled, err := w.settle(ctx, watched, false)
+		if settled || err != nil {
+			return queue.AtOnce, errors.Join(lookErr, err)
+		}
+	}
+	switch {
+	case len(due.facts) > 0:
+		again, err = queue.AtOnce, w.send(ctx, watched, due.facts)
+	case due.project:
+		again, err = queue.AtOnce, w.project(ctx, watched, due.ready)
+	}
+	return again, errors.Join(lookErr, err)
+}
+
+// decide returns what is due for a Job; nil when it has no Pods left.
+func (w *Watcher) decide(job jobKey) (*watchedJob, decision) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	watched, known := w.jobs[job]
+	if !known {
+		return nil, decision{}
+	}
+	if len(watched.pods) == 0 {
+		delete(w.jobs, job)
+		return nil, decision{}
+	}
+	return watched, watched.decide(w.Clock.Now())
+}
+
+// project writes status.ready of a Job of ours. One that is another controller's needs no
+// word any more.
+func (w *Watcher) project(ctx context.Context, watched *watchedJob, ready int32) error {
+	switch whose, err := w.whose(ctx, watched); {
+	case err != nil:
+		return err
+	case whose == theirs:
+		w.change(watched.settle)
+		return nil
+	case whose == unread:
+		w.change(func(now time.Time) { watched.projected(ready, false, now) })
+		return nil
+	}
+	taken, err := k8s.PatchJobReady(ctx, w.Kubernetes, watched.namespace, watched.name, watched.uid, ready)
+	if err != nil {
+		return fmt.Errorf("write status.ready of Job %s/%s: %w", watched.namespace, watched.name, err)
+	}
+	w.Metrics.projections.Inc()
+	w.projections.Add(1)
+	w.change(func(now time.Time) { watched.projected(ready, taken, now) })
+	return nil
+}
+
+// whose says whose the Job is, by one read from the API server's cache for as long as it
+// is watched. A Job that the cache does not have stays unread.
+func (w *Watcher) whose(ctx context.Context, watched *watchedJob) (ownership, error) {
+	w.mutex.Lock()
+	known := watched.whose
+	w.mutex.Unlock()
+	if known != unread {
+		return known, nil
+	}
+	found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, metav1.GetOptions{ResourceVersion: "0"})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && found.UID != watched.uid:
+		return unread, nil
+	case err != nil:
+		return unread, fmt.Errorf("get Job %s/%s: %w", watched.namespace, watched.name, err)
+	}
+	return w.learn(watched, found), nil
+}
+
+// learn keeps what can be known of a Job whose Pods may be judged later.
+func (w *Watcher) learn(watched *watchedJob, found *batchv1.Job) ownership {
+	whose := theirs
+	if claim.Ours(found, w.TakeOverJobs) {
+		whose = ours
+	}
+	selector, err := claim.Selector(found)
+	w.change(func(time.Time) {
+		watched.whose = whose
+		if err == nil {
+			watched.selector = selector
+		}
+	})
+	return whose
+}
+
+// read reads the Job; it is nil when it is gone.
+func (w *Watcher) read(ctx context.Context, job jobKey) (*batchv1.Job, error) {
+	found, err := k8s.GetJob(ctx, w.Kubernetes, job.namespace, job.name, job.uid)
+	switch {
+	case errors.Is(err, k8s.ErrGone):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get Job %s/%s: %w", job.namespace, job.name, err)
+	}
+	return found, nil
+}
+
+// owner is by what the Job's Pods are judged; found is the Job as just read, nil when
+// it is gone.
+func (w *Watcher) owner(job jobKey, found *batchv1.Job, unattended bool) claim.Owner {
+	return claim.Owner{
+		Namespace: job.namespace, Name: job.name, UID: job.uid, Job: found,
+		TakeOver: w.TakeOverJobs, Unattended: unattended,
+	}
+}

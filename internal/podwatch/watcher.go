@@ -1,0 +1,238 @@
+package podwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/log"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/queue"
+)
+
+const (
+	// reportInterval is how often Options.Report is called.
+	reportInterval = 2 * time.Second
+	// syncTimeout bounds the first list of Pods.
+	syncTimeout = time.Minute
+	// senders bounds the signals and writes that are under way.
+	senders = 16
+	// serveTimeout bounds what is done for one Job at a time.
+	serveTimeout = 10 * time.Second
+	// firstRetry and lastRetry bound the back-off of a Job that could not be
+	// signalled or looked at.
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 10 * time.Second
+	// passRetry is how long the sweep and the hand-over wait after a failure.
+	passRetry = 30 * time.Second
+)
+
+// Signaller is the part of the Temporal client that the watch uses.
+type Signaller interface {
+	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
+}
+
+// Options are what a Watcher works with.
+type Options struct {
+	Kubernetes kubernetes.Interface
+	// Temporal signals Job workflows.
+	Temporal Signaller
+	// Cluster is the optional name of the Kubernetes cluster.
+	Cluster names.Cluster
+	// Namespaces are those that are watched; none means all.
+	Namespaces []string
+	// Shard of Shards says which Pods are watched, by names.WatchBucketLabel.
+	Shard, Shards int
+	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
+	TakeOverJobs bool
+	Metrics      *Metrics
+	Logger       log.Logger
+	// Clock is the real one when nil.
+	Clock clock.WithTicker
+	// Report is called every two seconds, and when the first lists are complete; it may
+	// be nil.
+	Report func(Details)
+}
+
+// Details say how a watch is getting on, for people to read. Nothing in it is needed to
+// go on: what is not accounted carries the tracking finalizer.
+type Details struct {
+	Synced      bool  `json:"synced"`
+	Jobs        int   `json:"jobs"`
+	Pods        int   `json:"pods"`
+	Signals     int64 `json:"signals"`
+	Facts       int64 `json:"facts"`
+	Projections int64 `json:"projections"`
+	// Failing says why Pods can't be watched now.
+	Failing string `json:"failing,omitempty"`
+}
+
+// key names what is to be served: a Job, a Pod that nobody controls, or a Job whose
+// Pods may have gone before the watch began.
+type key struct {
+	kind serveKind
+	jobKey
+}
+
+type serveKind int
+
+const (
+	aJob serveKind = iota
+	anOrphan
+	aHandOver
+)
+
+// Watcher holds what the watch knows and carries out what watchedJob decides.
+type Watcher struct {
+	Options
+	selector labels.Selector
+	queue    *queue.Queue[key]
+	health   *health
+
+	mutex sync.Mutex
+	jobs  map[jobKey]*watchedJob
+
+	pods, signals, facts, projections atomic.Int64
+	synced                            atomic.Bool
+}
+
+// New returns a Watcher. An impossible shard is an error.
+func New(options Options) (*Watcher, error) {
+	selector, err := k8s.ShardSelector(options.Shard, options.Shards)
+	if err != nil {
+		return nil, err
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.Report == nil {
+		options.Report = func(Details) {}
+	}
+	return &Watcher{
+		Options:  options,
+		selector: selector,
+		queue:    queue.New[key]("podwatch", firstRetry, lastRetry, options.Clock, nil),
+		health: &health{
+			now: options.Clock.Now, logger: options.Logger,
+			namespaces: len(k8s.NamespacesToList(options.Namespaces)), outages: map[string]outage{},
+		},
+		jobs: map[jobKey]*watchedJob{},
+	}, nil
+}
+
+// Run watches until the context is done, whose error it then returns, or until the Pods
+// could not be watched for too long. A Watcher runs once.
+func (w *Watcher) Run(ctx context.Context) error {
+	informer, err := k8s.NewPodInformer(w.Kubernetes, k8s.PodInformerOptions{
+		Namespaces: w.Namespaces, Selector: w.selector, OnAnswer: w.health.answer,
+	})
+	if err != nil {
+		return fmt.Errorf("make the Pod informer of watch shard %d: %w", w.Shard, err)
+	}
+	registration, err := informer.AddEventHandler(w.handler())
+	if err != nil {
+		return fmt.Errorf("handle Pod events: %w", err)
+	}
+	running, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	group.Go(func() { informer.RunWithContext(running) })
+	synced := registration.HasSyncedChecker().Done()
+	group.Go(func() { w.work(running, synced) })
+	return w.tend(ctx, synced)
+}
+
+// work serves what is due. It begins when the first lists are complete: before, "no
+// other Pod is running" can't be known.
+func (w *Watcher) work(ctx context.Context, synced <-chan struct{}) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	select {
+	case <-ctx.Done():
+	case <-synced:
+		group.Go(func() { w.pass(ctx, "look for Pods that went before the watch began", w.handOver) })
+		if w.TakeOverJobs {
+			group.Go(func() { w.pass(ctx, "sweep for orphan Pods", w.sweep) })
+		}
+	}
+	w.queue.Run(ctx, senders, w.serve)
+}
+
+// pass does something once for each watch, again and again until it succeeds.
+func (w *Watcher) pass(ctx context.Context, what string, do func(context.Context) error) {
+	for {
+		err := do(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		w.Logger.Warn("could not "+what+", will retry", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.Clock.After(passRetry):
+		}
+	}
+}
+
+// tend reports until the watch is to end.
+func (w *Watcher) tend(ctx context.Context, synced <-chan struct{}) error {
+	ticker := w.Clock.NewTicker(reportInterval)
+	defer ticker.Stop()
+	timeout := w.Clock.NewTimer(syncTimeout)
+	defer timeout.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-synced:
+			synced = nil
+			timeout.Stop()
+			w.synced.Store(true)
+			w.Report(w.details())
+		case <-timeout.C():
+			if synced != nil {
+				last := w.health.last()
+				if last == nil {
+					last = errors.New("no answer")
+				}
+				return fmt.Errorf("list Pods within %v: %w", syncTimeout, last)
+			}
+		case <-ticker.C():
+			if err := w.health.lost(); err != nil {
+				return err
+			}
+			w.Report(w.details())
+		}
+	}
+}
+
+func (w *Watcher) details() Details {
+	w.mutex.Lock()
+	jobs := len(w.jobs)
+	w.mutex.Unlock()
+	w.Metrics.jobs.Set(float64(jobs))
+	details := Details{
+		Synced: w.synced.Load(), Jobs: jobs, Pods: int(w.pods.Load()),
+		Signals: w.signals.Load(), Facts: w.facts.Load(), Projections: w.projections.Load(),
+	}
+	if err := w.health.last(); err != nil {
+		details.Failing = k8s.Bounded(err.Error())
+	}
+	return details
+}
+
+// change does something to what the watch knows.
+func (w *Watcher) change(do func(now time.Time)) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	do(w.Clock.Now())
+}

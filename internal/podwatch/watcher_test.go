@@ -1,0 +1,179 @@
+package podwatch_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+var closed = serviceerror.NewNotFound("workflow execution already completed")
+
+func TestWatchSignalsTheEndOfAPod(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).Pod})
+	s.watch()
+	s.updatePod(helloPod("a", corev1.PodSucceeded))
+	eventually(t, "the Pod's end is signalled", func() bool { return len(s.signals.all()) == 1 })
+	signal := s.signals.all()[0]
+	if signal.workflowID != workflowID || signal.facts.JobUID != jobUID || len(signal.facts.Facts) != 1 ||
+		signal.facts.Facts[0].Phase != corev1.PodSucceeded || !signal.facts.Facts[0].Tracked {
+		t.Errorf("signal %+v", signal)
+	}
+}
+
+func TestWatchSignalsAPodThatVanishes(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).released().Pod, helloPod("b", corev1.PodFailed).Pod})
+	s.watch()
+	eventually(t, "the watch is there", func() bool { return slices.Contains(s.signals.names(), "b") })
+	s.deletePod("a")
+	eventually(t, "the vanished Pod is signalled", func() bool {
+		return slices.ContainsFunc(s.signals.all(), func(signal signal) bool {
+			return signal.facts.Facts[0].Name == "a" && signal.facts.Facts[0].Gone
+		})
+	})
+}
+
+// TestTakeOverSignalsExactlyWhatIsNotAccounted: a second watch on the same
+// cluster, which remembers nothing of the first.
+func TestTakeOverSignalsExactlyWhatIsNotAccounted(t *testing.T) {
+	s := newStage(t, []runtime.Object{
+		helloJob(),
+		helloPod("ended", corev1.PodSucceeded).Pod,
+		helloPod("ended-and-released", corev1.PodFailed).released().Pod,
+		helloPod("pending", corev1.PodPending).Pod,
+		helloPod("running", corev1.PodRunning).Pod,
+		helloPod("terminating", corev1.PodRunning).deleting().Pod,
+	})
+	want := []string{"ended", "terminating"}
+	first := s.watch()
+	eventually(t, "the first watch signals", func() bool { return slices.Equal(s.signals.names(), want) })
+	if err := first(); err == nil {
+		t.Error("a watch whose worker stops ends without error: it would not be taken over")
+	}
+	s.watch()
+	eventually(t, "the second watch signals", func() bool { return slices.Equal(s.signals.names(), append(want, want...)) })
+
+	// After the release a third has nothing more to say of that Pod.
+	s.updatePod(helloPod("ended", corev1.PodSucceeded).released())
+	s.watch()
+	eventually(t, "the third watch signals", func() bool {
+		return slices.Equal(s.signals.names(), append(slices.Concat(want, want), "terminating"))
+	})
+}
+
+func TestSignalsToOneJobAreASecondApart(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	objects := []runtime.Object{helloJob()}
+	for i := range 4 {
+		objects = append(objects, helloPod(fmt.Sprintf("pod-%d", i), corev1.PodRunning).Pod)
+	}
+	s := newStage(t, objects, withClock(clock))
+	s.signals.now = clock.Now
+	s.watch()
+	s.updatePod(helloPod("pod-0", corev1.PodFailed))
+	eventually(t, "the first change is signalled", func() bool { return len(s.signals.all()) == 1 })
+	s.updatePod(helloPod("pod-1", corev1.PodFailed))
+	s.updatePod(helloPod("pod-2", corev1.PodFailed))
+	eventually(t, "the second signal comes", func() bool {
+		if len(s.signals.all()) == 1 {
+			clock.Step(50 * time.Millisecond)
+		}
+		return len(s.signals.all()) == 2
+	})
+	signals := s.signals.all()
+	if apart := signals[1].at.Sub(signals[0].at); apart < time.Second {
+		t.Errorf("signals %v apart", apart)
+	}
+	if names := s.signals.names(); !slices.Equal(names, []string{"pod-0", "pod-1", "pod-2"}) {
+		t.Errorf("signalled %v, want both changes in the second signal", names)
+	}
+	// The clock stands still, but nothing of the Job runs any more.
+	s.updatePod(helloPod("pod-3", corev1.PodSucceeded))
+	eventually(t, "the last Pod's end is signalled at once", func() bool { return len(s.signals.all()) == 3 })
+}
+
+func TestSignalHoldsFiveHundredFacts(t *testing.T) {
+	objects := []runtime.Object{helloJob()}
+	for i := range 501 {
+		objects = append(objects, helloPod(fmt.Sprintf("pod-%03d", i), corev1.PodSucceeded).Pod)
+	}
+	s := newStage(t, objects)
+	s.watch()
+	eventually(t, "all facts are signalled", func() bool { return len(s.signals.names()) == 501 })
+	if signals := s.signals.all(); len(signals) != 2 || len(signals[0].facts.Facts) != 500 {
+		t.Errorf("%d signals, %d facts in the first", len(signals), len(signals[0].facts.Facts))
+	}
+}
+
+func TestSignalThatFailsIsRepeatedUntilItIsTaken(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodFailed).Pod})
+	s.signals.set(func(string) error { return serviceerror.NewUnavailable("down") })
+	s.watch()
+	eventually(t, "the signal is tried again", func() bool { return s.signals.attempts() >= 3 })
+	s.signals.set(nil)
+	eventually(t, "the signal is taken", func() bool { return slices.Equal(s.signals.names(), []string{"a"}) })
+}
+
+func TestPodOfARunningJobWithoutWorkflowWaitsForIt(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod})
+	s.signals.set(func(string) error { return closed })
+	s.watch()
+	eventually(t, "the signal is tried again", func() bool { return s.signals.attempts() >= 3 })
+	if !s.tracked("a") {
+		t.Fatal("a Pod that nobody has counted was released")
+	}
+	s.signals.set(nil) // the bridge has started the workflow
+	eventually(t, "the signal is taken", func() bool { return slices.Equal(s.signals.names(), []string{"a"}) })
+}
+
+func TestOrphansAreReleased(t *testing.T) {
+	finished := finishedJob(helloJob(), batchv1.JobFailed)
+	recreated := helloJob()
+	recreated.UID = "new-uid"
+	for name, objects := range map[string][]runtime.Object{"Job gone": nil, "Job finished": {finished}, "Job re-created": {recreated}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, append(objects, helloPod("a", corev1.PodSucceeded).Pod, helloPod("b", corev1.PodRunning).Pod))
+			s.signals.set(func(string) error { return closed })
+			s.watch()
+			eventually(t, "both Pods are released", func() bool { return !s.tracked("a") && !s.tracked("b") })
+			if finalizers := s.pod("a").Finalizers; !slices.Equal(finalizers, []string{"example.com/archive"}) {
+				t.Errorf("finalizers %v", finalizers)
+			}
+			eventually(t, "they are counted", func() bool { return s.metric("ostinato_podwatch_orphans_released_total") == 2 })
+		})
+	}
+}
+
+func TestPodCutLooseIsReleased(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloPod("a", corev1.PodRunning).uncontrolled().Pod})
+	s.watch()
+	eventually(t, "the Pod is released", func() bool { return !s.tracked("a") })
+}
+
+func TestReadinessIsProjectedWithoutASignal(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()})
+	s.watch()
+	s.createPod(helloPod("a", corev1.PodPending))
+	pod := s.pod("a")
+	pod.Status = helloPod("a", corev1.PodRunning).ready().Status
+	s.updatePod(podBuilder{pod})
+	eventually(t, "status.ready is 1", func() bool { return s.ready(jobName) == 1 })
+	if names := s.signals.names(); len(names) != 0 {
+		t.Errorf("readiness woke the workflow: %v", names)
+	}
+}
+
+func TestTerminatedTrackedPodsAreCounted(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod})
+	s.watch()
+	const metric = "job_controller_terminated_pods_tracking_finalizer_total"
+	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
+	s.updatePod(helloPod("a", corev1.PodSucceeded).released())
+	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
+}

@@ -1,0 +1,83 @@
+package protocol
+
+import "ostinato.dev/ostinato/internal/packed"
+
+// What arrives through Temporal may be anybody's, so what holds lists is bounded before
+// it is decoded (packed.Unmarshal). A type without methods stands for each.
+type (
+	plainPodList            PodList
+	plainJobInput           JobInput
+	plainCronJobInput       CronJobInput
+	plainPodFacts           PodFacts
+	plainCronJobRequest     CronJobRequest
+	plainCronJobResult      CronJobResult
+	plainJobRequest         JobRequest
+	plainJobResult          JobResult
+	plainCreatePodsRequest  CreatePodsRequest
+	plainDeletePodsRequest  DeletePodsRequest
+	plainReleasePodsRequest ReleasePodsRequest
+	plainListPodsRequest    ListPodsRequest
+)
+
+// MarshalJSON implements json.Marshaler: a long list is compressed.
+func (l PodList) MarshalJSON() ([]byte, error) { return packed.Marshal(plainPodList(l)) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *PodList) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainPodList)(l))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JobInput) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainJobInput)(j))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CronJobInput) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCronJobInput)(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *PodFacts) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainPodFacts)(p))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CronJobRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCronJobRequest)(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CronJobResult) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCronJobResult)(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JobRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainJobRequest)(j))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JobResult) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainJobResult)(j))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CreatePodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCreatePodsRequest)(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *DeletePodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainDeletePodsRequest)(d))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *ReleasePodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainReleasePodsRequest)(r))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainListPodsRequest)(l))
+}

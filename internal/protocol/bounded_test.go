@@ -1,0 +1,99 @@
+package protocol_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"runtime"
+	"strings"
+	"testing"
+
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// most is what Temporal takes as one payload, in bytes.
+const most = 2 << 20
+
+// elements is a list in a field, of as many empty objects as fit into a payload.
+func elements(field string) string {
+	return `{"` + field + `":[` + strings.Repeat("{},", most/3-100) + `{}]}`
+}
+
+func nested(field string) string {
+	return `{"` + field + `":` + strings.Repeat("[", most/2) + strings.Repeat("]", most/2) + `}`
+}
+
+// compressed is a value of ours that decompresses to a gigabyte.
+func compressed(t *testing.T) string {
+	t.Helper()
+	var buffer bytes.Buffer
+	writer := gzip.NewWriter(&buffer)
+	chunk := make([]byte, 1<<20)
+	for range 1024 {
+		if _, err := writer.Write(chunk); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(map[string][]byte{"gzip": buffer.Bytes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestBombsAreRefusedBeforeTheyTakeMemory: every type with lists that arrives through
+// Temporal, where anybody may have sent it.
+func TestBombsAreRefusedBeforeTheyTakeMemory(t *testing.T) {
+	zeros := compressed(t)
+	for name, test := range map[string]struct {
+		field string
+		value any
+	}{
+		"CronJobInput":       {"children", &protocol.CronJobInput{}},
+		"CronJobRequest":     {"deletes", &protocol.CronJobRequest{}},
+		"CronJobResult":      {"ended", &protocol.CronJobResult{}},
+		"CreatePodsRequest":  {"creates", &protocol.CreatePodsRequest{}},
+		"DeletePodsRequest":  {"deletes", &protocol.DeletePodsRequest{}},
+		"JobInput":           {"state", &protocol.JobInput{}},
+		"JobRequest":         {"releases", &protocol.JobRequest{}},
+		"JobResult":          {"found", &protocol.JobResult{}},
+		"ListPodsRequest":    {"undecided", &protocol.ListPodsRequest{}},
+		"PodFacts":           {"pods", &protocol.PodFacts{}},
+		"PodList":            {"pods", &protocol.PodList{}},
+		"ReleasePodsRequest": {"releases", &protocol.ReleasePodsRequest{}},
+	} {
+		for kind, data := range map[string]string{
+			"elements":         elements(test.field),
+			"nested":           nested(test.field),
+			"zeros":            zeros,
+			"zeros in a field": `{"` + test.field + `":` + zeros + `,"state":` + zeros + `}`,
+			"invalid":          `{"` + test.field + `":[{},`,
+			"a number":         `7`,
+		} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				err := json.Unmarshal([]byte(data), test.value)
+				runtime.ReadMemStats(&after)
+				if err == nil {
+					t.Error("is read without an error")
+				}
+				if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 100 {
+					t.Errorf("took %d MiB", took)
+				}
+			})
+		}
+	}
+}
+
+// TestTheStateOfAJobIsBounded: it is compressed by itself.
+func TestTheStateOfAJobIsBounded(t *testing.T) {
+	for name, state := range map[string]string{"zeros": compressed(t), "elements": elements("pods")} {
+		if err := json.Unmarshal([]byte(`{"state":`+state+`}`), &protocol.JobInput{}); err == nil {
+			t.Errorf("a state of %s is read without an error", name)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/robfig/cron/v3"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// clockSkew is how far ahead of this process's clock the one may be by which a run came
+// due.
+const clockSkew = time.Minute
+
+// Prescribed judges a start against the CronJob as the API server has it, whatever the
+// plan says that it comes from: anybody who may write to Temporal may have made it up.
+// It returns why the CronJob prescribes no such run; empty when it does, as far as the
+// object tells.
+func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
+	spec := SpecOf(object)
+	switch {
+	case spec.Deleting:
+		return "the CronJob is being deleted"
+	case start.Scheduled.After(now.Add(clockSkew)):
+		return "the time of the run has not come"
+	case start.Manual:
+		if want := names.TriggeredJob(object.Name, string(object.UID), start.Sequence); start.Name != want {
+			return fmt.Sprintf("Job %.70q has not the name of trigger %d, %s", start.Name, start.Sequence, want)
+		}
+		return ""
+	case spec.Suspend:
+		return "the CronJob is suspended"
+	case object.Status.LastScheduleTime != nil && start.Scheduled.Before(object.Status.LastScheduleTime.Time):
+		return "a later run has started"
+	case !isNominal(spec, start.Scheduled):
+		return fmt.Sprintf("%s is no time of the schedule", start.Scheduled.UTC().Format(time.RFC3339))
+	}
+	if want := names.ScheduledJob(object.Name, start.Scheduled); start.Name != want {
+		return fmt.Sprintf("Job %.70q has not the name of the run of %s, %s", start.Name, start.Scheduled.UTC().Format(time.RFC3339), want)
+	}
+	return ""
+}
+
+// isNominal reports whether the schedule names the time. Times of "@every" count from
+// one another, so that only their order can be told.
+func isNominal(spec Spec, at time.Time) bool {
+	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	if problem != nil || at.Before(dawn) {
+		return false
+	}
+	if _, constant := calculator.schedule.(cron.ConstantDelaySchedule); constant {
+		return true
+	}
+	return calculator.schedule.Next(at.Add(-time.Second).In(calculator.zone)).Equal(at)
+}
+
+// Deletable judges the delete of a Job that the CronJob controls: one that runs is
+// deleted only to be replaced, and only where the CronJob asks for that. It returns why
+// not; empty when it may be deleted.
+func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool) string {
+	switch {
+	case finished:
+		return ""
+	case !wanted.Replaced:
+		return "the Job runs"
+	case object.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent:
+		return "the Job runs, and concurrencyPolicy is not Replace"
+	}
+	return ""
+}

@@ -1,0 +1,124 @@
+package schedule_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// stored is the CronJob hello as the API server has it, hourly in UTC.
+func stored(options ...func(*ostinatov1.CronJob)) *ostinatov1.CronJob {
+	object := &ostinatov1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", UID: "hello-uid"},
+		Spec:       ostinatov1.CronJobSpec{Schedule: "0 * * * *", TimeZone: new("UTC")},
+	}
+	for _, option := range options {
+		option(object)
+	}
+	return object
+}
+
+func on(expression string) func(*ostinatov1.CronJob) {
+	return func(object *ostinatov1.CronJob) { object.Spec.Schedule = expression }
+}
+
+func run(scheduled time.Time) schedule.Start {
+	return schedule.Start{Name: names.ScheduledJob("hello", scheduled), Scheduled: scheduled}
+}
+
+func triggered(sequence int64, scheduled time.Time) schedule.Start {
+	return schedule.Start{Name: names.TriggeredJob("hello", "hello-uid", sequence), Scheduled: scheduled, Manual: true, Sequence: sequence}
+}
+
+func TestPrescribed(t *testing.T) {
+	now := at("10:00:02")
+	lastRun := func(text string) func(*ostinatov1.CronJob) {
+		return func(object *ostinatov1.CronJob) { object.Status.LastScheduleTime = new(metav1.NewTime(at(text))) }
+	}
+	inZone := func(name string) func(*ostinatov1.CronJob) {
+		return func(object *ostinatov1.CronJob) { object.Spec.TimeZone = &name }
+	}
+	suspended := func(object *ostinatov1.CronJob) { object.Spec.Suspend = new(true) }
+	deleting := func(object *ostinatov1.CronJob) { object.DeletionTimestamp = new(metav1.NewTime(now)) }
+	misnamed, manual := run(at("10:00")), triggered(7, at("09:59"))
+	misnamed.Name = "hello-1"
+	ofAnother := triggered(7, at("09:59"))
+	ofAnother.Name = names.TriggeredJob("hello", "old-uid", 7)
+	otherNumber := triggered(7, at("09:59"))
+	otherNumber.Sequence = 8
+	tests := map[string]struct {
+		object  *ostinatov1.CronJob
+		start   schedule.Start
+		refusal string
+	}{
+		"a time of the schedule":             {stored(), run(at("10:00")), ""},
+		"the time that was missed before":    {stored(), run(at("08:00")), ""},
+		"the last one again":                 {stored(lastRun("10:00")), run(at("10:00")), ""},
+		"the next one":                       {stored(lastRun("09:00")), run(at("10:00")), ""},
+		"due by a clock that is ahead":       {stored(on("* * * * *")), run(at("10:01")), ""},
+		"a time of its zone":                 {stored(on("0 12 * * *"), inZone("Europe/Berlin")), run(at("10:00")), ""},
+		"an interval":                        {stored(on("@every 90s")), run(at("09:59:17")), ""},
+		"a trigger":                          {stored(), manual, ""},
+		"a trigger while it is suspended":    {stored(suspended), manual, ""},
+		"a trigger past a later run":         {stored(lastRun("10:00")), manual, ""},
+		"suspended":                          {stored(suspended), run(at("10:00")), "suspended"},
+		"being deleted":                      {stored(deleting), run(at("10:00")), "being deleted"},
+		"a trigger while it is deleted":      {stored(deleting), manual, "being deleted"},
+		"a time to come":                     {stored(), run(at("11:00")), "has not come"},
+		"a trigger to come":                  {stored(), triggered(7, at("11:00")), "has not come"},
+		"before the last one":                {stored(lastRun("10:00")), run(at("09:00")), "a later run has started"},
+		"no time of the schedule":            {stored(), run(at("09:30")), "no time of the schedule"},
+		"no whole minute":                    {stored(), run(at("10:00:01")), "no time of the schedule"},
+		"a time of another zone":             {stored(on("0 12 * * *"), inZone("Europe/Berlin")), run(at("09:00")), "no time of the schedule"},
+		"a time before there were CronJobs":  {stored(), run(at("0001-01-01T00:00:00Z")), "no time of the schedule"},
+		"a schedule that can't be read":      {stored(on("often")), run(at("10:00")), "no time of the schedule"},
+		"another name":                       {stored(), misnamed, `"hello-1" has not the name of the run`},
+		"a trigger with a name of its own":   {stored(), schedule.Start{Name: "web", Scheduled: at("09:59"), Manual: true}, "has not the name of trigger 0"},
+		"a trigger of an object before":      {stored(), ofAnother, "has not the name of trigger 7"},
+		"a trigger with another's name":      {stored(), otherNumber, "has not the name of trigger 8"},
+		"a run by name that is no trigger's": {stored(), schedule.Start{Name: run(at("10:00")).Name, Scheduled: at("10:00"), Manual: true}, "has not the name of trigger"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		test := tests[name]
+		t.Run(name, func(t *testing.T) {
+			refusal := schedule.Prescribed(test.object, test.start, now)
+			if (refusal == "") != (test.refusal == "") || !strings.Contains(refusal, test.refusal) {
+				t.Errorf("refusal %q, want %q", refusal, test.refusal)
+			}
+		})
+	}
+}
+
+func TestDeletable(t *testing.T) {
+	history, replaced := schedule.Delete{Name: "a"}, schedule.Delete{Name: "a", Replaced: true}
+	for name, test := range map[string]struct {
+		policy   batchv1.ConcurrencyPolicy
+		wanted   schedule.Delete
+		finished bool
+		refusal  string
+	}{
+		"history, finished":         {batchv1.AllowConcurrent, history, true, ""},
+		"replaced, finished":        {batchv1.ForbidConcurrent, replaced, true, ""},
+		"replaced, runs":            {batchv1.ReplaceConcurrent, replaced, false, ""},
+		"history, runs":             {batchv1.ReplaceConcurrent, history, false, "the Job runs"},
+		"replaced, runs, Allow":     {batchv1.AllowConcurrent, replaced, false, "the Job runs, and concurrencyPolicy is not Replace"},
+		"replaced, runs, Forbid":    {batchv1.ForbidConcurrent, replaced, false, "the Job runs, and concurrencyPolicy is not Replace"},
+		"replaced, runs, no policy": {"", replaced, false, "the Job runs, and concurrencyPolicy is not Replace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := stored(func(object *ostinatov1.CronJob) { object.Spec.ConcurrencyPolicy = test.policy })
+			if refusal := schedule.Deletable(object, test.wanted, test.finished); refusal != test.refusal {
+				t.Errorf("refusal %q, want %q", refusal, test.refusal)
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package schedule
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+const (
+	// maxText bounds schedules, time zones, names and notes, in bytes.
+	maxText = 4096
+	// maxRuns bounds the lists of runs of a State.
+	maxRuns = 20_000
+)
+
+// Validate reports whether the Spec can be that of a CronJob object: anybody who may
+// write to Temporal may have sent it.
+func (s Spec) Validate() error {
+	switch {
+	case len(s.Schedule) > maxText:
+		return fmt.Errorf("schedule of %d bytes, want %d at most", len(s.Schedule), maxText)
+	case s.TimeZone != nil && len(*s.TimeZone) > maxText:
+		return fmt.Errorf("time zone of %d bytes, want %d at most", len(*s.TimeZone), maxText)
+	case s.StartingDeadlineSeconds != nil && *s.StartingDeadlineSeconds < 0:
+		return fmt.Errorf("startingDeadlineSeconds is %d, want 0 or more", *s.StartingDeadlineSeconds)
+	case s.SuccessfulJobsHistoryLimit < 0 || s.FailedJobsHistoryLimit < 0:
+		return fmt.Errorf("history limits are %d and %d, want 0 or more", s.SuccessfulJobsHistoryLimit, s.FailedJobsHistoryLimit)
+	}
+	switch s.ConcurrencyPolicy {
+	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent:
+		return nil
+	}
+	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
+}
+
+// Validate reports whether the State can be one that was carried over.
+func (s State) Validate() error {
+	for _, field := range []struct {
+		name  string
+		value int
+	}{
+		{"active", len(s.Active)},
+		{"finished", len(s.Finished)},
+		{"ledger", len(s.Ledger)},
+		{"outbox", len(s.Outbox)},
+		{"conditions", len(s.Conditions)},
+		{"upcoming", len(s.Calendar.Upcoming)},
+	} {
+		if field.value > maxRuns {
+			return fmt.Errorf("%s: %d, want %d at most", field.name, field.value, maxRuns)
+		}
+	}
+	if len(s.Triggers) > maxTriggers {
+		return fmt.Errorf("triggers: %d, want %d at most", len(s.Triggers), maxTriggers)
+	}
+	if s.Prune.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
+		return fmt.Errorf("a back-off has a negative number of attempts")
+	}
+	for _, trigger := range s.Triggers {
+		if trigger.Retry.Attempts < 0 {
+			return fmt.Errorf("a trigger has a negative number of attempts")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package hostile
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/activities"
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// TestNoActivityActsForACronJobThatIsNot: of no UID, of another one, elsewhere.
+func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
+	t.Parallel()
+	namespace, elsewhere := stack.Namespace(t), stack.Namespace(t)
+	attacker := newAttacker(t)
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "yearly", harness.Yearly, harness.JobSpec()))
+	noUID, oldUID, inOther := referenceTo(cronJob), referenceTo(cronJob), referenceTo(cronJob)
+	noUID.UID, oldUID.UID, inOther.Namespace = "", "00000000-0000-0000-0000-000000000000", elsewhere
+	for name, test := range map[string]struct {
+		reference protocol.ObjectReference
+		invalid   bool
+	}{
+		"no UID":               {noUID, true},
+		"re-created":           {oldUID, false},
+		"in another namespace": {inOther, false},
+	} {
+		for activity, request := range map[string]any{
+			protocol.ReconcileCronJobActivity: protocol.CronJobRequest{
+				CronJob: test.reference, Digest: schedule.SpecOf(cronJob).Digest(), Start: triggered(cronJob, test.reference, 1),
+				Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77},
+			},
+			protocol.SetSuspendActivity: protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Suspend: true, At: time.Now()},
+		} {
+			t.Run(name+"/"+activity, func(t *testing.T) {
+				attacker.both(t, activity, request, func(t *testing.T, given answer) {
+					if test.invalid {
+						wantInvalid(t, given)
+					} else if result := tells[struct{ Gone bool }](t, given); !result.Gone {
+						t.Errorf("answer %s", given.Result)
+					}
+					wantNoRun(t, cronJob)
+				})
+			})
+		}
+	}
+}
+
+func triggered(cronJob *ostinatov1.CronJob, reference protocol.ObjectReference, sequence int64) *schedule.Start {
+	name := names.TriggeredJob(cronJob.Name, reference.UID, sequence)
+	return &schedule.Start{Name: name, Scheduled: time.Now().Truncate(time.Second), Manual: true, Sequence: sequence}
+}
+
+// wantNoRun checks that the CronJob is as it was: not suspended, and without a Job.
+func wantNoRun(t *testing.T, cronJob *ostinatov1.CronJob) {
+	t.Helper()
+	found, err := stack.CronJob(t.Context(), cronJob.Namespace, cronJob.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Generation != cronJob.Generation || found.UID != cronJob.UID || len(found.Status.Active) != 0 || found.Status.ObservedGeneration != found.Generation {
+		t.Errorf("the CronJob is %+v with status %+v", found.ObjectMeta, found.Status)
+	}
+	jobs, err := stack.Jobs(t.Context(), cronJob.Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, made := range jobs {
+		if metav1.IsControlledBy(&made, found) {
+			t.Errorf("there is Job %s", made.Name)
+		}
+	}
+}
+
+// TestOnlyRunsThatTheCronJobPrescribesStart: by its schedule, and under its names.
+func TestOnlyRunsThatTheCronJobPrescribesStart(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	attacker := newAttacker(t)
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "yearly", harness.Yearly, harness.JobSpec()))
+	now := time.Now().UTC().Truncate(time.Minute)
+	scheduled := func(at time.Time) schedule.Start {
+		return schedule.Start{Name: names.ScheduledJob(cronJob.Name, at), Scheduled: at}
+	}
+	misnamed := triggered(cronJob, referenceTo(cronJob), 1)
+	misnamed.Name = "web"
+	for name, start := range map[string]schedule.Start{
+		"no time of the schedule":   scheduled(now),
+		"a time to come":            scheduled(time.Date(now.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)),
+		"a trigger of another name": *misnamed,
+		"a scheduled run's name":    {Name: "web", Scheduled: time.Date(now.Year(), 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := protocol.CronJobRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: &start}
+			attacker.both(t, protocol.ReconcileCronJobActivity, request, func(t *testing.T, given answer) {
+				result := tells[protocol.CronJobResult](t, given)
+				if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed {
+					t.Errorf("answer %s", given.Result)
+				}
+				wantNoRun(t, cronJob)
+			})
+		})
+	}
+}
+
+// TestNoJobIsDeletedThatTheCronJobDoesNotControl, and none that runs.
+func TestNoJobIsDeletedThatTheCronJobDoesNotControl(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	attacker, others := newAttacker(t), newBystanders(t, namespace)
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "yearly", harness.Yearly, harness.JobSpec(harness.RunSeconds(600))))
+	ours := victim(t, namespace, "ours")
+	run := stack.Trigger(t, namespace, cronJob.Name)
+	running, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), run, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]*batchv1.Job{"the built-in controller's": others.builtIn, "another controller's": others.another, "a Job of ours": ours, "its own, which runs": running}
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		for _, replaced := range []bool{false, true} {
+			target := targets[name]
+			request := protocol.CronJobRequest{
+				CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(),
+				Deletes: []schedule.Delete{{Name: target.Name, UID: string(target.UID), Replaced: replaced}},
+				Look:    []schedule.Run{{Name: target.Name, UID: string(target.UID)}},
+			}
+			how := "/as history"
+			if replaced {
+				how = "/as replaced"
+			}
+			t.Run(name+how, func(t *testing.T) {
+				attacker.both(t, protocol.ReconcileCronJobActivity, request, func(t *testing.T, given answer) {
+					if target == running && replaced {
+						if given.Type != activities.RefusedErrorType {
+							t.Errorf("answer %s, error %s %s", given.Result, given.Type, given.Error)
+						}
+					} else {
+						for _, ended := range tells[protocol.CronJobResult](t, given).Ended {
+							// Of a Job that is not the CronJob's nothing is told.
+							if ended.Outcome != job.Deleted || !ended.StartTime.IsZero() {
+								t.Errorf("ended %+v", ended)
+							}
+						}
+					}
+					found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), target.Name, metav1.GetOptions{})
+					if err != nil || found.UID != target.UID || found.DeletionTimestamp != nil {
+						t.Errorf("Job %s: %v", target.Name, err)
+					}
+					others.wantUnchanged(t)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package hostile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// answers bounds how long an activity of the attacker's may wait for its answer: a worker
+// polls all the time, and the activities ask the API server a few things.
+const answers = 20 * time.Second
+
+// attacker has a worker of his own, on a task queue of his own, and schedules Ostinato's
+// activities on Ostinato's queues.
+type attacker struct {
+	queue string
+	count atomic.Int64
+}
+
+// attack is what an attacker asks for; answer what comes back.
+type (
+	attack struct {
+		Activity, Queue string
+		Request         json.RawMessage
+	}
+	answer struct {
+		Result json.RawMessage
+		// Error and Type are those of the activity's error; empty when there was none.
+		Error, Type string
+	}
+)
+
+// newAttacker starts the attacker's worker.
+func newAttacker(t *testing.T) *attacker {
+	t.Helper()
+	a := &attacker{queue: "attacker-" + strings.ToLower(t.Name())}
+	own := worker.New(stack.Temporal, a.queue, worker.Options{DisableRegistrationAliasing: true})
+	own.RegisterWorkflowWithOptions(attackWorkflow, workflow.RegisterOptions{Name: "Attack"})
+	if err := own.Start(); err != nil {
+		t.Fatalf("start the attacker's worker: %v", err)
+	}
+	t.Cleanup(own.Stop)
+	return a
+}
+
+func attackWorkflow(ctx workflow.Context, attack attack) (answer, error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: attack.Queue, StartToCloseTimeout: answers / 2, ScheduleToCloseTimeout: answers,
+		HeartbeatTimeout: answers / 2, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	var result json.RawMessage
+	err := workflow.ExecuteActivity(ctx, attack.Activity, attack.Request).Get(ctx, &result)
+	return answered(result, err), nil
+}
+
+func answered(result json.RawMessage, err error) answer {
+	if err == nil {
+		return answer{Result: result}
+	}
+	given := answer{Error: err.Error(), Type: fmt.Sprintf("%T", err)}
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		given.Type = application.Type()
+	}
+	return given
+}
+
+// queueOf is the task queue on which an activity is served.
+func queueOf(activity string) string {
+	cluster := names.Cluster("")
+	switch activity {
+	case protocol.CreatePodsActivity, protocol.DeletePodsActivity, protocol.ReleasePodsActivity:
+		return cluster.BulkTaskQueue()
+	case protocol.WatchPodsActivity:
+		return cluster.WatchTaskQueue()
+	}
+	return cluster.ControlTaskQueue()
+}
+
+// schedule asks for an activity from a workflow of the attacker's.
+func (a *attacker) schedule(t *testing.T, activity string, request any) answer {
+	t.Helper()
+	encoded, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := stack.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: fmt.Sprintf("%s-%d", a.queue, a.count.Add(1)), TaskQueue: a.queue,
+	}, "Attack", attack{activity, queueOf(activity), encoded})
+	if err != nil {
+		t.Fatalf("start the attacker's workflow: %v", err)
+	}
+	var given answer
+	if err := run.Get(t.Context(), &given); err != nil {
+		t.Fatalf("the attacker's workflow: %v", err)
+	}
+	return given
+}
+
+// standalone asks for an activity without any workflow.
+func (a *attacker) standalone(t *testing.T, activity string, request any) answer {
+	t.Helper()
+	encoded, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := stack.Temporal.ExecuteActivity(t.Context(), client.StartActivityOptions{
+		ID: fmt.Sprintf("%s-%d", a.queue, a.count.Add(1)), TaskQueue: queueOf(activity),
+		StartToCloseTimeout: answers / 2, ScheduleToCloseTimeout: answers, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	}, activity, json.RawMessage(encoded))
+	if err != nil {
+		t.Fatalf("start a standalone activity: %v", err)
+	}
+	var result json.RawMessage
+	err = handle.Get(t.Context(), &result)
+	return answered(result, err)
+}
+
+// both asks for an activity both ways.
+func (a *attacker) both(t *testing.T, activity string, request any, check func(t *testing.T, given answer)) {
+	t.Helper()
+	for how, ask := range map[string]func(*testing.T, string, any) answer{"scheduled": a.schedule, "standalone": a.standalone} {
+		t.Run(how, func(t *testing.T) { check(t, ask(t, activity, request)) })
+	}
+}
+
+// tells decodes the answer of an activity that did not fail.
+func tells[Result any](t *testing.T, given answer) (result Result) {
+	t.Helper()
+	if given.Error != "" {
+		t.Fatalf("error %s: %s", given.Type, given.Error)
+	}
+	if err := json.Unmarshal(given.Result, &result); err != nil {
+		t.Fatalf("result %s: %v", given.Result, err)
+	}
+	return result
+}
+
+// wantInvalid checks that the request was refused as one that nobody of Ostinato makes.
+func wantInvalid(t *testing.T, given answer) {
+	t.Helper()
+	if given.Type != protocol.InvalidRequestErrorType {
+		t.Errorf("answer %s, error %s %q, want %s", given.Result, given.Type, given.Error, protocol.InvalidRequestErrorType)
+	}
+}
+
+// wantSilence checks that nothing comes back of what only Pods of others say.
+func wantSilence(t *testing.T, given answer) {
+	t.Helper()
+	if strings.Contains(string(given.Result)+given.Error, secret) {
+		t.Errorf("the answer gives away what another's Pod says: %s%s", given.Result, given.Error)
+	}
+}

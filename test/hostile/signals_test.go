@@ -1,0 +1,241 @@
+package hostile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// held bounds the end of a Job whose Pod runs for ten seconds, with the attacks of other
+// tests beside it.
+const held = 60 * time.Second
+
+// forgery is a signal as an attacker sends it.
+type forgery struct {
+	name     string
+	argument any
+}
+
+// garbage is sent under the name of every signal.
+func garbage() map[string]any {
+	return map[string]any{
+		"nothing":       nil,
+		"a number":      7,
+		"a list":        []any{map[string]any{}, "x", nil},
+		"other types":   map[string]any{"input": "x", "job": []int{1}, "uid": 7, "cronJob": 7, "spec": "x", "pods": "x", "note": []int{1}, "cronJobUID": nil, "result": "x"},
+		"nested deeply": json.RawMessage(strings.Repeat("[", 9000) + strings.Repeat("]", 9000)),
+		"many elements": map[string]any{"pods": json.RawMessage("[" + strings.Repeat("{},", 200_000) + "{}]")},
+		"a long text":   strings.Repeat("x", 1<<20),
+	}
+}
+
+func forge(t *testing.T, workflowID string, signals map[string]forgery) {
+	t.Helper()
+	for _, what := range slices.Sorted(maps.Keys(signals)) {
+		signal := signals[what]
+		if err := stack.Temporal.SignalWorkflow(t.Context(), workflowID, "", signal.name, signal.argument); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestForgedSignalsDontChangeWhatAJobIs: they are reasons to look, and what is seen
+// counts.
+func TestForgedSignalsDontChangeWhatAJobIs(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	others := newBystanders(t, namespace)
+	sibling := victim(t, namespace, "sibling")
+	ours := victim(t, namespace, "ours", harness.RunSeconds(10))
+	pods, err := stack.PodsOf(t.Context(), namespace, ours.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, reference := pods[0], referenceTo(ours)
+	spec := job.SpecOf(ours)
+	signals := map[string]forgery{}
+	edited := func(what string, change func(*protocol.JobInput)) {
+		input := protocol.JobInput{Job: reference, Spec: spec}
+		change(&input)
+		signals["a spec: "+what] = forgery{protocol.JobSpecSignal, protocol.JobSpec{Input: input}}
+	}
+	edited("more Pods", func(input *protocol.JobInput) { input.Spec.Parallelism = 50 })
+	edited("suspended, of a later generation", func(input *protocol.JobInput) { input.Spec.Suspend, input.Spec.Generation = true, 99 })
+	edited("being deleted, of an earlier one", func(input *protocol.JobInput) { input.Spec.Deleting, input.Spec.Generation = true, 0 })
+	edited("of a successor", func(input *protocol.JobInput) { input.Job.UID = "00000000-0000-0000-0000-000000000000" })
+	edited("of a sibling", func(input *protocol.JobInput) { input.Job = referenceTo(sibling) })
+	edited("of no uid", func(input *protocol.JobInput) { input.Job.UID = "" })
+	edited("negative", func(input *protocol.JobInput) { input.Spec.Parallelism = -1 })
+	edited("with a state", func(input *protocol.JobInput) { input.State = &job.State{Succeeded: 1, Attempts: 1 << 40} })
+	facts := func(what, uid string, facts ...job.PodFact) {
+		signals["facts: "+what] = forgery{protocol.PodsSignal, protocol.PodFacts{JobUID: uid, Facts: facts, Look: true}}
+	}
+	for what, pod := range others.pods {
+		facts("of "+what+" Pod, for another Job", "another-uid", job.PodFact{Name: pod.Name, UID: string(pod.UID), Phase: corev1.PodFailed, Tracked: true})
+		facts("of "+what+" Pod", reference.UID, job.PodFact{Name: pod.Name, UID: string(pod.UID), Phase: corev1.PodRunning, Tracked: true, Deleting: true})
+	}
+	facts("of a Pod that is not", reference.UID, job.PodFact{Name: "web", UID: "web-uid", Phase: corev1.PodRunning, Tracked: true})
+	facts("of a Pod without a uid", reference.UID, job.PodFact{Name: own.Name, Phase: corev1.PodRunning})
+	facts("of no Job", "")
+	facts("negative", reference.UID, job.PodFact{Name: own.Name, UID: string(own.UID), Index: new(int32(-1)), Phase: corev1.PodSucceeded})
+	facts("too many", reference.UID, make([]job.PodFact, 2*protocol.MaxFactsPerSignal)...)
+	signals["deleted"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: reference.UID}}
+	signals["deleted, another"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: "another-uid"}}
+	signals["a run closed"] = forgery{protocol.JobClosedSignal, protocol.JobClosed{CronJobUID: reference.UID, Name: ours.Name}}
+	signals["a trigger"] = forgery{protocol.TriggerSignal, nil}
+	signals["none of ours"] = forgery{"reboot", "now"}
+	for what, argument := range garbage() {
+		for _, name := range []string{protocol.JobSpecSignal, protocol.PodsSignal, protocol.DeletedSignal} {
+			signals[name+": "+what] = forgery{name, argument}
+		}
+	}
+	forge(t, harness.JobWorkflow(namespace, ours.Name), signals)
+	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
+	found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Status.Succeeded != 1 || found.Generation != ours.Generation || *found.Spec.Parallelism != 1 {
+		t.Errorf("generation %d, status %+v", found.Generation, found.Status)
+	}
+	if taken := found.Status.CompletionTime.Sub(found.Status.StartTime.Time); taken < 9*time.Second {
+		t.Errorf("the Job took %v, and its Pod runs for 10 s", taken)
+	}
+	if err := stack.PodsAre(t.Context(), namespace, ours.Name, corev1.PodSucceeded, 1); err != nil {
+		t.Error(err)
+	}
+	if err := stack.PodsAre(t.Context(), namespace, sibling.Name, corev1.PodRunning, 1); err != nil {
+		t.Error(err)
+	}
+	others.wantUnchanged(t)
+}
+
+// TestGarbageStillSuspendsAndResumes: these two are for people, who may say anything.
+func TestGarbageStillSuspendsAndResumes(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	ours := victim(t, namespace, "ours", harness.RunSeconds(2))
+	workflowID := harness.JobWorkflow(namespace, ours.Name)
+	for _, what := range slices.Sorted(maps.Keys(garbage())) {
+		argument := garbage()[what]
+		forge(t, workflowID, map[string]forgery{"1": {protocol.SuspendSignal, argument}, "2": {protocol.ResumeSignal, argument}})
+	}
+	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
+	found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Status.Succeeded != 1 || found.Spec.Suspend == nil || *found.Spec.Suspend {
+		t.Errorf("suspend %v, status %+v", found.Spec.Suspend, found.Status)
+	}
+	for key, value := range found.Annotations {
+		if len(value) > 1024 {
+			t.Errorf("annotation %s has %d bytes", key, len(value))
+		}
+	}
+}
+
+// TestForgedStatusIsOverwritten: what an attacker writes as a Job's progress lasts until
+// the workflow writes the next one.
+func TestForgedStatusIsOverwritten(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	attacker := newAttacker(t)
+	ours := victim(t, namespace, "ours", harness.RunSeconds(8))
+	begun := metav1.Now()
+	attacker.schedule(t, protocol.ReconcileJobActivity, protocol.JobRequest{
+		Job: referenceTo(ours), Digest: digestOf(ours), Status: &batchv1.JobStatus{StartTime: &begun, Active: 7, Failed: 3},
+		Counted: []string{"a", "b"},
+	})
+	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
+	found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Status.Succeeded != 1 || found.Status.Active != 0 {
+		t.Errorf("status %+v", found.Status)
+	}
+}
+
+// TestForgedSignalsDontChangeWhatACronJobIs: nor which of its runs have ended.
+func TestForgedSignalsDontChangeWhatACronJobIs(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	others := newBystanders(t, namespace)
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "yearly", harness.Yearly, harness.JobSpec(harness.RunSeconds(10))))
+	run := stack.Trigger(t, namespace, cronJob.Name)
+	running, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), run, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, spec := referenceTo(cronJob), schedule.SpecOf(cronJob)
+	signals := map[string]forgery{}
+	edited := func(what string, change func(*protocol.CronJobSpec)) {
+		signal := protocol.CronJobSpec{CronJob: reference, Spec: spec}
+		change(&signal)
+		signals["a spec: "+what] = forgery{protocol.CronJobSpecSignal, signal}
+	}
+	edited("every second", func(signal *protocol.CronJobSpec) { signal.Spec.Schedule, signal.Spec.Generation = "@every 1s", 99 })
+	edited("suspended, of an earlier generation", func(signal *protocol.CronJobSpec) { signal.Spec.Suspend, signal.Spec.Generation = true, 0 })
+	edited("being deleted", func(signal *protocol.CronJobSpec) { signal.Spec.Deleting = true })
+	edited("overdue", func(signal *protocol.CronJobSpec) { signal.Overdue = true })
+	edited("of a successor", func(signal *protocol.CronJobSpec) { signal.CronJob.UID = "00000000-0000-0000-0000-000000000000" })
+	edited("of another", func(signal *protocol.CronJobSpec) { signal.CronJob.Name = "other" })
+	edited("of no uid", func(signal *protocol.CronJobSpec) { signal.CronJob.UID = "" })
+	for what, closed := range map[string]*batchv1.Job{"its own, which runs": running, "the built-in controller's": others.builtIn, "another's": others.another} {
+		signals["closed: "+what] = forgery{protocol.JobClosedSignal, protocol.JobClosed{
+			CronJobUID: reference.UID, Name: closed.Name, Result: job.Result{UID: string(closed.UID), Outcome: job.Failed, Reason: "Forged"},
+		}}
+	}
+	signals["deleted"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: reference.UID}}
+	signals["facts"] = forgery{protocol.PodsSignal, protocol.PodFacts{JobUID: reference.UID}}
+	signals["none of ours"] = forgery{"reboot", "now"}
+	for what, argument := range garbage() {
+		for _, name := range []string{protocol.CronJobSpecSignal, protocol.JobClosedSignal, protocol.DeletedSignal} {
+			signals[name+": "+what] = forgery{name, argument}
+		}
+	}
+	forge(t, harness.CronJobWorkflow(namespace, cronJob.Name), signals)
+	harness.Eventually(t, held, func(ctx context.Context) error {
+		found, err := stack.CronJob(ctx, namespace, cronJob.Name)
+		if err != nil {
+			return err
+		}
+		if found.Status.LastSuccessfulTime == nil || len(found.Status.Active) != 0 {
+			return fmt.Errorf("the status is %+v", found.Status)
+		}
+		return stack.JobHas(ctx, namespace, run, batchv1.JobComplete)
+	})
+	description, err := stack.DescribeCronJob(t.Context(), namespace, cronJob.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if description.Spec.Schedule != harness.Yearly || description.Spec.Suspend {
+		t.Errorf("the workflow has %+v", description.Spec)
+	}
+	jobs, err := stack.Jobs(t.Context(), namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(jobs) != 3 {
+		t.Errorf("%d Jobs, want the run and two bystanders", len(jobs))
+	}
+	if err := stack.HasEvent(t.Context(), namespace, "CronJob", cronJob.Name, "MissingJob"); err == nil {
+		t.Error("there is an Event MissingJob")
+	}
+	others.wantUnchanged(t)
+}

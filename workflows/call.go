@@ -1,0 +1,147 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// The local attempt ends well before a workflow task does (10 s), so that an
+	// outage of the API server never makes workflow tasks heartbeat.
+	localAttemptTimeout = 4 * time.Second
+	localBudget         = 5 * time.Second
+
+	// A regular attempt reports every few seconds, so that a lost worker is noticed and
+	// a call that is given up ends.
+	regularAttemptTimeout = 30 * time.Second
+	regularHeartbeat      = 5 * time.Second
+	// regularBudget bounds a call, after which its workflow plans anew.
+	regularBudget = 10 * time.Minute
+
+	// bulkTimeout bounds a bulk activity; it is rate limited and may have to queue
+	// behind others, so its heartbeat is what tells a lost worker.
+	bulkTimeout   = time.Hour
+	bulkHeartbeat = 10 * time.Second
+)
+
+// call describes one activity of ours to be run. Its zero options mean: as a local
+// activity first, which costs one history event, then, when the API server is slow or
+// down, as a regular one, which is retried until the API server answers and costs no
+// events while it is.
+type call struct {
+	// summary is what the Temporal UI shows for the call.
+	summary  string
+	activity string
+	request  any
+
+	// durable skips the local attempt: the answer is in the history before anything
+	// that follows from it is done. A local activity's is not: it is asked again when
+	// the workflow task fails or its worker dies after effects that came later in the
+	// same task. It is for what must not be read twice.
+	durable bool
+	// queue is a bulk task queue; empty for the workflow's own.
+	queue string
+	// givesWay is asked while a regular attempt is waited for, whenever something
+	// arrives: true gives the call up. nil means never.
+	givesWay func() bool
+	// until is when the call is given up at the latest; zero means by its budget.
+	until time.Time
+	// budget bounds a regular call; 0 means regularBudget.
+	budget time.Duration
+}
+
+// errGaveWay says that a call was given up for something that came meanwhile. What it
+// would have done may have been done in part.
+var errGaveWay = errors.New("the call gave way")
+
+// perform makes the call. Errors that a repetition can't change (non-retryable application
+// errors), cancellation and errGaveWay come back at once.
+func perform[Result any](ctx workflow.Context, c call) (result Result, err error) {
+	if !c.durable && c.queue == "" {
+		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+			StartToCloseTimeout:    localAttemptTimeout,
+			ScheduleToCloseTimeout: localBudget,
+			Summary:                c.summary,
+			RetryPolicy: &temporal.RetryPolicy{
+				InitialInterval: 200 * time.Millisecond,
+				MaximumAttempts: 2,
+			},
+		})
+		err := workflow.ExecuteLocalActivity(local, c.activity, c.request).Get(ctx, &result)
+		if err == nil || final(err) {
+			return result, err
+		}
+	}
+	regular, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.options()))
+	defer giveUp()
+	answer := workflow.ExecuteActivity(regular, c.activity, c.request)
+	if err := c.await(ctx, answer, giveUp); err != nil {
+		return result, err
+	}
+	err = answer.Get(ctx, &result)
+	return result, err
+}
+
+// await waits for the answer, or gives the call up.
+func (c call) await(ctx workflow.Context, answer workflow.Future, giveUp workflow.CancelFunc) error {
+	if c.givesWay == nil {
+		return nil
+	}
+	over := func() bool { return answer.IsReady() || c.givesWay() }
+	if c.until.IsZero() {
+		if err := workflow.Await(ctx, over); err != nil {
+			return err
+		}
+	} else if _, err := workflow.AwaitWithTimeout(ctx, max(c.until.Sub(workflow.Now(ctx)), 0), over); err != nil {
+		return err
+	}
+	if answer.IsReady() {
+		return nil
+	}
+	giveUp()
+	// The attempt under way ends first, so that it does not act beside the next plan.
+	if err := answer.Get(ctx, nil); err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errGaveWay
+}
+
+func (c call) options() workflow.ActivityOptions {
+	options := workflow.ActivityOptions{
+		TaskQueue:              c.queue,
+		StartToCloseTimeout:    regularAttemptTimeout,
+		ScheduleToCloseTimeout: regularBudget,
+		HeartbeatTimeout:       regularHeartbeat,
+		WaitForCancellation:    true,
+		Summary:                c.summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    10 * time.Second,
+		},
+	}
+	if c.budget > 0 {
+		options.ScheduleToCloseTimeout = c.budget
+	}
+	if c.queue != "" {
+		options.StartToCloseTimeout, options.ScheduleToCloseTimeout = bulkTimeout, 0
+		options.HeartbeatTimeout = bulkHeartbeat
+		options.RetryPolicy.MaximumInterval = 30 * time.Second
+	}
+	return options
+}
+
+// final reports whether repeating the call can't help.
+func final(err error) bool {
+	if temporal.IsCanceledError(err) {
+		return true
+	}
+	var application *temporal.ApplicationError
+	return errors.As(err, &application) && application.NonRetryable()
+}

@@ -1,0 +1,138 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// childRun is a run whose Job workflow is a child of this workflow run.
+type childRun struct {
+	run    schedule.Run
+	future workflow.ChildWorkflowFuture
+	// accepted is set once the server has started the child, or said that it won't:
+	// before that, continue-as-new would lose it.
+	accepted bool
+}
+
+// startChild starts the Job workflow of a run. It outlives this workflow run:
+// neither continue-as-new nor cancellation here reaches it.
+func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, started protocol.StartedJob) {
+	run := started.Run
+	for _, child := range c.children {
+		if child.run.UID == run.UID {
+			return
+		}
+	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	options := workflow.ChildWorkflowOptions{
+		WorkflowID:            c.cluster.JobWorkflowID(c.cronJob.Namespace, run.Name),
+		TaskQueue:             c.cluster.JobTaskQueue(),
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		StaticSummary:         childSummary(c.cronJob, start),
+	}
+	if c.searchAttributes {
+		options.TypedSearchAttributes = temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword(protocol.NamespaceAttribute).ValueSet(c.cronJob.Namespace),
+			temporal.NewSearchAttributeKeyKeyword(protocol.CronJobNameAttribute).ValueSet(c.cronJob.Name),
+			temporal.NewSearchAttributeKeyKeyword(protocol.JobNameAttribute).ValueSet(run.Name),
+			temporal.NewSearchAttributeKeyTime(protocol.ScheduledTimeAttribute).ValueSet(start.Scheduled),
+		)
+	}
+	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, options), protocol.JobWorkflow, protocol.JobInput{
+		Job:       protocol.ObjectReference{Namespace: c.cronJob.Namespace, Name: run.Name, UID: run.UID},
+		Spec:      started.Spec,
+		CronJob:   c.cronJob.Name,
+		Scheduled: start.Scheduled,
+	})
+	c.children = append(c.children, &childRun{run: run, future: future})
+}
+
+func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string {
+	summary := "CronJob " + cronJob.Namespace + "/" + cronJob.Name
+	if start.Manual {
+		summary += ", triggered " + start.Scheduled.UTC().Format(time.RFC3339)
+		if start.Note != "" {
+			summary += ": " + start.Note
+		}
+		return truncate(summary, maxSummary)
+	}
+	return summary + ", scheduled " + start.Scheduled.UTC().Format(time.RFC3339)
+}
+
+// childrenPending reports whether the start or the end of a child is to be taken.
+func (c *runningCronJob) childrenPending() bool {
+	for _, child := range c.children {
+		if child.future.IsReady() || !child.accepted && child.future.GetChildWorkflowExecution().IsReady() {
+			return true
+		}
+	}
+	return false
+}
+
+// takeChildren takes the starts and ends of children.
+func (c *runningCronJob) takeChildren(ctx workflow.Context) {
+	var running []*childRun
+	for _, child := range c.children {
+		child.accepted = child.accepted || child.future.GetChildWorkflowExecution().IsReady()
+		if child.future.IsReady() {
+			c.childClosed(ctx, child)
+		} else {
+			running = append(running, child)
+		}
+	}
+	c.children = running
+}
+
+// childClosed takes a child's end. A child that was not started, because the bridge
+// was first, or that ended without a result, because somebody terminated it or the Job
+// is another controller's now, says nothing about its Job: the run goes on as one whose
+// end is brought by signal.
+func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
+	result, err := resultOf(ctx, child.future)
+	if err != nil || result.Outcome == job.HandedOver {
+		workflow.GetLogger(ctx).Info("Job workflow gave no result, waiting for its Job", "job", child.run.Name, "error", err)
+		return
+	}
+	if result.UID != "" && result.UID != child.run.UID {
+		// The Job was re-created under its name and the child went over to it.
+		result.Outcome = job.Deleted
+	}
+	c.runEnded(protocol.FinishedJob{
+		Run: child.run, Outcome: result.Outcome, StartTime: result.StartTime, CompletionTime: result.CompletionTime,
+	})
+}
+
+// resultOf returns a child's result, which that of a failed Job gives as an error.
+func resultOf(ctx workflow.Context, child workflow.Future) (result job.Result, err error) {
+	err = child.Get(ctx, &result)
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) && application.Type() == protocol.JobFailedErrorType && application.HasDetails() {
+		err = application.Details(&result)
+	}
+	return result, err
+}
+
+// runEnded merges the end of a run into the state.
+func (c *runningCronJob) runEnded(ended protocol.FinishedJob) {
+	if ended.Outcome != job.Complete && ended.Outcome != job.Failed {
+		c.state = schedule.Missing(c.state, ended.Run)
+		return
+	}
+	c.state = schedule.Finish(c.state, c.spec, schedule.Finished{
+		Run:            ended.Run,
+		Condition:      batchv1.JobConditionType(ended.Outcome),
+		StartTime:      ended.StartTime,
+		CompletionTime: ended.CompletionTime,
+	})
+}

@@ -1,0 +1,92 @@
+package workflows
+
+import (
+	"errors"
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// execute carries out a plan in one call and starts the run's workflow. Where the call
+// fails or gives way, the state stays as it was, so nothing planned is lost; what was
+// done of it is idempotent.
+func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
+	result, err := perform[protocol.CronJobResult](ctx, call{
+		summary:  summary(plan),
+		activity: protocol.ReconcileCronJobActivity,
+		request: protocol.CronJobRequest{
+			CronJob: c.cronJob,
+			Digest:  digest(c.spec),
+			Deletes: plan.Deletes,
+			Start:   plan.Start,
+			Status:  plan.Status,
+			Events:  plan.Events,
+		},
+		givesWay: func() bool { return c.mailbox.holds(steers) },
+	})
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+		return
+	case err != nil:
+		c.failed(ctx, "Carrying out the plan failed", err)
+		return
+	case result.Gone, result.CurrentSpec != nil:
+		c.learn(ctx, result)
+		return
+	}
+	c.pause.reset()
+	report := schedule.Report{Deleted: result.Deleted}
+	if result.Started != nil {
+		report.Started = &result.Started.Run
+	}
+	if result.Refused != nil {
+		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
+	}
+	c.state = schedule.Apply(plan, report, workflow.Now(ctx))
+	if plan.Start != nil && result.Started != nil && result.Started.Managed {
+		c.startChild(ctx, *plan.Start, *result.Started)
+	}
+}
+
+// summary says in a few words what a plan does.
+func summary(plan schedule.Plan) string {
+	var parts []string
+	prune := 0
+	for _, wanted := range plan.Deletes {
+		if wanted.Replaced {
+			parts = append(parts, "replace job "+wanted.Name)
+		} else {
+			prune++
+		}
+	}
+	if plan.Start != nil {
+		parts = append(parts, "create job "+plan.Start.Name)
+	}
+	for _, wanted := range plan.Events {
+		if wanted.Reason != "JobAlreadyActive" {
+			parts = append(parts, wanted.Message)
+		} else {
+			parts = append(parts, "run blocked by Forbid")
+		}
+	}
+	if prune > 0 {
+		parts = append(parts, "delete old jobs")
+	}
+	if len(parts) == 0 {
+		return "update status"
+	}
+	return truncate(strings.Join(parts, ", "), maxSummary)
+}
+
+// maxSummary bounds a summary, in bytes; the server accepts 400.
+const maxSummary = 200
+
+func truncate(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
+}

@@ -1,0 +1,40 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/workflows"
+)
+
+// newEnvironment returns a test environment in which one of the workflows is
+// registered, as a worker of the cluster registers it, to be started under an ID.
+func newEnvironment(t *testing.T, cluster names.Cluster, name, id string) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestWorkflowEnvironment()
+	environment.SetTestTimeout(time.Minute)
+	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{workflows.SignalOrder()}})
+	environment.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id, WorkflowExecutionTimeout: 10 * 365 * 24 * time.Hour})
+	workflows.Register(only{environment, name}, workflows.Options{Cluster: cluster})
+	return environment
+}
+
+// only registers one workflow.
+type only struct {
+	*testsuite.TestWorkflowEnvironment
+	name string
+}
+
+func (o only) RegisterWorkflowWithOptions(function any, options workflow.RegisterOptions) {
+	if options.Name == o.name {
+		o.TestWorkflowEnvironment.RegisterWorkflowWithOptions(function, options)
+	}
+}

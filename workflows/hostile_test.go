@@ -1,0 +1,176 @@
+package workflows_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// A workflow that no process of Ostinato has started ends with the reason.
+func TestInvalidInputsFailTheWorkflow(t *testing.T) {
+	nameless := hello
+	nameless.UID = ""
+	crooked := protocol.ObjectReference{Namespace: "../kube-system", Name: "hello", UID: "uid"}
+	for name, test := range map[string]struct {
+		workflow, id string
+		input        any
+		want         string
+	}{
+		"a Job without a UID":         {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: nameless}, "uid"},
+		"a Job under another ID":      {protocol.JobWorkflow, "job/default/mine", protocol.JobInput{Job: hello}, "start it under that ID"},
+		"a Job of another cluster":    {protocol.JobWorkflow, "east/job/default/hello", protocol.JobInput{Job: hello}, "start it under that ID"},
+		"a Job of a crooked name":     {protocol.JobWorkflow, "job/../kube-system/hello", protocol.JobInput{Job: crooked}, "namespace"},
+		"a negative parallelism":      {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: hello, Spec: job.Spec{Parallelism: -1}}, "parallelism"},
+		"a state of negative numbers": {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: hello, State: &job.State{Attempts: -1}}, "attempts"},
+		"a CronJob without a UID":     {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: nameless, Spec: cron("* * * * *", allow)}, "uid"},
+		"a CronJob under another ID":  {protocol.CronJobWorkflow, "x", protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)}, "start it under that ID"},
+		"a CronJob of no policy":      {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: hello, Spec: schedule.Spec{Schedule: "* * * * *"}}, "concurrencyPolicy"},
+		"a negative history limit": {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: hello, Spec: schedule.Spec{
+			Schedule: "* * * * *", ConcurrencyPolicy: allow, FailedJobsHistoryLimit: -1,
+		}}, "history limits"},
+		"a shard of none":        {protocol.PodWatchWorkflow, "podwatch/0-of-0", protocol.PodWatchInput{}, "want 0 <= shard"},
+		"a second watch":         {protocol.PodWatchWorkflow, "podwatch/mine", protocol.PodWatchInput{Shards: 1}, "start it under that ID"},
+		"a payload of no object": {protocol.JobWorkflow, "job/default/hello", "hello", "unable to decode"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := newEnvironment(t, "", test.workflow, test.id)
+			environment.ExecuteWorkflow(test.workflow, test.input)
+			err := environment.GetWorkflowError()
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("error %v, want one that says %q", err, test.want)
+			}
+			var failed *temporal.ApplicationError
+			if test.want != "unable to decode" && (!errors.As(err, &failed) || failed.Type() != protocol.InvalidInputErrorType || !failed.NonRetryable()) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// What nobody of Ostinato sends changes nothing.
+func TestForgedSignalsChangeNothing(t *testing.T) {
+	negative := int32(-1)
+	other := hello
+	other.Name = "other"
+	for name, signal := range map[string]struct {
+		name     string
+		argument any
+	}{
+		"a made-up signal":             {"kill", nil},
+		"facts of no Job":              {protocol.PodsSignal, protocol.PodFacts{Facts: []job.PodFact{{Name: "x", UID: "y", Phase: corev1.PodFailed, Tracked: true}}}},
+		"negative facts":               {protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Facts: []job.PodFact{{Name: "x", UID: "y", Index: &negative}}}},
+		"too many facts":               {protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Facts: make([]job.PodFact, 600)}},
+		"facts of the wrong type":      {protocol.PodsSignal, []int{1, 2}},
+		"a spec of another Job":        {protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: other, Spec: jobSpec(9, 9)}}},
+		"a negative spec":              {protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: job.Spec{Parallelism: -3}}}},
+		"a deletion of the wrong type": {protocol.DeletedSignal, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := newJobKube(t)
+			kube.after(time.Minute, func() { kube.environment.SignalWorkflow(signal.name, signal.argument) })
+			kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+			result := kube.mustEnd(jobSpec(1, 1), job.Complete)
+			expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
+			expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 0})
+		})
+	}
+	t.Run("a spec that the object does not have", func(t *testing.T) {
+		kube := newJobKube(t)
+		forged := jobSpec(50, 50)
+		kube.after(time.Minute, func() {
+			kube.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: forged}})
+		})
+		kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+		kube.mustEnd(jobSpec(1, 1), job.Complete)
+		expect(t, "Pods", len(kube.pods), 1)
+	})
+	t.Run("a deletion of a Job that exists", func(t *testing.T) {
+		kube := newJobKube(t)
+		kube.after(time.Minute, func() {
+			kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+		})
+		kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+		kube.mustEnd(jobSpec(1, 1), job.Complete)
+	})
+}
+
+// A forged input prescribes nothing: the object does.
+func TestAForgedSpecIsReplacedByTheObjects(t *testing.T) {
+	kube := newJobKube(t)
+	kube.object = jobSpec(1, 1)
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(100, 100)})
+	if err != nil || result.Outcome != job.Complete || len(kube.pods) != 1 {
+		t.Errorf("%d Pods, result %+v, error %v", len(kube.pods), result, err)
+	}
+}
+
+// The workflow of a name that was given to a new Job looks after the Pods of the one
+// before: nobody else hears of them.
+func TestPodsOfAPredecessorAreReleased(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		kube.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: "predecessor", Facts: []job.PodFact{{Name: "x", UID: "y", Phase: corev1.PodFailed, Tracked: true}}})
+	})
+	kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "orphans", kube.orphans, []string{"predecessor"})
+}
+
+// In Temporal a failed Job's workflow is a failed one, with the result.
+func TestTheWorkflowOfAFailedJobFails(t *testing.T) {
+	kube := newJobKube(t)
+	spec := jobSpec(1, 1)
+	spec.BackoffLimit = 0
+	kube.after(time.Minute, func() { kube.end(1, corev1.PodFailed) })
+	kube.object = spec
+	kube.environment.ExecuteWorkflow(protocol.JobWorkflow, protocol.JobInput{Job: hello, Spec: spec})
+	var failed *temporal.ApplicationError
+	if err := kube.environment.GetWorkflowError(); !errors.As(err, &failed) || failed.Type() != protocol.JobFailedErrorType ||
+		failed.Category() != temporal.ApplicationErrorCategoryBenign || !strings.Contains(err.Error(), "BackoffLimitExceeded") {
+		t.Fatalf("error %v", err)
+	}
+	var result job.Result
+	if err := failed.Details(&result); err != nil || result.Failed != 1 || result.Outcome != job.Failed {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+}
+
+// A call that waits for the API server gives way to what may change its plan.
+func TestACallThatWaitsGivesWay(t *testing.T) {
+	kube := newJobKube(t)
+	down := true
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		if down && len(request.Creates) > 0 {
+			return nil, errors.New("connection refused")
+		}
+		return nil, nil
+	}
+	kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, nil) })
+	kube.after(5*time.Minute, func() {
+		down = false
+		expect(t, "suspended", kube.object.Suspend, true)
+	})
+	kube.after(10*time.Minute, func() {
+		expect(t, "Pods of a suspended Job", len(kube.pods), 0)
+		kube.remove()
+	})
+	kube.mustEnd(jobSpec(1, 1), job.Deleted)
+}
+
+// A Job that is another controller's now is left to it.
+func TestAJobOfAnotherControllerIsLeft(t *testing.T) {
+	kube := newJobKube(t)
+	kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) { return &protocol.JobResult{Foreign: true}, nil }
+	kube.mustEnd(jobSpec(1, 1), job.HandedOver)
+	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity})
+}

@@ -1,0 +1,105 @@
+package workflows
+
+import (
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+)
+
+// mailbox hands out a workflow's signals in the order of the history, whatever their
+// names: the SDK keeps a queue for each name, so that "suspend, resume" and "resume,
+// suspend" look the same once both are there. The order is noted by an interceptor
+// (SignalOrder), without which a workflow refuses to start.
+type mailbox struct {
+	order *signalOrder
+}
+
+// message is one signal as it came.
+type message struct {
+	signal  string
+	payload *commonpb.Payload
+}
+
+// signalOrder holds the names of the signals that wait, in the order of the history.
+type signalOrder struct{ waiting []string }
+
+type signalOrderKey struct{}
+
+// newMailbox returns the workflow's mailbox. It panics where the worker lacks the
+// interceptor: the workflow task fails until a worker has it.
+func newMailbox(ctx workflow.Context) *mailbox {
+	order, ok := ctx.Value(signalOrderKey{}).(*signalOrder)
+	if !ok {
+		panic("the worker lacks the interceptor workflows.SignalOrder")
+	}
+	return &mailbox{order}
+}
+
+// pending reports whether a signal waits.
+func (m *mailbox) pending() bool { return len(m.order.waiting) > 0 }
+
+// holds reports whether a signal waits whose name satisfies a condition.
+func (m *mailbox) holds(condition func(signal string) bool) bool {
+	for _, signal := range m.order.waiting {
+		if condition(signal) {
+			return true
+		}
+	}
+	return false
+}
+
+// next takes the signal that came first; ok is false when none waits.
+func (m *mailbox) next(ctx workflow.Context) (_ message, ok bool) {
+	for m.pending() {
+		signal := m.order.waiting[0]
+		m.order.waiting = m.order.waiting[1:]
+		var value converter.RawValue
+		// A payload that the data converter can't take has been dropped by the SDK.
+		if workflow.GetSignalChannel(ctx, signal).ReceiveAsync(&value) {
+			return message{signal, value.Payload()}, true
+		}
+	}
+	return message{}, false
+}
+
+// open decodes a message of our own processes; one that can't be read is dropped
+// with a warning, since anybody may have sent it.
+//
+//workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
+func open[Content any](ctx workflow.Context, received message) (content Content, ok bool) {
+	if err := converter.GetDefaultDataConverter().FromPayload(received.payload, &content); err != nil {
+		workflow.GetLogger(ctx).Warn("Signal dropped: its argument can't be read", "signal", received.signal, "error", err)
+		return content, false
+	}
+	return content, true
+}
+
+// SignalOrder returns the interceptor that notes the order of signals. Every worker,
+// replayer and test environment of these workflows needs it.
+func SignalOrder() interceptor.WorkerInterceptor { return &orderInterceptor{} }
+
+type orderInterceptor struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*orderInterceptor) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	inbound := &orderInbound{}
+	inbound.Next = next
+	return inbound
+}
+
+// orderInbound is one workflow run's.
+type orderInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	order signalOrder
+}
+
+func (i *orderInbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	return i.Next.ExecuteWorkflow(workflow.WithValue(ctx, signalOrderKey{}, &i.order), in)
+}
+
+func (i *orderInbound) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignalInput) error {
+	i.order.waiting = append(i.order.waiting, in.SignalName)
+	return i.Next.HandleSignal(ctx, in)
+}
