@@ -10,6 +10,9 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
+// errUnusableSpec says that an activity has read a spec that no CronJob can have.
+var errUnusableSpec = errors.New("its spec is not valid")
+
 // execute carries out a plan in one call and starts the run's workflow. Where the call
 // fails or gives way, the state stays as it was, so nothing planned is lost; what was
 // done of it is idempotent.
@@ -34,7 +37,11 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		c.failed(ctx, "Carrying out the plan failed", err)
 		return
 	case result.Gone, result.CurrentSpec != nil:
-		c.learn(ctx, result)
+		planned := digest(c.spec)
+		if c.learn(ctx, result); !c.gone && digest(c.spec) == planned {
+			// Otherwise the same would be planned and turned away at once, for ever.
+			c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
+		}
 		return
 	}
 	c.pause.reset()

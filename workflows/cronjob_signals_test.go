@@ -105,6 +105,20 @@ func TestCronJobTakesTheObjectAsTheSuspendLeavesIt(t *testing.T) {
 	}
 }
 
+// Somebody answers for the activities with a spec that no CronJob can have.
+func TestCronJobOfAnUnusableSpecPauses(t *testing.T) {
+	k := newCronJobKube(t)
+	spec := cron("* * * * *", allow)
+	unusable := spec
+	unusable.FailedJobsHistoryLimit = -1
+	k.object = unusable
+	k.runUntil(200*time.Second, spec)
+	if len(k.requests) > 20 {
+		t.Errorf("%d calls in 200 s", len(k.requests))
+	}
+	expectList(t, "runs", k.scheduled())
+}
+
 // An etcd that was restored from a backup has objects of lower generations.
 func TestCronJobTakesALowerGeneration(t *testing.T) {
 	k := newCronJobKube(t)

@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxText bounds schedules, time zones, names and notes, in bytes.
-	maxText = 4096
+	maxText = 128 << 10
 	// maxRuns bounds the lists of runs of a State.
 	maxRuns = 20_000
 )

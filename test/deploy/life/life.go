@@ -146,7 +146,7 @@ func leavePods(t *testing.T, stack *harness.Harness, namespace string) {
 	harness.Eventually(t, harness.Collected, func(ctx context.Context) error {
 		pods, err := stack.PodsOf(ctx, namespace, "leaves")
 		if err == nil && (len(pods) != 1 || len(pods[0].Finalizers) > 0 || len(pods[0].OwnerReferences) > 0) {
-			err = fmt.Errorf("there are Pods %+v, want one without finalizer and owner", pods)
+			err = fmt.Errorf("the Pods left are %+v, want one without finalizer and owner", pods)
 		}
 		return err
 	})
