@@ -30,7 +30,7 @@ func TestWhatTheBridgesTokenCanDelete(t *testing.T) {
 	jobIs(t, namespace, "ended-with-ttl", batchv1.JobComplete)
 	for name, allowed := range map[string]bool{"ended": false, "ended-with-ttl": true, "runs-with-ttl": false} {
 		// The policy takes the API server a moment to load.
-		harness.Eventually(t, patience, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
 			err := bridge.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 			refused := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only finished Jobs with spec.ttlSecondsAfterFinished")
 			if allowed && err != nil || !allowed && !refused {
@@ -39,7 +39,7 @@ func TestWhatTheBridgesTokenCanDelete(t *testing.T) {
 			return nil
 		})
 	}
-	harness.Eventually(t, patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
 		return deployment.WellTyped(ctx, stack.Kubernetes, "ostinato-bridge-jobs")
 	})
 }
@@ -61,7 +61,7 @@ func TestTheWorkersTokenReachesTakenOverJobs(t *testing.T) {
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	harness.Eventually(t, patience, func(ctx context.Context) error {
+	harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
 		if err := suspend(ctx, "theirs"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "or that it may take over") {
 			return fmt.Errorf("suspend another controller's Job: %v", err)
 		}
