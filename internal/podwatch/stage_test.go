@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
@@ -35,6 +36,8 @@ type stage struct {
 	registry   *prometheus.Registry
 	// watches counts the watches of Pods that were opened.
 	watches *atomic.Int64
+	// reports counts the reports of the watches, every two seconds.
+	reports atomic.Int64
 	options podwatch.Options
 }
 
@@ -70,6 +73,7 @@ func newStage(t *testing.T, objects []runtime.Object, with ...option) *stage {
 	s.options = podwatch.Options{
 		Kubernetes: s.kubernetes, Temporal: s.signals, Shards: 1, Metrics: podwatch.NewMetrics(s.registry),
 		Logger: sdklog.NewStructuredLogger(testLogger(t)),
+		Report: func(podwatch.Details) { s.reports.Add(1) },
 	}
 	for _, apply := range with {
 		apply(&s.options)
@@ -202,6 +206,34 @@ func (s *stage) quiet(want ...string) {
 	s.t.Helper()
 	s.createPod(helloPod("zz-last", corev1.PodFailed))
 	s.eventuallyTold(append(want, "zz-last ended")...)
+}
+
+// asked counts the requests to the API server of a kind.
+func (s *stage) asked(verb, resource string) int {
+	count := 0
+	for _, action := range s.kubernetes.Actions() {
+		if action.Matches(verb, resource) {
+			count++
+		}
+	}
+	return count
+}
+
+// passes lets a fake clock go on, a second at a time, until the condition holds.
+func (s *stage) passes(clock *clocktesting.FakeClock, what string, condition func() bool) {
+	s.t.Helper()
+	eventually(s.t, what, func() bool {
+		clock.Step(time.Second)
+		return condition()
+	})
+}
+
+// passesQuietly lets a fake clock go on for as long as it takes the watch to report so
+// often, which it does every two seconds.
+func (s *stage) passesQuietly(clock *clocktesting.FakeClock, reports int64) {
+	s.t.Helper()
+	until := s.reports.Load() + reports
+	s.passes(clock, "the time passes", func() bool { return s.reports.Load() >= until })
 }
 
 // metric returns the value of a counter or gauge with the given label values; 0 when

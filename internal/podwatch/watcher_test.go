@@ -10,7 +10,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"ostinato.dev/ostinato/internal/podwatch"
 )
 
 var closed = serviceerror.NewNotFound("workflow execution already completed")
@@ -176,4 +179,95 @@ func TestTerminatedTrackedPodsAreCounted(t *testing.T) {
 	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
 	s.updatePod(helloPod("a", corev1.PodSucceeded).released())
 	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
+}
+
+func TestAnImpossibleShardIsAnError(t *testing.T) {
+	options := newStage(t, nil).options
+	options.Shard, options.Shards = 3, 2
+	if _, err := podwatch.New(options); err == nil {
+		t.Error("shard 3 of 2 can be watched")
+	}
+}
+
+// TestAPodSpeaksForTheJobOfItsNamespaceOnly: whoever makes a Pod writes its owner
+// references, with any name and UID.
+func TestAPodSpeaksForTheJobOfItsNamespaceOnly(t *testing.T) {
+	for name, pod := range map[string]podBuilder{
+		"another namespace": helloPod("a", corev1.PodFailed).in("elsewhere"),
+		"another name":      helloPod("a", corev1.PodFailed).of(func() *batchv1.Job { job := helloJob(); job.Name = "other"; return job }()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob(), pod, helloPod("b", corev1.PodRunning)))
+			s.watch()
+			s.updatePod(helloPod("b", corev1.PodSucceeded))
+			eventually(t, "both ends are signalled", func() bool { return len(s.signals.names()) >= 2 })
+			for _, signal := range s.signals.all() {
+				if signal.workflowID == workflowID && (len(signal.facts.Facts) != 1 || signal.facts.Facts[0].Name != "b") {
+					t.Errorf("the Job is told of %+v", signal.facts.Facts)
+				}
+			}
+		})
+	}
+}
+
+// TestReadinessOfAnothersJobIsLeftAlone: its Pods may have the watch's label.
+func TestReadinessOfAnothersJobIsLeftAlone(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	s := newStage(t, objects(managedBy(helloJob(), nil)), withClock(clock))
+	s.watch()
+	s.createPod(helloPod("a", corev1.PodRunning).ready())
+	s.passes(clock, "the Job is read", func() bool { return s.asked("get", "jobs") > 0 })
+	s.passesQuietly(clock, 10)
+	if s.asked("patch", "jobs") > 0 {
+		t.Error("the status of a Job was written that is not ours")
+	}
+}
+
+func TestOwnershipIsReadOnceForManyProjections(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	s := newStage(t, objects(helloJob()), withClock(clock))
+	s.watch()
+	for i := range int32(5) {
+		s.createPod(helloPod(fmt.Sprintf("pod-%d", i), corev1.PodRunning).ready())
+		s.passes(clock, "readiness is projected", func() bool { return s.ready(jobName) == i+1 })
+	}
+	reads := 0
+	for _, action := range s.kubernetes.Actions() {
+		if get, ok := action.(clienttesting.GetActionImpl); ok && action.Matches("get", "jobs") && get.GetOptions.ResourceVersion == "0" {
+			reads++
+		}
+	}
+	if reads != 1 {
+		t.Errorf("%d reads from the API server's cache", reads)
+	}
+}
+
+func TestReadinessOfAJobThatIsGoneIsNotWritten(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	recreated := helloJob()
+	recreated.UID = "new-uid"
+	for name, objects := range map[string][]runtime.Object{"gone": nil, "re-created": {recreated}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects, withClock(clock))
+			s.watch()
+			s.createPod(helloPod("a", corev1.PodRunning).ready())
+			s.passes(clock, "the Job is read", func() bool { return s.asked("get", "jobs") > 0 })
+			s.passesQuietly(clock, 10)
+			if s.asked("patch", "jobs") > 0 {
+				t.Error("written")
+			}
+		})
+	}
+}
+
+func TestAWatchOfSomeNamespacesStaysInThem(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodSucceeded).in("elsewhere")), serving("shop", namespace), takingOver)
+	s.watch()
+	s.eventuallyTold("a ended")
+	eventually(t, "watch and sweep have listed both", func() bool { return s.asked("list", "pods") == 4 && s.asked("list", "jobs") == 2 })
+	for _, action := range s.kubernetes.Actions() {
+		if action.GetNamespace() != "shop" && action.GetNamespace() != namespace {
+			t.Errorf("%s %s in namespace %q", action.GetVerb(), action.GetResource().Resource, action.GetNamespace())
+		}
+	}
 }
