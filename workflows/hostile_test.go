@@ -167,6 +167,19 @@ func TestACallThatWaitsGivesWay(t *testing.T) {
 	kube.mustEnd(jobSpec(1, 1), job.Deleted)
 }
 
+// A wish that could not be carried out is not forgotten.
+func TestASuspendIsRepeatedUntilTheAPIServerAnswers(t *testing.T) {
+	kube := newJobKube(t)
+	kube.refuseSuspends = true
+	kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, nil) })
+	kube.after(30*time.Minute, func() { kube.refuseSuspends = false })
+	kube.after(45*time.Minute, func() {
+		expect(t, "suspended", kube.object.Suspend, true)
+		kube.remove()
+	})
+	kube.mustEnd(jobSpec(1, 1), job.Deleted)
+}
+
 // A Job that is another controller's now is left to it.
 func TestAJobOfAnotherControllerIsLeft(t *testing.T) {
 	kube := newJobKube(t)

@@ -138,7 +138,7 @@ func (w *runningJob) attempt(ctx workflow.Context, plan job.Plan) error {
 
 // wait sleeps until a signal comes or the wake is due.
 func (w *runningJob) wait(ctx workflow.Context, wake job.Wake) error {
-	if until := w.pause.until; w.heard.reasonToLook() && (wake.At.IsZero() || until.Before(wake.At)) {
+	if until := w.pause.until; w.heard.pending() && (wake.At.IsZero() || until.Before(wake.At)) {
 		wake = job.Wake{At: until, Reason: "error"}
 	}
 	summary := fmt.Sprintf("%s %s", wake.Reason, wake.At.UTC().Format(time.RFC3339))

@@ -42,6 +42,8 @@ type jobKube struct {
 	// orphans are the UIDs of other Jobs whose Pods were to be released.
 	orphans []string
 
+	// refuseSuspends makes SetSuspend fail as in an outage.
+	refuseSuspends bool
 	// object is the spec of the Job object.
 	object job.Spec
 
@@ -166,6 +168,9 @@ func (k *jobKube) setSuspend(_ context.Context, request protocol.SetSuspendReque
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.SetSuspendActivity)
+	if k.refuseSuspends {
+		return protocol.SetSuspendResult{}, errors.New("connection refused")
+	}
 	k.suspends = append(k.suspends, request)
 	k.object.Suspend = request.Suspend
 	k.object.Generation++

@@ -51,7 +51,7 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 			return err
 		}
 	}
-	for len(w.heard.steering) > 0 && !w.gone && !w.foreign {
+	for len(w.heard.steering) > 0 && !w.gone && !w.foreign && w.pause.over(workflow.Now(ctx)) {
 		wish := w.heard.steering[0]
 		w.heard.steering = w.heard.steering[1:]
 		err := w.steer(ctx, wish)
@@ -62,11 +62,18 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 				w.heard.steering = append(w.heard.steering, wish)
 			}
 		case err != nil:
-			return err
+			w.pause.failed(workflow.Now(ctx))
+			w.heard.steering = append([]steering{wish}, w.heard.steering...)
+			if err := w.unlessCancelled(ctx, "Setting spec.suspend failed, to be repeated", err); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// pending reports whether something is left to be done.
+func (h *heard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
 
 func (h *heard) reasonToLook() bool { return h.look || h.stranger != nil }
 
@@ -196,10 +203,10 @@ func (w *runningJob) steer(ctx workflow.Context, wish steering) error {
 		givesWay: func() bool { return w.mailbox.holds(steers) },
 	})
 	switch {
-	case errors.Is(err, errGaveWay):
+	case errors.Is(err, errGaveWay), err != nil && !final(err):
 		return err
 	case err != nil:
-		return w.unlessCancelled(ctx, "Signal "+signal+" could not be carried out", err)
+		return w.unlessCancelled(ctx, "Signal "+signal+" was refused", err)
 	}
 	w.learn(protocol.JobResult{Gone: result.Gone, Foreign: result.Foreign, CurrentSpec: result.JobSpec})
 	return nil

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -150,6 +151,17 @@ func suspended(ctx context.Context, namespace string, want bool) error {
 	return nil
 }
 
+// forged claims to be encrypted, with a key of this name.
+func forged(key string) converter.RawValue {
+	return converter.NewRawValue(&commonpb.Payload{
+		Metadata: map[string][]byte{
+			converter.MetadataEncoding: []byte(payloadcodec.Encoding), payloadcodec.MetadataVersion: []byte(payloadcodec.Version),
+			payloadcodec.MetadataKeyID: []byte(key),
+		},
+		Data: []byte("not made with any key, and long enough for one"),
+	})
+}
+
 // A payload that claims to be encrypted and can't be read stops nobody.
 func TestAForgedPayloadIsNoSignal(t *testing.T) {
 	t.Parallel()
@@ -158,17 +170,34 @@ func TestAForgedPayloadIsNoSignal(t *testing.T) {
 	workflow := harness.CronJobWorkflow(namespace, "hello")
 	for _, id := range []string{newKey, "unknown"} {
 		for _, signal := range []string{protocol.SuspendSignal, protocol.CronJobSpecSignal, protocol.JobClosedSignal} {
-			stack.Signal(t, workflow, signal, converter.NewRawValue(&commonpb.Payload{
-				Metadata: map[string][]byte{
-					converter.MetadataEncoding: []byte(payloadcodec.Encoding), payloadcodec.MetadataVersion: []byte(payloadcodec.Version),
-					payloadcodec.MetadataKeyID: []byte(id),
-				},
-				Data: []byte("not made with any key, and long enough for one"),
-			}))
+			stack.Signal(t, workflow, signal, forged(id))
 		}
 	}
 	run := stack.Trigger(t, namespace, "hello")
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
+}
+
+// A workflow whose input can't be read ends, and says why to those with a key.
+func TestAForgedInputFailsItsWorkflow(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]client.StartWorkflowOptions{
+		protocol.JobWorkflow:     {ID: harness.JobWorkflow("nowhere", "forged"), TaskQueue: names.Cluster("").JobTaskQueue()},
+		protocol.CronJobWorkflow: {ID: harness.CronJobWorkflow("nowhere", "forged"), TaskQueue: names.Cluster("").ControlTaskQueue()},
+	} {
+		run, err := stack.Temporal.ExecuteWorkflow(t.Context(), start, name, forged("unknown"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), harness.Prompt)
+		defer cancel()
+		err = reader.Temporal.GetWorkflow(ctx, run.GetID(), run.GetRunID()).Get(ctx, nil)
+		if err == nil || !strings.Contains(err.Error(), `its key "unknown" is not among the payload keys (2025, 2026)`) {
+			t.Errorf("%s ended with %v", name, err)
+		}
+		if err := run.Get(ctx, nil); err == nil || strings.Contains(err.Error(), "2025") {
+			t.Errorf("without a key %s ended with %v", name, err)
+		}
+	}
 }
 
 func historyOf(t *testing.T, workflow string) *history.History {
