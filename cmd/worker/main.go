@@ -54,6 +54,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	if err := startPodWatches(ctx, p.Temporal, settings); err != nil {
 		return err
 	}
+	go keepPodWatches(ctx, p.Temporal, settings, p.Logger)
 	p.Started()
 	p.Logger.Info("working", "taskQueues", workers.queues())
 

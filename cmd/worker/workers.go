@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/config"
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/workflows"
 )
 
@@ -125,24 +121,4 @@ func (w workers) queues() []string {
 		queues = append(queues, worker.queue)
 	}
 	return queues
-}
-
-// startPodWatches starts the PodWatch workflow of every shard that has none.
-func startPodWatches(ctx context.Context, temporal client.Client, settings config.Worker) error {
-	var problems []error
-	for shard := range settings.WatchShards {
-		_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID:                       settings.Cluster.PodWatchWorkflowID(shard, settings.WatchShards),
-			TaskQueue:                settings.Cluster.ControlTaskQueue(),
-			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-			StaticSummary:            fmt.Sprintf("watches Pods, shard %d of %d", shard, settings.WatchShards),
-		}, protocol.PodWatchWorkflow, protocol.PodWatchInput{
-			Shard:  shard,
-			Shards: settings.WatchShards,
-		})
-		if err != nil {
-			problems = append(problems, fmt.Errorf("start PodWatch shard %d of %d: %w", shard, settings.WatchShards, err))
-		}
-	}
-	return errors.Join(problems...)
 }

@@ -16,9 +16,9 @@ import (
 // restartedReason is the reason of the Event on a Job whose workflow had ended.
 const restartedReason = "WorkflowRestarted"
 
-// attendRegularly makes rounds: whatever must have a running workflow is looked at,
-// since one that somebody has cancelled, terminated or reset tells nobody. A look is
-// a description of one workflow, which writes nothing and asks no visibility.
+// attendRegularly makes rounds over the Jobs under way: a workflow that somebody has
+// cancelled or terminated tells nobody. A look is a description of one workflow, which
+// writes nothing and asks no visibility.
 func (c *controller) attendRegularly(ctx context.Context) {
 	ticker := c.clock.NewTicker(attendPeriod)
 	defer ticker.Stop()
@@ -28,19 +28,18 @@ func (c *controller) attendRegularly(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
+		begun := c.clock.Now()
 		if err := c.attend(ctx); err != nil && ctx.Err() == nil {
 			// The others are looked at in the next round.
 			c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-			c.logger.Warn("a round over running workflows was cut short", "class", errorClass(err), "error", err)
+			c.logger.Warn("a round over the Jobs under way was cut short", "class", errorClass(err), "error", err)
 		}
+		c.metrics.attendSeconds.Observe(c.clock.Since(begun).Seconds())
 	}
 }
 
 // attend makes one round.
 func (c *controller) attend(ctx context.Context) error {
-	if err := c.keepPodWatches(ctx); err != nil {
-		return err
-	}
 	var due []*batchv1.Job
 	now := c.clock.Now()
 	c.objects.eachJob(func(object *batchv1.Job) {

@@ -42,9 +42,10 @@ func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
 // round lets a round begin and end that has nobody to look at.
 func (w *world) round() {
 	w.t.Helper()
-	begun := w.measured("ostinato_bridge_messages_total", "podwatch-start", "running")
+	const rounds = "ostinato_bridge_attend_round_duration_seconds"
+	before := w.measured(rounds)
 	w.clock.Step(attendPeriod)
-	w.eventually(func() bool { return w.measured("ostinato_bridge_messages_total", "podwatch-start", "running") > begun }, "a round")
+	w.eventually(func() bool { return w.measured(rounds) > before }, "a round")
 }
 
 func TestWhoIsAttended(t *testing.T) {
@@ -106,20 +107,4 @@ func TestARoundTakesATenthOfTheSweepsRate(t *testing.T) {
 	w := newWorld(t)
 	w.settings.SweepRate = 200
 	assert.InDelta(t, 20, w.bridge().newController().attendLimiter.QPS(), 0.001)
-}
-
-func TestPodWatchesOfAnotherNumberOfShardsEnd(t *testing.T) {
-	w := newWorld(t)
-	w.settings.WatchShards = 2
-	for _, id := range []string{"podwatch/0-of-4", "podwatch/3-of-4", "podwatch/1-of-2", "east/podwatch/0-of-4"} {
-		w.temporal.running[id] = ""
-	}
-	w.lead().hears("start podwatch/0-of-2", "end "+podWatchID, "end podwatch/0-of-4", "end podwatch/3-of-4")
-}
-
-func TestAPodWatchThatEndedIsStartedAnew(t *testing.T) {
-	w := newWorld(t)
-	w.lead().hears()
-	w.temporal.lose(podWatchID)
-	w.hearsInTime("start " + podWatchID)
 }

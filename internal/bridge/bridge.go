@@ -220,7 +220,6 @@ func (b *Bridge) newController() *controller {
 		sweepInterval: settings.SweepInterval,
 		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
 		attendLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*attendShare), 1),
-		watchShards:   settings.WatchShards,
 		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
 		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),
 		busy:          keymutex.NewHashed(locks),

@@ -21,8 +21,6 @@ import (
 const (
 	cronJobID = "cronjob/shop/report"
 	jobID     = "job/shop/import"
-	// podWatchID is the workflow of the only watch shard, which runs in every world.
-	podWatchID = "podwatch/0-of-1"
 )
 
 func TestCronJobIsUpserted(t *testing.T) {
@@ -90,6 +88,7 @@ func TestObjectsDeletedWhileNobodyLed(t *testing.T) {
 	w := newWorld(t)
 	w.temporal.running[cronJobID] = "c1"
 	w.temporal.running[jobID] = "j1"
+	w.temporal.running["podwatch/0-of-1"] = ""
 	w.temporal.running["other-cluster/job/shop/import"] = "x"
 	w.lead()
 	w.hears("signal "+cronJobID+" deleted c1", "signal "+jobID+" deleted j1")

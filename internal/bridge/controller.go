@@ -46,9 +46,6 @@ const (
 	// The searches for them; their names are empty.
 	cronJobScanKind kind = "scan for orphaned CronJob workflows"
 	jobScanKind     kind = "scan for orphaned Job workflows"
-	// podWatchScanKind is the search for PodWatch workflows of other numbers of shards;
-	// its name is empty.
-	podWatchScanKind kind = "scan for old PodWatch workflows"
 )
 
 // key is an item of a work queue.
@@ -76,9 +73,7 @@ type controller struct {
 	logger    *slog.Logger
 	clock     clock.WithTicker
 
-	workers int
-	// watchShards is how many PodWatch workflows there are to be.
-	watchShards   int
+	workers       int
 	overdueGrace  time.Duration
 	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
@@ -112,7 +107,6 @@ func (c *controller) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWatching()
-	c.sweep.Add(key{kind: podWatchScanKind})
 	c.sweep.Add(key{kind: jobScanKind})
 
 	var group sync.WaitGroup
@@ -180,8 +174,6 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 		return 0, c.scanCronJobs(ctx)
 	case jobScanKind:
 		return 0, c.scanJobs(ctx)
-	case podWatchScanKind:
-		return podWatchScanPeriod, c.endPodWatches(ctx)
 	case unattendedJobKind:
 		return 0, c.syncUnattended(ctx, item.NamespacedName)
 	case strayJobKind:

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -93,16 +92,6 @@ func (m messages) jobStart(job *batchv1.Job) Start {
 		start.Attributes = attributes(job.Namespace, input.CronJob, job.Name)
 	}
 	return start
-}
-
-// podWatchStart starts the workflow of a watch shard.
-func (m messages) podWatchStart(shard, shards int) Start {
-	return Start{
-		ID:      m.cluster.PodWatchWorkflowID(shard, shards),
-		Type:    protocol.PodWatchWorkflow,
-		Summary: fmt.Sprintf("watches Pods, shard %d of %d", shard, shards),
-		Input:   protocol.PodWatchInput{Shard: shard, Shards: shards},
-	}
 }
 
 // jobClosed is the signal for a run that ended.

@@ -17,6 +17,8 @@ type Metrics struct {
 	pokes          prometheus.Counter
 	messages       *prometheus.CounterVec
 	errors         *prometheus.CounterVec
+	// attendSeconds tells how long a Job may be without a workflow.
+	attendSeconds prometheus.Histogram
 	// toHandBack is above 0 only after take-over was given up.
 	toHandBack prometheus.Gauge
 	// external, ttlDeletion and builtInWrites count only where Jobs are taken over.
@@ -47,6 +49,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ostinato_bridge_temporal_errors_total", Help: "Starts and signals that failed and are repeated, by kind of error.",
 		}, []string{"class"}),
+		attendSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "ostinato_bridge_attend_round_duration_seconds",
+			Help:    "Time of a round that looks whether every Job under way has its workflow.",
+			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),
+		}),
 		toHandBack: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_jobs_to_hand_back", Help: "Jobs that are another controller's and whose workflow still runs, since they are not drained.",
 		}),
@@ -64,7 +71,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too.",
 		}),
 	}
-	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites)
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites)
 	return m
 }
 

@@ -56,8 +56,6 @@ type Temporal interface {
 	Runs(ctx context.Context, workflowID string) (bool, error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
-	// End ends a running workflow at once, whatever it is about.
-	End(ctx context.Context, workflowID, reason string) error
 	// Terminate ends the running workflow of the object with this UID, where it began
 	// before a time, at once and without anything done by it; a zero time means
 	// whenever it began. ended is false when there is none. It needs a worker, but
@@ -180,14 +178,6 @@ func (t *temporalClient) describe(ctx context.Context, workflowID string) (*work
 func isOpen(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
 	status := description.GetWorkflowExecutionInfo().GetStatus()
 	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
-}
-
-func (t *temporalClient) End(ctx context.Context, workflowID, reason string) error {
-	err := t.sdk.TerminateWorkflow(ctx, workflowID, "", reason)
-	if err != nil && !notFound(err) {
-		return fmt.Errorf("terminate workflow %s: %w", workflowID, err)
-	}
-	return nil
 }
 
 func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (bool, error) {

@@ -65,7 +65,7 @@ func newWorld(t *testing.T, contents ...runtime.Object) *world {
 		clock:    clocktesting.NewFakeClock(after(20)),
 		metrics:  prometheus.NewRegistry(),
 		log:      &lockedBuffer{},
-		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second, WatchShards: 1},
+		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
 	}
 	w.install(cronJobResources())
 	w.native.PrependReactor("get", "resource", w.discover)

@@ -36,8 +36,6 @@ type Bridge struct {
 	// OverdueGrace is how long after a CronJob's next schedule time the watchdog
 	// waits before it pokes the workflow.
 	OverdueGrace time.Duration
-	// WatchShards is the number of PodWatch workflows; the workers' own.
-	WatchShards int
 	// SearchAttributes is one of the SearchAttributes constants.
 	SearchAttributes string
 	// ProbeNamespace is where the bridge creates a Job for a moment, when it is to take
@@ -70,7 +68,6 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow; the rounds over running Jobs make a tenth of it")
 	work.DurationVar(&b.SweepInterval, "sweep-interval", 30*time.Minute, "how often the sweep is repeated; 0 only at leader start")
 	work.DurationVar(&b.OverdueGrace, "overdue-grace", 15*time.Second, "how late a CronJob may be before its workflow is poked")
-	work.IntVar(&b.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same as for the workers. Those of another number are ended")
 	work.DurationVar(&b.DrainTimeout, "drain-timeout", 10*time.Second, "how long calls in progress may take after SIGTERM")
 	b.LeaderElection.addFlags(flags)
 }
@@ -82,7 +79,6 @@ func (b *Bridge) validate() error {
 	p.positive(b.SweepRate, "sweep-rate")
 	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
 	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
-	p.watchShards(b.WatchShards)
 	b.LeaderElection.validate(&p)
 	p.check(!b.TakeOver.Jobs || len(validation.IsDNS1123Label(b.ProbeNamespace)) == 0, "takeover-probe-namespace",
 		"%q is no namespace name; name one that holds nothing else: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs", b.ProbeNamespace)

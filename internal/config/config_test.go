@@ -270,7 +270,6 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"log level", worker, []string{"--log-level=loud"}, nil, "log-level"},
 		{"one workflow task", worker, []string{"--max-concurrent-workflow-tasks=1"}, nil, "set it to 2 or more"},
 		{"watch shards", worker, []string{"--watch-shards=17"}, nil, "between 1 and 16"},
-		{"watch shards of the bridge", bridge, []string{"--watch-shards=0"}, nil, "between 1 and 16"},
 		{"half of versioning", worker, []string{"--build-id=x"}, nil, "--deployment-name"},
 		{"deployment name with a dot", worker, []string{"--build-id=x", "--deployment-name=a.b"}, nil, "use a hyphen"},
 		{"drain timeout", bridge, []string{"--drain-timeout=-1s"}, nil, "0 or more"},

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net"
 	"time"
-
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // problems collects what is wrong with a configuration.
@@ -37,8 +35,4 @@ func (p *problems) address(value, flagName string) {
 	}
 	_, _, err := net.SplitHostPort(value)
 	p.check(err == nil, flagName, "%q is not host:port; use 127.0.0.1:8080 or :8080, say", value)
-}
-
-func (p *problems) watchShards(value int) {
-	p.check(value >= 1 && value <= names.WatchBuckets, "watch-shards", "is %d; set it between 1 and %d", value, names.WatchBuckets)
 }

@@ -43,7 +43,7 @@ type Worker struct {
 	// workflow in memory before any other may take it.
 	StickyTimeout time.Duration
 	// WatchShards is the number of PodWatch workflows that share the Pods; the
-	// same for every worker and bridge of a cluster.
+	// same for every worker of a cluster.
 	WatchShards int
 	// DeploymentName and BuildID turn on Worker Deployment Versioning; both or none.
 	DeploymentName string
@@ -84,7 +84,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
 	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
-	work.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker and bridge of a cluster")
+	work.IntVar(&w.WatchShards, "watch-shards", 1, "PodWatch workflows that share the Pods, 1 to 16; the same for every worker of a cluster")
 	work.DurationVar(&w.DrainTimeout, "drain-timeout", 20*time.Second, "how long activities in progress may take after SIGTERM")
 }
 
@@ -102,7 +102,8 @@ func (w *Worker) validate() error {
 	p.positive(w.BulkActivitiesPerSecond, "bulk-activities-per-second")
 	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
 	p.positiveDuration(w.StickyTimeout, "sticky-timeout")
-	p.watchShards(w.WatchShards)
+	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
+		"is %d; set it between 1 and %d", w.WatchShards, names.WatchBuckets)
 	p.check((w.DeploymentName == "") == (w.BuildID == ""), "build-id",
 		"versioning needs both --deployment-name and --build-id; set the other one too, or neither")
 	p.check(!strings.ContainsAny(w.DeploymentName, "."), "deployment-name", "%q holds a dot, which Temporal reserves; use a hyphen", w.DeploymentName)

@@ -130,18 +130,6 @@ func (c Cluster) ParseJobWorkflowID(id string) (namespace, name string, ok bool)
 	return c.parse("job", id)
 }
 
-// ParsePodWatchWorkflowID is the inverse of PodWatchWorkflowID.
-func (c Cluster) ParsePodWatchWorkflowID(id string) (shard, shards int, ok bool) {
-	text, ok := strings.CutPrefix(id, c.prefixed("podwatch/"))
-	if !ok {
-		return 0, 0, false
-	}
-	before, after, _ := strings.Cut(text, "-of-")
-	shard, err1 := strconv.Atoi(before)
-	shards, err2 := strconv.Atoi(after)
-	return shard, shards, err1 == nil && err2 == nil && c.PodWatchWorkflowID(shard, shards) == id
-}
-
 func (c Cluster) parse(kind, id string) (namespace, name string, ok bool) {
 	rest, ok := strings.CutPrefix(id, c.prefixed(kind+"/"))
 	if !ok {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -14,10 +13,6 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
 )
-
-// noSecondWatch bounds the end of a PodWatch of another number of shards: the bridge
-// looks for these every 30 s.
-const noSecondWatch = 40 * time.Second
 
 // TestNobodyElseWatchesPods: neither another workflow, nor one of other shards.
 func TestNobodyElseWatchesPods(t *testing.T) {
@@ -46,7 +41,7 @@ func TestNobodyElseWatchesPods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		harness.Eventually(t, noSecondWatch, func(ctx context.Context) error {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 			status, err := stack.WorkflowStatus(ctx, id)
 			if err != nil {
 				return err

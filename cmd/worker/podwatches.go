@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+const (
+	// podWatchPeriod is how long a PodWatch workflow that has ended goes unnoticed.
+	podWatchPeriod = 30 * time.Second
+	// podWatchJitter keeps workers that were started together apart.
+	podWatchJitter = 0.1
+)
+
+// keepPodWatches starts PodWatch workflows that have ended until the context is done:
+// somebody has ended one by hand, or a worker of another number of shards has refused
+// it, as happens while workers are replaced to change that number.
+func keepPodWatches(ctx context.Context, temporal client.Client, settings config.Worker, logger *slog.Logger) {
+	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
+		if err := startPodWatches(ctx, temporal, settings); err != nil && ctx.Err() == nil {
+			logger.Warn("can't make sure that Pods are watched, will try again", "error", err)
+		}
+	}, podWatchPeriod, podWatchJitter, true)
+}
+
+// startPodWatches starts the PodWatch workflow of every shard that has none.
+func startPodWatches(ctx context.Context, temporal client.Client, settings config.Worker) error {
+	var problems []error
+	for shard := range settings.WatchShards {
+		_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID:                       settings.Cluster.PodWatchWorkflowID(shard, settings.WatchShards),
+			TaskQueue:                settings.Cluster.ControlTaskQueue(),
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+			StaticSummary:            fmt.Sprintf("watches Pods, shard %d of %d", shard, settings.WatchShards),
+		}, protocol.PodWatchWorkflow, protocol.PodWatchInput{
+			Shard:  shard,
+			Shards: settings.WatchShards,
+		})
+		if err != nil {
+			problems = append(problems, fmt.Errorf("start PodWatch shard %d of %d: %w", shard, settings.WatchShards, err))
+		}
+	}
+	return errors.Join(problems...)
+}
