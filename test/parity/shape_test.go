@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // shape is what two controllers are compared by: a Job and its Pods without
@@ -65,13 +67,24 @@ func shapeOf(step string, s subject) shape {
 	result := shape{Step: step}
 	if s.job != nil {
 		result.Labels = slices.Sorted(maps.Keys(s.job.Labels))
-		result.Annotations, result.Finalizers = s.job.Annotations, s.job.Finalizers
+		result.Annotations, result.Finalizers = shared(s.job.Annotations), s.job.Finalizers
 		result.Status = statusShapeOf(s)
 	}
 	for _, pod := range s.pods {
 		result.Pods = append(result.Pods, podShapeOf(s, pod))
 	}
 	return result
+}
+
+// shared returns the annotations without those that Ostinato alone writes (docs/compat.md).
+func shared(annotations map[string]string) map[string]string {
+	rest := maps.Clone(annotations)
+	delete(rest, names.CountedAnnotation)
+	delete(rest, names.RemovedAnnotation)
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
 }
 
 func statusShapeOf(s subject) *statusShape {
@@ -136,7 +149,7 @@ func podShapeOf(s subject, pod *corev1.Pod) podShape {
 		GenerateName: pod.GenerateName,
 		NameFits:     prefixed && len(suffix) == 5,
 		Labels:       map[string]string{},
-		Annotations:  pod.Annotations,
+		Annotations:  shared(pod.Annotations),
 		Finalizers:   pod.Finalizers,
 		Phase:        pod.Status.Phase,
 		Deleting:     pod.DeletionTimestamp != nil,
