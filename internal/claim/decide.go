@@ -2,9 +2,12 @@ package claim
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/names"
@@ -191,9 +194,19 @@ func isOver(job *batchv1.Job) bool { return job.DeletionTimestamp != nil || Fini
 // isCounted reports whether a Pod that is or was of a Job has been counted.
 func isCounted(pod *corev1.Pod) bool { return ended(pod) && !tracked(pod) }
 
-// wasOurs reports whether Ostinato made the Pod for the Job or has watched it.
+// wasOurs reports whether Ostinato made the Pod for the Job or has watched it. A name
+// that others made may read like one of Ostinato's, so that it takes a write of Ostinato's
+// too, where the Pod tells who has written it.
 func wasOurs(pod *corev1.Pod, job *batchv1.Job) bool {
-	_, watched := pod.Labels[names.WatchBucketLabel]
-	_, made := names.PodAttempt(job.Name, string(job.UID), pod.Name)
-	return watched || made
+	if _, watched := pod.Labels[names.WatchBucketLabel]; watched {
+		return true
+	}
+	_, named := names.PodAttempt(job.Name, string(job.UID), pod.Name)
+	written := len(pod.ManagedFields) == 0 || slices.ContainsFunc(pod.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		return strings.HasPrefix(entry.Manager, managerPrefix)
+	})
+	return named && written
 }
+
+// managerPrefix begins the names of Ostinato's field managers.
+const managerPrefix = "ostinato-"

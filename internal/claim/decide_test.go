@@ -219,3 +219,25 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// One name in about nine that the API server makes up reads like one of Ostinato's.
+func TestAPodThatOthersMadeIsAdoptedWhateverItsName(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", UID: "uid-1"}}
+	managedBy := names.JobController
+	job.Spec.ManagedBy = &managedBy
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: names.Pod("hello", "uid-1", 3), UID: "pod-1",
+			Labels:        map[string]string{batchv1.ControllerUidLabel: "uid-1"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl-create"}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodFailed},
+	}
+	if verdict := claim.Decide(pod, claim.Of(job, false)); verdict != claim.Adopt {
+		t.Errorf("made by others: %v", verdict)
+	}
+	pod.ManagedFields[0].Manager = "ostinato-job-controller"
+	if verdict := claim.Decide(pod, claim.Of(job, false)); verdict != claim.Foreign {
+		t.Errorf("made by Ostinato and counted: %v", verdict)
+	}
+}
