@@ -41,6 +41,9 @@ type Options struct {
 	Access func(context.Context, *Stack) (worker, bridge string, err error)
 	// Env is added to the environment of workers and bridges.
 	Env []string
+	// Programs is a folder with a worker and a bridge to run instead of the
+	// checkout's own.
+	Programs string
 	// Log receives a line for each step; nil discards them.
 	Log io.Writer
 }

@@ -111,6 +111,9 @@ func (s *Stack) prepare(ctx context.Context) error {
 	if s.programs, err = BuildPrograms(ctx, s.options.Log); err != nil {
 		return err
 	}
+	if s.options.Programs != "" {
+		s.programs.Worker, s.programs.Bridge = filepath.Join(s.options.Programs, "worker"), filepath.Join(s.options.Programs, "bridge")
+	}
 	s.Ports, err = keptPorts(s.options.Dir, s.options.UsualPorts)
 	return err
 }

@@ -96,7 +96,7 @@ func (c *cluster) use(ctx context.Context, next column, inMemory bool) error {
 	c.temporalProfiles = port
 	c.ostinato, err = devstack.Start(ctx, devstack.Options{
 		Dir: filepath.Join(c.dir, "ostinato"), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true, TemporalInMemory: inMemory,
-		WorkerArgs: []string{"--profiling"}, Log: c.log,
+		WorkerArgs: []string{"--profiling"}, Programs: next.programs, Log: c.log,
 	})
 	return err
 }

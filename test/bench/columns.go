@@ -10,6 +10,8 @@ type column struct {
 	manager controlplane.ControllerManagerOptions
 	// ostinato tells that Temporal, worker and bridge run.
 	ostinato bool
+	// programs is the folder of the worker and bridge that run; empty for the checkout's.
+	programs string
 	// slow marks what takes about a third of a second for each Job.
 	slow bool
 }
@@ -35,6 +37,13 @@ var columns = []column{
 		name: "ostinato", title: "Ostinato", ostinato: true,
 		manager: controlplane.ControllerManagerOptions{Enabled: true, Controllers: controlplane.TakeOver, Flags: []string{keepEndedPods}},
 	},
+}
+
+// baseline returns the column of the worker and bridge in a folder, which else runs as Ostinato does.
+func baseline(programs string) column {
+	c := columns[len(columns)-1]
+	c.name, c.title, c.programs = "baseline", "Ostinato, baseline", programs
+	return c
 }
 
 func columnNames() []string {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +28,8 @@ type options struct {
 	columns   []column
 	// columnNames are the names of columns.
 	columnNames []string
+	// baseline is the folder of the worker and bridge that a column of their own measures; empty for none.
+	baseline string
 	// parallelism is that of the Job in scenario indexed.
 	parallelism int
 	// run is how long after the create of the Job the Pods of scenario together end; 0 follows the size.
@@ -66,6 +70,7 @@ func (o *options) addFlags(flags *command.Flags) {
 	measurement.IntSliceVar(&o.sizes, "sizes", nil, "how many Jobs, CronJobs or Pods of the one Job, comma-separated; by default "+describeSizes())
 	measurement.StringSliceVar(&o.scenarios, "scenarios", []string{scenarioJobs, scenarioCronJobs}, describeScenarios())
 	measurement.StringSliceVar(&o.columnNames, "columns", columnNames(), "the controllers to measure, one after another")
+	measurement.StringVar(&o.baseline, "baseline", "", "measure the worker and bridge in this `folder` too, before the checkout's own")
 	measurement.IntVar(&o.parallelism, "parallelism", 500, "how many Pods of the Job of scenario "+scenarioIndexed+" are there at a time")
 	measurement.BoolVar(&o.full, "full", false, fmt.Sprintf("measure the built-in controllers at default flags with more than %d too (minutes each)", slowLimit))
 	measurement.BoolVar(&o.inMemory, "temporal-in-memory", false, "keep the Temporal server's data in memory instead of SQLite files")
@@ -97,6 +102,18 @@ func (o *options) complete() error {
 		problems = append(problems, fmt.Errorf("--columns: %w", err))
 	}
 	o.columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !slices.Contains(o.columnNames, c.name) })
+	if o.baseline != "" {
+		for _, program := range []string{"worker", "bridge"} {
+			if _, err := os.Stat(filepath.Join(o.baseline, program)); err != nil {
+				problems = append(problems, fmt.Errorf("--baseline: build both programs into the folder: %w", err))
+			}
+		}
+		at := slices.IndexFunc(o.columns, func(c column) bool { return c.ostinato })
+		if at < 0 {
+			at = len(o.columns)
+		}
+		o.columns = slices.Insert(o.columns, at, baseline(o.baseline))
+	}
 	if o.profileTime < time.Second || o.lead < 0 || o.timeout < 0 || o.quiet < 0 || o.run < 0 {
 		problems = append(problems, errors.New("--profile-time must be 1s or more, --lead, --timeout, --quiet and --run not negative"))
 	}

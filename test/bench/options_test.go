@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -43,6 +45,23 @@ func TestOptions(t *testing.T) {
 	assert.True(t, o.wantsProfile(&measurement{column: o.columns[1], scenario: scenarioJobs, size: 1000}))
 	assert.False(t, o.wantsProfile(&measurement{column: o.columns[1], scenario: scenarioJobs, size: 20}), "only the largest size is profiled")
 	assert.False(t, o.wantsProfile(&measurement{column: o.columns[0], scenario: scenarioJobs, size: 1000}), "only Ostinato is profiled")
+}
+
+func TestABaselineIsMeasuredBeforeTheCheckout(t *testing.T) {
+	programs := t.TempDir()
+	_, err := parseOptions([]string{"--baseline=" + programs})
+	require.ErrorContains(t, err, "--baseline: build both programs into the folder")
+	for _, program := range []string{"worker", "bridge"} {
+		require.NoError(t, os.WriteFile(filepath.Join(programs, program), nil, 0o755))
+	}
+	o, err := parseOptions([]string{"--columns=builtin,ostinato", "--baseline=" + programs})
+	require.NoError(t, err)
+	var names []string
+	for _, c := range o.columns {
+		names = append(names, c.name)
+	}
+	assert.Equal(t, []string{"builtin", "baseline", "ostinato"}, names)
+	assert.Equal(t, []string{"", programs, ""}, []string{o.columns[0].programs, o.columns[1].programs, o.columns[2].programs})
 }
 
 func TestMistakesAreNamed(t *testing.T) {
