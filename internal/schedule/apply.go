@@ -6,7 +6,7 @@ import (
 )
 
 // triggerAttempts is how often a manual run's Job is tried; with the back-off
-// that is about twenty minutes.
+// that is about fifteen minutes.
 const triggerAttempts = 8
 
 // Report says what came of a Plan.
