@@ -300,9 +300,9 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	}
 	status.Workflow = &ostinatov1.WorkflowReference{
 		Namespace: a.Namespace,
-		ID:        a.Cluster.CronJobWorkflowID(cronJob.Namespace, cronJob.Name),
+		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
-	err := k8s.ApplyCronJobStatus(ctx, a.CronJobs, cronJob, &status)
+	err := k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
 	if err == nil {
 		return nil
 	}
@@ -321,5 +321,7 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 }
 
 func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
-	return protocol.ObjectReference{Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID)}
+	return protocol.ObjectReference{
+		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
+	}
 }

@@ -97,7 +97,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		return
 	}
 	switch {
-	case signal.CronJob.Namespace != c.cronJob.Namespace || signal.CronJob.Name != c.cronJob.Name:
+	case signal.CronJob.CronJobWorkflowID(c.cluster) != c.cronJob.CronJobWorkflowID(c.cluster):
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
 	case signal.CronJob.UID != c.cronJob.UID:
 		c.heard.stranger = &protocol.CronJobInput{
