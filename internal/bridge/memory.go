@@ -12,7 +12,7 @@ import (
 // memory is what the controller remembers of objects while it leads.
 type memory struct {
 	mu       sync.Mutex
-	cronJobs map[types.NamespacedName]cronJobMemory
+	cronJobs map[key]cronJobMemory
 	jobs     map[types.NamespacedName]jobMemory
 	// restarts are those of Jobs' workflows.
 	restarts map[types.NamespacedName]restarts
@@ -24,7 +24,7 @@ type memory struct {
 
 func newMemory() memory {
 	return memory{
-		cronJobs: map[types.NamespacedName]cronJobMemory{},
+		cronJobs: map[key]cronJobMemory{},
 		jobs:     map[types.NamespacedName]jobMemory{},
 		restarts: map[types.NamespacedName]restarts{},
 		strays:   map[types.NamespacedName]string{},
@@ -33,21 +33,21 @@ func newMemory() memory {
 }
 
 // cronJob returns what is remembered of a CronJob.
-func (m *memory) cronJob(name types.NamespacedName) cronJobMemory {
+func (m *memory) cronJob(item key) cronJobMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.cronJobs[name]
+	return m.cronJobs[item]
 }
 
 // putCronJob remembers a CronJob; nil forgets it.
-func (m *memory) putCronJob(name types.NamespacedName, known *cronJobMemory) {
+func (m *memory) putCronJob(item key, known *cronJobMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known == nil {
-		delete(m.cronJobs, name)
+		delete(m.cronJobs, item)
 		return
 	}
-	m.cronJobs[name] = *known
+	m.cronJobs[item] = *known
 }
 
 // job returns what is remembered of a Job.

@@ -349,7 +349,7 @@ func TestJobsOfOtherControllersAreCounted(t *testing.T) {
 
 func TestABuiltInControllerThatStartsLaterIsReported(t *testing.T) {
 	w := newWorld(t).takingOver()
-	taken := w.bridge().newTakenOver()
+	taken := w.bridge().newController().takenOver
 	before := standalone(foreign)
 	for seconds := range 3 {
 		after := standalone(foreign, running, statusBy(builtInManager, 30+seconds))

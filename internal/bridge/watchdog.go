@@ -38,7 +38,7 @@ func (c *controller) inspect(now time.Time) {
 		switch {
 		case overdueCronJob(cronJob, c.overdueGrace, now):
 			overdue = append(overdue, cronJob)
-		case !acknowledgedCronJob(cronJob, c.reference(cronJob.Namespace, cronJob.Name)),
+		case !acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))),
 			len(c.closings(cronJob, cronJobMemory{}, now)) > 0:
 			c.main.Add(cronJobKey(cronJob))
 		}
