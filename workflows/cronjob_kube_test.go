@@ -242,7 +242,7 @@ func (k *cronJobKube) described() protocol.CronJobDescription {
 	return description
 }
 
-// scheduled lists the nominal times, minutes and seconds, of the Jobs that were
+// scheduled lists the scheduled times, minutes and seconds, of the Jobs that were
 // created; a trigger's with a +.
 func (k *cronJobKube) scheduled() []string {
 	times := []string{}

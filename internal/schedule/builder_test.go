@@ -216,7 +216,7 @@ func (c *cluster) trigger(now time.Time) *cluster {
 	return c.at(now)
 }
 
-// started lists the nominal times of the scheduled runs.
+// started lists the scheduled times of the scheduled runs.
 func (c *cluster) started() []string {
 	var times []string
 	for _, start := range c.starts {

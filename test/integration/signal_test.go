@@ -87,8 +87,8 @@ func conditionIs(cronJob *ostinatov1.CronJob, kind string, want bool) error {
 	return fmt.Errorf("condition %s is not %t: %+v", kind, want, cronJob.Status.Conditions)
 }
 
-// oneSlot covers one time at which a CronJob is due that is so every minute.
-const oneSlot = time.Minute + 5*time.Second
+// onePeriod covers one scheduled time of a CronJob that is due every minute.
+const onePeriod = time.Minute + 5*time.Second
 
 // An edit of spec.suspend reaches the workflow, and no run starts while suspended.
 func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
@@ -102,7 +102,7 @@ func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Always(t, oneSlot, func(ctx context.Context) error {
+	harness.Always(t, onePeriod, func(ctx context.Context) error {
 		jobs, err := stack.Jobs(ctx, namespace)
 		if err == nil && len(jobs) > len(before) {
 			return errors.New("a run started while suspended")
