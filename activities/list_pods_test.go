@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/job"
@@ -134,11 +135,9 @@ func TestListPodsAdoptsOrphans(t *testing.T) {
 		return helloPod(name, phase).released().uncontrolled().unseen()
 	}
 	deletingJob, finishedJob, foreignJob, unmarkedJob := helloJob(), helloJob(), helloJob(), helloJob()
-	now := metav1.NewTime(scheduled)
-	deletingJob.DeletionTimestamp, deletingJob.Finalizers = &now, []string{"orphan"}
+	deletingJob.DeletionTimestamp, deletingJob.Finalizers = ptr.To(metav1.NewTime(scheduled)), []string{"orphan"}
 	finishedJob.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
-	foreign := "example.com/controller"
-	foreignJob.Spec.ManagedBy, unmarkedJob.Spec.ManagedBy = &foreign, nil
+	foreignJob.Spec.ManagedBy, unmarkedJob.Spec.ManagedBy = ptr.To("example.com/controller"), nil
 	manual := orphan("a", corev1.PodRunning).stranger().labelled("app", "hello")
 	tests := map[string]struct {
 		owner    *batchv1.Job
@@ -182,8 +181,7 @@ func TestAdoptionLooksAtTheJobAgain(t *testing.T) {
 			return false, nil, nil
 		}
 		deleting := helloJob()
-		now := metav1.NewTime(scheduled)
-		deleting.DeletionTimestamp = &now
+		deleting.DeletionTimestamp = ptr.To(metav1.NewTime(scheduled))
 		return true, deleting, nil
 	})
 	if list := s.list(protocol.ListPodsRequest{}); len(list.Facts) != 0 || s.tracked("a") || s.tracked("b") {
@@ -196,8 +194,7 @@ func TestAdoptionLooksAtTheJobAgain(t *testing.T) {
 
 func TestListPodsOfPodsThatAreTheJobsNoMore(t *testing.T) {
 	deletingJob := helloJob()
-	now := metav1.NewTime(scheduled)
-	deletingJob.DeletionTimestamp, deletingJob.Finalizers = &now, []string{"orphan"}
+	deletingJob.DeletionTimestamp, deletingJob.Finalizers = ptr.To(metav1.NewTime(scheduled)), []string{"orphan"}
 	tests := map[string]struct {
 		owner *batchv1.Job
 		pod   podBuilder

@@ -5,6 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -73,8 +74,7 @@ func (p podBuilder) uncontrolled() podBuilder {
 }
 
 func (p podBuilder) deleting() podBuilder {
-	now := metav1.NewTime(scheduled)
-	p.DeletionTimestamp = &now
+	p.DeletionTimestamp = ptr.To(metav1.NewTime(scheduled))
 	return p
 }
 
@@ -145,8 +145,7 @@ func (p podBuilder) annotated(key, value string) podBuilder {
 // manualJob is a Job with a selector of its own making.
 func manualJob() *batchv1.Job {
 	job := helloJob()
-	manual := true
-	job.Spec.ManualSelector = &manual
+	job.Spec.ManualSelector = ptr.To(true)
 	job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "hello"}}
 	job.Spec.Template.Labels = map[string]string{"app": "hello"}
 	return job

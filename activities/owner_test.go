@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -149,7 +150,7 @@ func TestJobThatIsNotThePlanned(t *testing.T) {
 func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 	running := func(name string) podBuilder { return helloPod(name, corev1.PodRunning) }
 	indexed := indexedJob(4)
-	indexed.Spec.Parallelism = new(int32(2))
+	indexed.Spec.Parallelism = ptr.To(int32(2))
 	wanted := []job.Create{indexedCreate(2, 5), indexedCreate(3, 6)}
 	for name, test := range map[string]struct {
 		pods  []podBuilder
@@ -183,7 +184,7 @@ func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 // TestNothingIsReadOfAPodThatIsNotTheJobs: a request for a log can't say whose the Pod
 // must be.
 func TestNothingIsReadOfAPodThatIsNotTheJobs(t *testing.T) {
-	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: new(true)}
+	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: ptr.To(true)}
 	for name, pod := range map[string]podBuilder{
 		"another controller's": helloPod("a", corev1.PodFailed).by(replicaSet),
 		"another Job's":        helloPod("a", corev1.PodFailed).of(otherJob()),

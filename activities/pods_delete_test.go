@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -87,7 +88,7 @@ func TestDeletesOfPods(t *testing.T) {
 
 // TestPodsThatAreNotToBeDeleted: what a delete says of a Pod may be made up or old.
 func TestPodsThatAreNotToBeDeleted(t *testing.T) {
-	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: new(true)}
+	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: ptr.To(true)}
 	tests := map[string]struct {
 		pod      podBuilder
 		release  bool

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/event"
@@ -122,8 +123,7 @@ func TestGoneJobGetsNothing(t *testing.T) {
 
 func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
 	deleting, finished := helloJob(), helloJob()
-	now := metav1.NewTime(scheduled)
-	deleting.DeletionTimestamp = &now
+	deleting.DeletionTimestamp = ptr.To(metav1.NewTime(scheduled))
 	deleting.Finalizers = []string{"foregroundDeletion"}
 	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
 	for name, object := range map[string]*batchv1.Job{"deleting": deleting, "finished": finished} {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -108,7 +109,7 @@ func TestPodThatLostItsControllerIsNotAdopted(t *testing.T) {
 	}{
 		"Job being deleted": {deletingJob(helloJob()), orphan(), false},
 		"Job finished":      {finishedJob(helloJob(), batchv1.JobFailed), orphan(), false},
-		"Job of another":    {managedBy(helloJob(), pointer("example.com/controller")), orphan().labelled(batchv1.JobNameLabel, jobName), true},
+		"Job of another":    {managedBy(helloJob(), ptr.To("example.com/controller")), orphan().labelled(batchv1.JobNameLabel, jobName), true},
 		"unmarked Job":      {managedBy(helloJob(), nil), orphan().labelled(batchv1.JobNameLabel, jobName), true},
 		"being deleted":     {helloJob(), orphan().deleting(), false},
 		"other labels too":  {helloJob(), orphan().stranger(), false},
@@ -168,7 +169,7 @@ func TestOrphansSeenByTheWatch(t *testing.T) {
 		"Job finished":             {finishedJob(helloJob(), batchv1.JobComplete), orphan(corev1.PodRunning), nil, released},
 		"unmarked Job":             {unmarked(), orphan(corev1.PodRunning), nil, left},
 		"unmarked Job, taken over": {unmarked(), orphan(corev1.PodRunning), []option{takingOver}, adopted},
-		"another's Job":            {managedBy(helloJob(), pointer("example.com/x")), orphan(corev1.PodRunning), []option{takingOver}, left},
+		"another's Job":            {managedBy(helloJob(), ptr.To("example.com/x")), orphan(corev1.PodRunning), []option{takingOver}, left},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/podwatch"
@@ -19,7 +20,7 @@ import (
 
 // inStatus gives the Job a status with so many Pods.
 func inStatus(job *batchv1.Job, active, terminating int32) *batchv1.Job {
-	job.Status.Active, job.Status.Terminating = active, pointer(terminating)
+	job.Status.Active, job.Status.Terminating = active, ptr.To(terminating)
 	return job
 }
 

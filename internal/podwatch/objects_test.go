@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -32,15 +33,13 @@ func testLogger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(output, nil))
 }
 
-func pointer[T any](value T) *T { return &value }
-
 // helloJob is a managed Job as the API server stores it.
 func helloJob() *batchv1.Job {
 	labels := map[string]string{batchv1.ControllerUidLabel: jobUID, batchv1.JobNameLabel: jobName}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: jobName, UID: jobUID, ResourceVersion: "7"},
 		Spec: batchv1.JobSpec{
-			ManagedBy: pointer(names.JobController),
+			ManagedBy: ptr.To(names.JobController),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
@@ -55,7 +54,7 @@ func helloJob() *batchv1.Job {
 // manualJob is a Job with a selector of its own making.
 func manualJob() *batchv1.Job {
 	job := helloJob()
-	job.Spec.ManualSelector = pointer(true)
+	job.Spec.ManualSelector = ptr.To(true)
 	job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "hello"}}
 	job.Spec.Template.Labels = map[string]string{"app": "hello"}
 	return job
@@ -73,7 +72,7 @@ func managedBy(job *batchv1.Job, manager *string) *batchv1.Job {
 }
 
 func deletingJob(job *batchv1.Job) *batchv1.Job {
-	job.DeletionTimestamp, job.Finalizers = pointer(metav1.NewTime(noon)), []string{"orphan"}
+	job.DeletionTimestamp, job.Finalizers = ptr.To(metav1.NewTime(noon)), []string{"orphan"}
 	return job
 }
 
@@ -122,7 +121,7 @@ func (p podBuilder) uncontrolled() podBuilder {
 }
 
 func (p podBuilder) deleting() podBuilder {
-	p.DeletionTimestamp = pointer(metav1.NewTime(noon))
+	p.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
 	return p
 }
 

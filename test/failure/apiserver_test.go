@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"ostinato.dev/ostinato/internal/devstack/controlplane"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
@@ -24,8 +26,7 @@ func TestAPIServerDown(t *testing.T) {
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "suspended", harness.Yearly, harness.JobSpec()))
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "minutely", harness.Minutely, harness.JobSpec()))
 	strict := harness.NewCronJob(namespace, "strict", harness.Minutely, harness.JobSpec())
-	seconds := int64(5)
-	strict.Spec.StartingDeadlineSeconds = &seconds
+	strict.Spec.StartingDeadlineSeconds = ptr.To(int64(5))
 	stack.AddCronJob(t, strict)
 
 	if err := stack.Stack.ControlPlane.StopAPIServer(); err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
@@ -62,8 +64,7 @@ func TestTemporalDown(t *testing.T) {
 	until(t, due.Add(-preparations))
 	run := startRunIn(t, namespace, record, "steady", 15)
 	strict := harness.NewCronJob(namespace, "strict", harness.Minutely, harness.JobSpec())
-	seconds := int64(5)
-	strict.Spec.StartingDeadlineSeconds = &seconds
+	strict.Spec.StartingDeadlineSeconds = ptr.To(int64(5))
 	stack.AddCronJob(t, strict)
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "patient", harness.Minutely, harness.JobSpec()))
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -129,8 +130,7 @@ func TestTriggerWhileSuspendedWithGarbage(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
 	cronJob := harness.NewCronJob(namespace, "paused", harness.Minutely, harness.JobSpec())
-	yes := true
-	cronJob.Spec.Suspend = &yes
+	cronJob.Spec.Suspend = ptr.To(true)
 	stack.CreateCronJob(t, cronJob)
 	awaitWorkflow(t, namespace, "paused")
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "paused"), protocol.TriggerSignal, []any{1, map[string]any{"note": 7}})
