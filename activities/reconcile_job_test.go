@@ -212,7 +212,7 @@ func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
 }
 
 func TestCreateThatMeetsAForeignPod(t *testing.T) {
-	foreign := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).uncontrolled()
+	foreign := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).Uncontrolled()
 	s := newStage(t, []runtime.Object{helloJob(), foreign.Pod}, nil)
 	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 	if result.Refused == nil || result.Refused.Reason != protocol.RefusedForeignObject {
@@ -241,7 +241,7 @@ func TestRefusalsOfABatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			owned := objects(helloJob())
 			for _, i := range test.taken {
-				owned = append(owned, helloPod(requests[i].Name, corev1.PodRunning).uncontrolled().Pod)
+				owned = append(owned, helloPod(requests[i].Name, corev1.PodRunning).Uncontrolled().Pod)
 			}
 			s := newStage(t, owned, nil)
 			s.kubernetes.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
