@@ -26,12 +26,12 @@ func TestReleaseOrphansOfAGoneJob(t *testing.T) {
 		released int
 	}{
 		"running, finished and cut loose": {[]podBuilder{
-			helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodFailed), helloPod("c", corev1.PodRunning).uncontrolled(),
-			helloPod("d", corev1.PodSucceeded).released(),
+			helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodFailed), helloPod("c", corev1.PodRunning).Uncontrolled(),
+			helloPod("d", corev1.PodSucceeded).Released(),
 		}, 3},
 		"manual selector: by controller":            {[]podBuilder{manual}, 1},
-		"some with labels of their own":             {[]podBuilder{helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning).stranger()}, 2},
-		"never watched, where no Job is taken over": {[]podBuilder{helloPod("a", corev1.PodRunning).unseen()}, 0},
+		"some with labels of their own":             {[]podBuilder{helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning).Stranger()}, 2},
+		"never watched, where no Job is taken over": {[]podBuilder{helloPod("a", corev1.PodRunning).Unseen()}, 0},
 		"none": {nil, 0},
 	}
 	for name, test := range tests {
