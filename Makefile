@@ -23,8 +23,10 @@ TEST_TIMEOUT ?= 15m
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|cmd/devserver)$$
-# These run whole stacks, whose programs Go's test cache does not know: one after the other, and always anew.
+# These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute.
 STACK := /test/(deploy|deploy/namespaced|deploy/takeover|encryption|failure|hostile|integration|parity)$$
+# How many of them run at a time.
+STACKS ?= 2
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -54,7 +56,7 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
 	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
 	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
-	run "$(RACE) -count=1 -p=1" "$$(grep -E '$(STACK)' <<< "$$all")"
+	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
 
 .PHONY: check
 check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, generated files.

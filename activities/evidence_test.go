@@ -58,11 +58,11 @@ func TestLogsAreReadOnlyWhereNobodyKeepsThemBack(t *testing.T) {
 	}{
 		"nobody says anything":         {objects(helloJob(), helloPod("a", corev1.PodFailed)), ""},
 		"the namespace says nothing":   {append(objects(helloJob(), helloPod("a", corev1.PodFailed)), helloNamespace("")), ""},
-		"all ask for everything":       {append(objects(helloJob(), helloPod("a", corev1.PodFailed).annotated(names.EvidenceAnnotation, "full")), helloNamespace("full")), ""},
-		"the Pod asks for less":        {append(objects(helloJob(), helloPod("a", corev1.PodFailed).annotated(names.EvidenceAnnotation, "reason")), helloNamespace("full")), withheld},
-		"the Pod has another word":     {objects(helloJob(), helloPod("a", corev1.PodFailed).annotated(names.EvidenceAnnotation, "none")), withheld},
+		"all ask for everything":       {append(objects(helloJob(), helloPod("a", corev1.PodFailed).Annotated(names.EvidenceAnnotation, "full")), helloNamespace("full")), ""},
+		"the Pod asks for less":        {append(objects(helloJob(), helloPod("a", corev1.PodFailed).Annotated(names.EvidenceAnnotation, "reason")), helloNamespace("full")), withheld},
+		"the Pod has another word":     {objects(helloJob(), helloPod("a", corev1.PodFailed).Annotated(names.EvidenceAnnotation, "none")), withheld},
 		"the namespace asks for less":  {append(objects(helloJob(), helloPod("a", corev1.PodFailed)), helloNamespace("reason")), withheld},
-		"the Pod can't ask for more":   {append(objects(helloJob(), helloPod("a", corev1.PodFailed).annotated(names.EvidenceAnnotation, "full")), helloNamespace("reason")), withheld},
+		"the Pod can't ask for more":   {append(objects(helloJob(), helloPod("a", corev1.PodFailed).Annotated(names.EvidenceAnnotation, "full")), helloNamespace("reason")), withheld},
 		"another Pod has the name now": {objects(helloJob(), successor("a")), "the Pod is gone"},
 		"the Pod is gone":              {objects(helloJob()), "the Pod is gone"},
 	} {

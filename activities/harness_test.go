@@ -2,11 +2,8 @@ package activities_test
 
 import (
 	"cmp"
-	"context"
 	"net/http"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
@@ -25,19 +21,13 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
-)
-
-const (
-	namespace  = "default"
-	jobName    = "hello-1"
-	jobUID     = "job-uid"
-	workflowID = "job/default/hello-1"
 )
 
 var (
@@ -51,11 +41,8 @@ type stage struct {
 	t          *testing.T
 	kubernetes *fake.Clientset
 	cronJobs   *k8sfake.CronJobs
-	signals    *signaller
 	events     *record.FakeRecorder
 	registry   *prometheus.Registry
-	// watches counts the watches of Pods that were opened.
-	watches    *atomic.Int64
 	options    activities.Options
 	activities *activities.Activities
 }
@@ -76,11 +63,10 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 		t:          t,
 		kubernetes: fake.NewClientset(objects...),
 		cronJobs:   k8sfake.NewCronJobs(cronJobs...),
-		signals:    &signaller{},
 		events:     record.NewFakeRecorder(1000),
 		registry:   prometheus.NewRegistry(),
 	}
-	s.watches = k8sfake.SelectPods(s.kubernetes)
+	k8sfake.Identify(s.kubernetes, scheduled.Add(3*time.Second))
 	// The fake API server answers a JSON patch whose test fails with an error of no kind.
 	patch := clienttesting.ObjectReaction(s.kubernetes.Tracker())
 	s.kubernetes.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -90,14 +76,8 @@ func newStage(t *testing.T, objects []runtime.Object, cronJobs []*ostinatov1.Cro
 		}
 		return handled, object, err
 	})
-	s.kubernetes.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		object := action.(clienttesting.CreateAction).GetObject().(metav1.Object)
-		object.SetUID(types.UID(object.GetName() + "-uid"))
-		object.SetCreationTimestamp(metav1.NewTime(scheduled.Add(3 * time.Second)))
-		return false, nil, nil
-	})
 	s.options = activities.Options{
-		Kubernetes: s.kubernetes, CronJobs: s.cronJobs, Temporal: s.signals, Namespace: "temporal-namespace",
+		Kubernetes: s.kubernetes, CronJobs: s.cronJobs, Namespace: "temporal-namespace",
 		Events:  activities.Recorders{CronJobs: s.events, Jobs: s.events},
 		Metrics: activities.NewMetrics(s.registry), AcceptSignals: steering.All(),
 	}
@@ -182,11 +162,7 @@ func (s *stage) recorded() []string {
 
 func (s *stage) pod(name string) *corev1.Pod {
 	s.t.Helper()
-	pod, err := s.kubernetes.CoreV1().Pods(namespace).Get(s.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		s.t.Fatalf("get Pod %s: %v", name, err)
-	}
-	return pod
+	return fixture.StoredPod(s.t, s.kubernetes, name)
 }
 
 func (s *stage) tracked(name string) bool { return k8s.Tracked(s.pod(name)) }
@@ -234,74 +210,7 @@ func (s *stage) writes() []string {
 	return writes
 }
 
-// eventually polls until the condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("not in time: %s", what)
-		case <-ticker.C:
-		}
-	}
-}
-
-// signaller is Temporal as far as activities see it.
-type signaller struct {
-	mutex sync.Mutex
-	taken []signal
-	calls int
-	// answer decides what a signal meets; nil takes all.
-	answer func(workflowID string) error
-	now    func() time.Time
-}
-
-type signal struct {
-	workflowID string
-	facts      protocol.PodFacts
-	at         time.Time
-}
-
-func (s *signaller) SignalWorkflow(_ context.Context, workflowID, _, name string, argument any) error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.calls++
-	if s.answer != nil {
-		if err := s.answer(workflowID); err != nil {
-			return err
-		}
-	}
-	taken := signal{workflowID: workflowID, facts: argument.(protocol.PodFacts)}
-	if s.now != nil {
-		taken.at = s.now()
-	}
-	if name == protocol.PodsSignal {
-		s.taken = append(s.taken, taken)
-	}
-	return nil
-}
-
-// metric returns the value of a counter, or the sum of a histogram, with the
-// given label values in the order of the label names; 0 when there is none.
 func (s *stage) metric(name string, values ...string) float64 {
 	s.t.Helper()
-	families, err := s.registry.Gather()
-	if err != nil {
-		s.t.Fatalf("gather metrics: %v", err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			var have []string
-			for _, label := range metric.GetLabel() {
-				have = append(have, label.GetValue())
-			}
-			if family.GetName() == name && slices.Equal(have, values) {
-				return metric.GetCounter().GetValue() + metric.GetHistogram().GetSampleSum()
-			}
-		}
-	}
-	return 0
+	return fixture.Metric(s.t, s.registry, name, values...)
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/job"
@@ -43,14 +44,6 @@ func listed(list protocol.PodList) []string {
 	return facts
 }
 
-func objects(owner *batchv1.Job, pods ...podBuilder) []runtime.Object {
-	objects := []runtime.Object{owner}
-	for _, pod := range pods {
-		objects = append(objects, pod.Pod)
-	}
-	return objects
-}
-
 func TestListPodsOfAGoneJob(t *testing.T) {
 	recreated := helloJob()
 	recreated.UID = "new-uid"
@@ -66,9 +59,9 @@ func TestListPodsOfAGoneJob(t *testing.T) {
 
 func TestListPodsLeavesOutWhatIsAccounted(t *testing.T) {
 	s := newStage(t, objects(helloJob(),
-		helloPod("running", corev1.PodRunning).ready(true), helloPod("ended", corev1.PodSucceeded),
-		helloPod("accounted", corev1.PodFailed).released(), helloPod("asked", corev1.PodFailed).released(),
-		helloPod("given-up", corev1.PodRunning).released(),
+		helloPod("running", corev1.PodRunning).Ready(), helloPod("ended", corev1.PodSucceeded),
+		helloPod("accounted", corev1.PodFailed).Released(), helloPod("asked", corev1.PodFailed).Released(),
+		helloPod("given-up", corev1.PodRunning).Released(),
 	), nil)
 	list := s.list(protocol.ListPodsRequest{Undecided: []string{"asked-uid", "running-uid"}})
 	if want := []string{"asked untracked", "ended", "given-up untracked", "running"}; !slices.Equal(listed(list), want) {
@@ -80,16 +73,16 @@ func TestListPodsLeavesOutWhatIsAccounted(t *testing.T) {
 }
 
 func TestListPodsCountsAttemptsOfAllPods(t *testing.T) {
-	builtin := helloPod(names.Pod(jobName, jobUID, 900), corev1.PodSucceeded).released()
+	builtin := helloPod(names.Pod(jobName, jobUID, 900), corev1.PodSucceeded).Released()
 	builtin.ManagedFields = []metav1.ManagedFieldsEntry{
 		{Manager: "ostinato-job-controller", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)},
 		{Manager: "kube-controller-manager", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{},"f:spec":{}}`)},
 	}
 	s := newStage(t, objects(helloJob(),
 		helloPod(names.Pod(jobName, jobUID, 3), corev1.PodRunning),
-		helloPod(names.IndexedPod(jobName, jobUID, 5, 7), corev1.PodSucceeded).released(),
+		helloPod(names.IndexedPod(jobName, jobUID, 5, 7), corev1.PodSucceeded).Released(),
 		helloPod(names.Pod("other", jobUID, 40), corev1.PodSucceeded),
-		helloPod(names.Pod(jobName, jobUID, 41), corev1.PodSucceeded).of(otherJob()),
+		helloPod(names.Pod(jobName, jobUID, 41), corev1.PodSucceeded).Of(otherJob()),
 		builtin, // its name was not made from an attempt
 	), nil)
 	if list := s.list(protocol.ListPodsRequest{}); list.Attempts != 7 {
@@ -99,12 +92,12 @@ func TestListPodsCountsAttemptsOfAllPods(t *testing.T) {
 
 func TestListPodsForARebuildTellsTheFailuresOfEveryIndex(t *testing.T) {
 	failed := func(name, index, failures string) podBuilder {
-		return helloPod(name, corev1.PodFailed).released().
-			annotated(batchv1.JobCompletionIndexAnnotation, index).annotated(batchv1.JobIndexFailureCountAnnotation, failures)
+		return helloPod(name, corev1.PodFailed).Released().
+			Annotated(batchv1.JobCompletionIndexAnnotation, index).Annotated(batchv1.JobIndexFailureCountAnnotation, failures)
 	}
 	s := newStage(t, objects(helloJob(),
 		failed("a", "0", "0"), failed("b", "0", "2"), failed("c", "0", "1"), failed("d", "1", "0"),
-		helloPod("succeeded", corev1.PodSucceeded).released().annotated(batchv1.JobCompletionIndexAnnotation, "2"),
+		helloPod("succeeded", corev1.PodSucceeded).Released().Annotated(batchv1.JobCompletionIndexAnnotation, "2"),
 	), nil)
 	if list := s.list(protocol.ListPodsRequest{}); len(list.Facts) != 0 || list.Status != nil {
 		t.Errorf("without a rebuild listed %q, status %v", listed(list), list.Status)
@@ -120,8 +113,8 @@ func TestListPodsForARebuildTellsTheFailuresOfEveryIndex(t *testing.T) {
 
 func TestListPodsMakesItsPodsSeen(t *testing.T) {
 	s := newStage(t, objects(helloJob(),
-		helloPod("running", corev1.PodRunning).unseen(), helloPod("ended", corev1.PodSucceeded).unseen(),
-		helloPod("accounted", corev1.PodSucceeded).released().unseen(),
+		helloPod("running", corev1.PodRunning).Unseen(), helloPod("ended", corev1.PodSucceeded).Unseen(),
+		helloPod("accounted", corev1.PodSucceeded).Released().Unseen(),
 	), nil)
 	s.list(protocol.ListPodsRequest{})
 	if !s.seen("running") || !s.seen("ended") || s.seen("accounted") {
@@ -131,15 +124,13 @@ func TestListPodsMakesItsPodsSeen(t *testing.T) {
 
 func TestListPodsAdoptsOrphans(t *testing.T) {
 	orphan := func(name string, phase corev1.PodPhase) podBuilder {
-		return helloPod(name, phase).released().uncontrolled().unseen()
+		return helloPod(name, phase).Released().Uncontrolled().Unseen()
 	}
 	deletingJob, finishedJob, foreignJob, unmarkedJob := helloJob(), helloJob(), helloJob(), helloJob()
-	now := metav1.NewTime(scheduled)
-	deletingJob.DeletionTimestamp, deletingJob.Finalizers = &now, []string{"orphan"}
+	deletingJob.DeletionTimestamp, deletingJob.Finalizers = ptr.To(metav1.NewTime(scheduled)), []string{"orphan"}
 	finishedJob.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
-	foreign := "example.com/controller"
-	foreignJob.Spec.ManagedBy, unmarkedJob.Spec.ManagedBy = &foreign, nil
-	manual := orphan("a", corev1.PodRunning).stranger().labelled("app", "hello")
+	foreignJob.Spec.ManagedBy, unmarkedJob.Spec.ManagedBy = ptr.To("example.com/controller"), nil
+	manual := orphan("a", corev1.PodRunning).Stranger().Labelled("app", "hello")
 	tests := map[string]struct {
 		owner    *batchv1.Job
 		pod      podBuilder
@@ -149,7 +140,7 @@ func TestListPodsAdoptsOrphans(t *testing.T) {
 		"running":                  {helloJob(), orphan("a", corev1.PodRunning), false, true},
 		"ended":                    {helloJob(), orphan("a", corev1.PodFailed), false, true},
 		"manual selector":          {manualJob(), manual, false, true},
-		"being deleted":            {helloJob(), orphan("a", corev1.PodRunning).deleting(), false, false},
+		"being deleted":            {helloJob(), orphan("a", corev1.PodRunning).Deleting(), false, false},
 		"other labels":             {manualJob(), orphan("a", corev1.PodRunning), false, false},
 		"Job being deleted":        {deletingJob, orphan("a", corev1.PodRunning), false, false},
 		"Job finished":             {finishedJob, orphan("a", corev1.PodRunning), false, false},
@@ -175,15 +166,14 @@ func TestListPodsAdoptsOrphans(t *testing.T) {
 }
 
 func TestAdoptionLooksAtTheJobAgain(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).uncontrolled(), helloPod("b", corev1.PodRunning).uncontrolled()), nil)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).Uncontrolled(), helloPod("b", corev1.PodRunning).Uncontrolled()), nil)
 	reads := 0
 	s.kubernetes.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		if reads++; reads == 1 {
 			return false, nil, nil
 		}
 		deleting := helloJob()
-		now := metav1.NewTime(scheduled)
-		deleting.DeletionTimestamp = &now
+		deleting.DeletionTimestamp = ptr.To(metav1.NewTime(scheduled))
 		return true, deleting, nil
 	})
 	if list := s.list(protocol.ListPodsRequest{}); len(list.Facts) != 0 || s.tracked("a") || s.tracked("b") {
@@ -196,8 +186,7 @@ func TestAdoptionLooksAtTheJobAgain(t *testing.T) {
 
 func TestListPodsOfPodsThatAreTheJobsNoMore(t *testing.T) {
 	deletingJob := helloJob()
-	now := metav1.NewTime(scheduled)
-	deletingJob.DeletionTimestamp, deletingJob.Finalizers = &now, []string{"orphan"}
+	deletingJob.DeletionTimestamp, deletingJob.Finalizers = ptr.To(metav1.NewTime(scheduled)), []string{"orphan"}
 	tests := map[string]struct {
 		owner *batchv1.Job
 		pod   podBuilder
@@ -205,16 +194,16 @@ func TestListPodsOfPodsThatAreTheJobsNoMore(t *testing.T) {
 		// controlled and tracked are of the Pod afterwards.
 		controlled, tracked bool
 	}{
-		"labels don't match": {helloJob(), helloPod("a", corev1.PodRunning).stranger(), []string{"a disowned"}, false, false},
-		"no labels at all":   {helloJob(), helloPod("a", corev1.PodRunning).stranger().unseen(), []string{"a disowned"}, false, false},
+		"labels don't match": {helloJob(), helloPod("a", corev1.PodRunning).Stranger(), []string{"a disowned"}, false, false},
+		"no labels at all":   {helloJob(), helloPod("a", corev1.PodRunning).Stranger().Unseen(), []string{"a disowned"}, false, false},
 		"labels don't match and the Job is being deleted": {
-			deletingJob, helloPod("a", corev1.PodRunning).stranger(), []string{"a disowned"}, true, false,
+			deletingJob, helloPod("a", corev1.PodRunning).Stranger(), []string{"a disowned"}, true, false,
 		},
-		"cut loose, labels don't match": {helloJob(), helloPod("a", corev1.PodRunning).uncontrolled().stranger(), []string{" disowned untracked"}, false, true},
-		"cut loose and being deleted":   {helloJob(), helloPod("a", corev1.PodRunning).uncontrolled().deleting(), []string{"a disowned"}, false, false},
-		"another controller's":          {helloJob(), helloPod("a", corev1.PodRunning).of(otherJob()), []string{" disowned untracked"}, false, true},
+		"cut loose, labels don't match": {helloJob(), helloPod("a", corev1.PodRunning).Uncontrolled().Stranger(), []string{" disowned untracked"}, false, true},
+		"cut loose and being deleted":   {helloJob(), helloPod("a", corev1.PodRunning).Uncontrolled().Deleting(), []string{"a disowned"}, false, false},
+		"another controller's":          {helloJob(), helloPod("a", corev1.PodRunning).Of(otherJob()), []string{" disowned untracked"}, false, true},
 		"another controller's, labels don't match": {
-			helloJob(), helloPod("a", corev1.PodRunning).of(otherJob()).stranger(), []string{" disowned untracked"}, false, true,
+			helloJob(), helloPod("a", corev1.PodRunning).Of(otherJob()).Stranger(), []string{" disowned untracked"}, false, true,
 		},
 	}
 	for name, test := range tests {
@@ -232,7 +221,7 @@ func TestListPodsOfPodsThatAreTheJobsNoMore(t *testing.T) {
 }
 
 func TestListPodsIgnoresOtherJobsPods(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).of(otherJob())), nil)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).Of(otherJob())), nil)
 	if list := s.list(protocol.ListPodsRequest{}); len(list.Facts) != 0 || len(s.writes()) != 0 {
 		t.Errorf("listed %q, writes %v", listed(list), s.writes())
 	}
@@ -250,7 +239,7 @@ func TestListPodsReportsAnOutage(t *testing.T) {
 func TestListOf100000FinishedPods(t *testing.T) {
 	const pods, page = 100_000, 500
 	s := newStage(t, objects(helloJob()), nil)
-	template := helloPod("", corev1.PodSucceeded).released().unseen().annotated("padding", "")
+	template := helloPod("", corev1.PodSucceeded).Released().Unseen().Annotated("padding", "")
 	heap := func() uint64 {
 		goruntime.GC()
 		var stats goruntime.MemStats
@@ -291,7 +280,7 @@ func TestListOf100000FinishedPods(t *testing.T) {
 }
 
 func TestFactsOfAListAreInOrder(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("b", corev1.PodRunning).ready(true), helloPod("c", corev1.PodPending), helloPod("a", corev1.PodSucceeded)), nil)
+	s := newStage(t, objects(helloJob(), helloPod("b", corev1.PodRunning).Ready(), helloPod("c", corev1.PodPending), helloPod("a", corev1.PodSucceeded)), nil)
 	list := s.list(protocol.ListPodsRequest{})
 	if !slices.IsSortedFunc(list.Facts, func(a, b job.PodFact) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }) || !list.Facts[1].Ready {
 		t.Errorf("facts %+v", list.Facts)

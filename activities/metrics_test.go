@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -22,8 +23,7 @@ const (
 
 func indexedJob(completions int32) *batchv1.Job {
 	job := helloJob()
-	mode := batchv1.IndexedCompletion
-	job.Spec.CompletionMode, job.Spec.Completions, job.Spec.Parallelism = &mode, &completions, &completions
+	job.Spec.CompletionMode, job.Spec.Completions, job.Spec.Parallelism = ptr.To(batchv1.IndexedCompletion), &completions, &completions
 	return job
 }
 
@@ -65,8 +65,7 @@ func TestIndexesLostByScalingDownDontCount(t *testing.T) {
 
 func TestFailedIndexesAreCounted(t *testing.T) {
 	owner := indexedJob(10)
-	limit := int32(1)
-	owner.Spec.BackoffLimitPerIndex = &limit
+	owner.Spec.BackoffLimitPerIndex = ptr.To(int32(1))
 	s := newStage(t, objects(owner), nil)
 	failed := "1,4"
 	s.write(batchv1.JobStatus{Failed: 4, CompletedIndexes: "0", Succeeded: 1, FailedIndexes: &failed}, nil)
@@ -117,8 +116,7 @@ func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
 			owner.Spec.PodReplacementPolicy, owner.Status = test.policy, test.status
 			test.create.Name, test.create.Attempt = names.Pod(jobName, jobUID, 1), 1
 			if test.create.Index != nil {
-				mode := batchv1.IndexedCompletion
-				owner.Spec.CompletionMode, test.create.Name = &mode, indexedCreate(index, 1).Name
+				owner.Spec.CompletionMode, test.create.Name = ptr.To(batchv1.IndexedCompletion), indexedCreate(index, 1).Name
 			}
 			s := newStage(t, objects(owner), nil)
 			must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}, Status: &test.planned})

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -149,7 +150,7 @@ func TestJobThatIsNotThePlanned(t *testing.T) {
 func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 	running := func(name string) podBuilder { return helloPod(name, corev1.PodRunning) }
 	indexed := indexedJob(4)
-	indexed.Spec.Parallelism = new(int32(2))
+	indexed.Spec.Parallelism = ptr.To(int32(2))
 	wanted := []job.Create{indexedCreate(2, 5), indexedCreate(3, 6)}
 	for name, test := range map[string]struct {
 		pods  []podBuilder
@@ -159,8 +160,8 @@ func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 		"one runs":                            {[]podBuilder{running("a")}, false},
 		"none runs":                           {nil, true},
 		"both have ended":                     {[]podBuilder{helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodFailed)}, true},
-		"both are being deleted":              {[]podBuilder{running("a").deleting(), running("b").deleting()}, true},
-		"both are another's":                  {[]podBuilder{running("a").of(otherJob()), running("b").uncontrolled()}, true},
+		"both are being deleted":              {[]podBuilder{running("a").Deleting(), running("b").Deleting()}, true},
+		"both are another's":                  {[]podBuilder{running("a").Of(otherJob()), running("b").Uncontrolled()}, true},
 		"those that run are the wanted":       {[]podBuilder{running(wanted[0].Name), running(wanted[1].Name)}, true},
 		"one of those that run is not wanted": {[]podBuilder{running(wanted[0].Name), running("b")}, false},
 	} {
@@ -183,13 +184,13 @@ func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 // TestNothingIsReadOfAPodThatIsNotTheJobs: a request for a log can't say whose the Pod
 // must be.
 func TestNothingIsReadOfAPodThatIsNotTheJobs(t *testing.T) {
-	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: new(true)}
+	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: ptr.To(true)}
 	for name, pod := range map[string]podBuilder{
-		"another controller's": helloPod("a", corev1.PodFailed).by(replicaSet),
-		"another Job's":        helloPod("a", corev1.PodFailed).of(otherJob()),
-		"nobody's":             helloPod("a", corev1.PodFailed).uncontrolled(),
-		"re-created":           helloPod("a", corev1.PodFailed).identified("new-uid"),
-		"of another namespace": helloPod("a", corev1.PodFailed).in("other"),
+		"another controller's": helloPod("a", corev1.PodFailed).By(replicaSet),
+		"another Job's":        helloPod("a", corev1.PodFailed).Of(otherJob()),
+		"nobody's":             helloPod("a", corev1.PodFailed).Uncontrolled(),
+		"re-created":           helloPod("a", corev1.PodFailed).Identified("new-uid"),
+		"of another namespace": helloPod("a", corev1.PodFailed).In("other"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -87,22 +88,22 @@ func TestDeletesOfPods(t *testing.T) {
 
 // TestPodsThatAreNotToBeDeleted: what a delete says of a Pod may be made up or old.
 func TestPodsThatAreNotToBeDeleted(t *testing.T) {
-	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: new(true)}
+	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: ptr.To(true)}
 	tests := map[string]struct {
 		pod      podBuilder
 		release  bool
 		vanished bool
 		disowned bool
 	}{
-		"another controller's":                     {pod: helloPod("a", corev1.PodRunning).by(replicaSet), disowned: true},
-		"another Job's":                            {pod: helloPod("a", corev1.PodRunning).of(otherJob()), disowned: true},
-		"nobody's":                                 {pod: helloPod("a", corev1.PodRunning).uncontrolled(), disowned: true},
-		"another controller's, to be released":     {pod: helloPod("a", corev1.PodRunning).by(replicaSet), release: true, disowned: true},
+		"another controller's":                     {pod: helloPod("a", corev1.PodRunning).By(replicaSet), disowned: true},
+		"another Job's":                            {pod: helloPod("a", corev1.PodRunning).Of(otherJob()), disowned: true},
+		"nobody's":                                 {pod: helloPod("a", corev1.PodRunning).Uncontrolled(), disowned: true},
+		"another controller's, to be released":     {pod: helloPod("a", corev1.PodRunning).By(replicaSet), release: true, disowned: true},
 		"ended, where it is believed to run":       {pod: helloPod("a", corev1.PodSucceeded), release: true},
 		"ended and failed, believed to run":        {pod: helloPod("a", corev1.PodFailed), release: true},
-		"re-created, and thus has another UID":     {pod: helloPod("a", corev1.PodRunning).identified("new-uid"), vanished: true},
-		"re-created, and thus not to be released":  {pod: helloPod("a", corev1.PodRunning).identified("new-uid"), release: true, vanished: true},
-		"of another namespace, by the name it has": {pod: helloPod("a", corev1.PodRunning).in("other"), vanished: true},
+		"re-created, and thus has another UID":     {pod: helloPod("a", corev1.PodRunning).Identified("new-uid"), vanished: true},
+		"re-created, and thus not to be released":  {pod: helloPod("a", corev1.PodRunning).Identified("new-uid"), release: true, vanished: true},
+		"of another namespace, by the name it has": {pod: helloPod("a", corev1.PodRunning).In("other"), vanished: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		test := tests[name]
@@ -134,7 +135,7 @@ func TestPodsThatAreNotToBeDeleted(t *testing.T) {
 // TestAPodThatTheSelectorMissesCanBeDeleted: it is the Job's until it is disowned.
 func TestAPodThatTheSelectorMissesCanBeDeleted(t *testing.T) {
 	prepare := func() *stage {
-		return newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).stranger()), nil)
+		return newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning).Stranger()), nil)
 	}
 	deletes(t, prepare, []job.Delete{{Name: "a", UID: "a-uid"}}, func(t *testing.T, s *stage, result protocol.JobResult, err error) {
 		if err != nil || s.exists("a") || len(result.Found) != 0 {

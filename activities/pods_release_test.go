@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -37,7 +38,7 @@ func TestReleaseIsOneRequest(t *testing.T) {
 }
 
 func TestReleases(t *testing.T) {
-	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: new(true)}
+	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: ptr.To(true)}
 	secret := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "other", UID: "secret-uid"}
 	tests := map[string]struct {
 		pod podBuilder
@@ -51,17 +52,17 @@ func TestReleases(t *testing.T) {
 		"can run, and is let go":        {pod: helloPod("a", corev1.PodRunning), released: true},
 		"runs, where its end is told":   {pod: helloPod("a", corev1.PodRunning), phase: corev1.PodSucceeded, found: true},
 		"failed, where success is told": {pod: helloPod("a", corev1.PodFailed), phase: corev1.PodSucceeded, found: true},
-		"other finalizers come first":   {pod: helloPod("a", corev1.PodFailed).finalized("example.com/archive", names.TrackingFinalizer), phase: corev1.PodFailed, released: true, unseen: true},
-		"the controller comes second":   {pod: helloPod("a", corev1.PodFailed).of(helloJob()).after(secret), phase: corev1.PodFailed, released: true, unseen: true},
-		"was released before":           {pod: helloPod("a", corev1.PodFailed).finalized("example.com/archive").unseen(), phase: corev1.PodFailed, released: true, unseen: true},
-		"was let go while it ran":       {pod: helloPod("a", corev1.PodFailed).finalized("example.com/archive"), phase: corev1.PodFailed, released: true, unseen: true},
-		"does not match any more":       {pod: helloPod("a", corev1.PodFailed).stranger(), phase: corev1.PodFailed, released: true, unseen: true},
-		"another controller's":          {pod: helloPod("a", corev1.PodFailed).by(replicaSet), phase: corev1.PodFailed, found: true, disowned: true},
-		"another controller's, in run":  {pod: helloPod("a", corev1.PodRunning).by(replicaSet), found: true, disowned: true},
-		"another Job's":                 {pod: helloPod("a", corev1.PodFailed).of(otherJob()), phase: corev1.PodFailed, found: true, disowned: true},
-		"nobody's":                      {pod: helloPod("a", corev1.PodFailed).uncontrolled(), phase: corev1.PodFailed, found: true, disowned: true},
-		"of another namespace":          {pod: helloPod("a", corev1.PodFailed).in("other"), phase: corev1.PodFailed, vanished: true},
-		"re-created":                    {pod: helloPod("a", corev1.PodFailed).identified("new-uid"), phase: corev1.PodFailed, vanished: true},
+		"other finalizers come first":   {pod: helloPod("a", corev1.PodFailed).Finalized("example.com/archive", names.TrackingFinalizer), phase: corev1.PodFailed, released: true, unseen: true},
+		"the controller comes second":   {pod: helloPod("a", corev1.PodFailed).Of(helloJob()).After(secret), phase: corev1.PodFailed, released: true, unseen: true},
+		"was released before":           {pod: helloPod("a", corev1.PodFailed).Finalized("example.com/archive").Unseen(), phase: corev1.PodFailed, released: true, unseen: true},
+		"was let go while it ran":       {pod: helloPod("a", corev1.PodFailed).Finalized("example.com/archive"), phase: corev1.PodFailed, released: true, unseen: true},
+		"does not match any more":       {pod: helloPod("a", corev1.PodFailed).Stranger(), phase: corev1.PodFailed, released: true, unseen: true},
+		"another controller's":          {pod: helloPod("a", corev1.PodFailed).By(replicaSet), phase: corev1.PodFailed, found: true, disowned: true},
+		"another controller's, in run":  {pod: helloPod("a", corev1.PodRunning).By(replicaSet), found: true, disowned: true},
+		"another Job's":                 {pod: helloPod("a", corev1.PodFailed).Of(otherJob()), phase: corev1.PodFailed, found: true, disowned: true},
+		"nobody's":                      {pod: helloPod("a", corev1.PodFailed).Uncontrolled(), phase: corev1.PodFailed, found: true, disowned: true},
+		"of another namespace":          {pod: helloPod("a", corev1.PodFailed).In("other"), phase: corev1.PodFailed, vanished: true},
+		"re-created":                    {pod: helloPod("a", corev1.PodFailed).Identified("new-uid"), phase: corev1.PodFailed, vanished: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		test := tests[name]

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -24,9 +25,8 @@ func unwanted() map[string]struct {
 	reason  string
 } {
 	suspended, later, edited := helloCronJob(), helloCronJob(), helloCronJob()
-	suspended.Spec.Suspend = new(true)
-	after := metav1.NewTime(scheduled.Add(time.Minute))
-	later.Status.LastScheduleTime = &after
+	suspended.Spec.Suspend = ptr.To(true)
+	later.Status.LastScheduleTime = ptr.To(metav1.NewTime(scheduled.Add(time.Minute)))
 	edited.Spec.Schedule = "30 12 * * *"
 	return map[string]struct {
 		cronJob *ostinatov1.CronJob
@@ -69,8 +69,7 @@ func TestStartFindsTheJobOfAnAttemptThatWasInTime(t *testing.T) {
 	for name, test := range unwanted() {
 		t.Run(name, func(t *testing.T) {
 			made := cronJobsJob(start().Name)
-			managedBy := names.JobController
-			made.Spec.ManagedBy = &managedBy
+			made.Spec.ManagedBy = ptr.To(names.JobController)
 			s := newStage(t, []runtime.Object{made}, []*ostinatov1.CronJob{test.cronJob})
 			request := startRequest()
 			request.Start.Before = test.before

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -87,8 +88,7 @@ func TestRefusedStart(t *testing.T) {
 	foreign := helloJob()
 	foreign.Name = start().Name
 	deleting := helloCronJob()
-	now := metav1.NewTime(scheduled)
-	deleting.DeletionTimestamp, deleting.Finalizers = &now, []string{"example.com/hold"}
+	deleting.DeletionTimestamp, deleting.Finalizers = ptr.To(metav1.NewTime(scheduled)), []string{"example.com/hold"}
 	tests := map[string]struct {
 		cronJob *ostinatov1.CronJob
 		objects []runtime.Object

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/event"
@@ -122,8 +123,7 @@ func TestGoneJobGetsNothing(t *testing.T) {
 
 func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
 	deleting, finished := helloJob(), helloJob()
-	now := metav1.NewTime(scheduled)
-	deleting.DeletionTimestamp = &now
+	deleting.DeletionTimestamp = ptr.To(metav1.NewTime(scheduled))
 	deleting.Finalizers = []string{"foregroundDeletion"}
 	finished.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobComplete, "")}
 	for name, object := range map[string]*batchv1.Job{"deleting": deleting, "finished": finished} {
@@ -212,7 +212,7 @@ func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
 }
 
 func TestCreateThatMeetsAForeignPod(t *testing.T) {
-	foreign := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).uncontrolled()
+	foreign := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).Uncontrolled()
 	s := newStage(t, []runtime.Object{helloJob(), foreign.Pod}, nil)
 	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 	if result.Refused == nil || result.Refused.Reason != protocol.RefusedForeignObject {
@@ -241,7 +241,7 @@ func TestRefusalsOfABatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			owned := objects(helloJob())
 			for _, i := range test.taken {
-				owned = append(owned, helloPod(requests[i].Name, corev1.PodRunning).uncontrolled().Pod)
+				owned = append(owned, helloPod(requests[i].Name, corev1.PodRunning).Uncontrolled().Pod)
 			}
 			s := newStage(t, owned, nil)
 			s.kubernetes.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -1,10 +1,14 @@
 package activities_test
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ostinato.dev/ostinato/internal/names"
@@ -26,12 +30,12 @@ func TestReleaseOrphansOfAGoneJob(t *testing.T) {
 		released int
 	}{
 		"running, finished and cut loose": {[]podBuilder{
-			helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodFailed), helloPod("c", corev1.PodRunning).uncontrolled(),
-			helloPod("d", corev1.PodSucceeded).released(),
+			helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodFailed), helloPod("c", corev1.PodRunning).Uncontrolled(),
+			helloPod("d", corev1.PodSucceeded).Released(),
 		}, 3},
 		"manual selector: by controller":            {[]podBuilder{manual}, 1},
-		"some with labels of their own":             {[]podBuilder{helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning).stranger()}, 2},
-		"never watched, where no Job is taken over": {[]podBuilder{helloPod("a", corev1.PodRunning).unseen()}, 0},
+		"some with labels of their own":             {[]podBuilder{helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning).Stranger()}, 2},
+		"never watched, where no Job is taken over": {[]podBuilder{helloPod("a", corev1.PodRunning).Unseen()}, 0},
 		"none": {nil, 0},
 	}
 	for name, test := range tests {
@@ -67,5 +71,25 @@ func TestReleaseOrphansLeavesTheLabelOnWhatRuns(t *testing.T) {
 	must[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef})
 	if s.seen("ended") || !s.seen("running") {
 		t.Errorf("seen by PodWatch: ended %v, running %v", s.seen("ended"), s.seen("running"))
+	}
+}
+
+// TestOnePodThatCantBeReleasedKeepsNoOtherOfADeletedJob, though they are released in
+// batches.
+func TestOnePodThatCantBeReleasedKeepsNoOtherOfADeletedJob(t *testing.T) {
+	orphans := []podBuilder{helloPod("bad", corev1.PodRunning)}
+	for i := range 250 {
+		orphans = append(orphans, helloPod(fmt.Sprintf("pod-%03d", i), corev1.PodRunning))
+	}
+	s := newStage(t, objects(helloJob(), orphans...)[1:], nil)
+	s.refusePod("patch", "bad", apierrors.NewForbidden(pods, "bad", errors.New("a policy")))
+	_, err := run[protocol.ReleaseOrphansResult](s, protocol.ReleaseOrphansActivity, protocol.ReleaseOrphansRequest{Job: jobRef})
+	if err == nil || !strings.Contains(err.Error(), "1 of 251: release Pod bad") {
+		t.Errorf("error %v", err)
+	}
+	for _, pod := range orphans {
+		if tracked := s.tracked(pod.Name); tracked != (pod.Name == "bad") {
+			t.Errorf("Pod %s has the finalizer: %v", pod.Name, tracked)
+		}
 	}
 }

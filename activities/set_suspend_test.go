@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -62,7 +63,7 @@ func TestSetSuspendOfAGoneObject(t *testing.T) {
 // suspend, and what has no UID is nobody's.
 func TestSetSuspendOfWhatIsNotOurs(t *testing.T) {
 	builtIn, another := helloJob(), helloJob()
-	builtIn.Spec.ManagedBy, another.Spec.ManagedBy = nil, new("example.com/controller")
+	builtIn.Spec.ManagedBy, another.Spec.ManagedBy = nil, ptr.To("example.com/controller")
 	for name, owner := range map[string]*batchv1.Job{"the built-in controller's": builtIn, "another controller's": another} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(owner), nil)

@@ -14,7 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next due
+// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled
 // time, asks the planner, carries out what that says and sleeps again, until the
 // object is gone. It returns an error only when it is cancelled, continues as new, or
 // was started with an input that nobody of Ostinato sends.
@@ -120,7 +120,7 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 	}
 }
 
-// evaluate records new due times when the known ones have run out, so that a
+// evaluate records new scheduled times when the known ones have run out, so that a
 // replay by a worker with other time zone data takes the same decisions.
 func (c *runningCronJob) evaluate(ctx workflow.Context, now time.Time) {
 	if !schedule.NeedsEvaluation(c.state, c.spec, now) {
@@ -134,7 +134,7 @@ func (c *runningCronJob) evaluate(ctx workflow.Context, now time.Time) {
 	if err := recorded.Get(&evaluation); err != nil {
 		// Only a history written by other code can bring this about: the workflow
 		// task fails and is repeated until a worker can read it.
-		panic(fmt.Errorf("read recorded due times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
+		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
 	c.state = schedule.Take(c.state, c.spec, evaluation, now)
 }

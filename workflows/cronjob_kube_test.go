@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -145,7 +146,7 @@ func (k *cronJobKube) job(ctx workflow.Context, input protocol.JobInput) (job.Re
 // cron builds a spec with the API's defaults.
 func cron(expression string, policy batchv1.ConcurrencyPolicy) schedule.Spec {
 	return schedule.Spec{
-		Generation: 1, Schedule: expression, TimeZone: new("UTC"), ConcurrencyPolicy: policy,
+		Generation: 1, Schedule: expression, TimeZone: ptr.To("UTC"), ConcurrencyPolicy: policy,
 		SuccessfulJobsHistoryLimit: 3, FailedJobsHistoryLimit: 1,
 	}
 }
@@ -242,7 +243,7 @@ func (k *cronJobKube) described() protocol.CronJobDescription {
 	return description
 }
 
-// scheduled lists the nominal times, minutes and seconds, of the Jobs that were
+// scheduled lists the scheduled times, minutes and seconds, of the Jobs that were
 // created; a trigger's with a +.
 func (k *cronJobKube) scheduled() []string {
 	times := []string{}

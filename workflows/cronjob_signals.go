@@ -48,11 +48,7 @@ func (c *runningCronJob) hear(ctx workflow.Context) {
 }
 
 func (c *runningCronJob) take(ctx workflow.Context) {
-	for {
-		received, ok := c.mailbox.next(ctx)
-		if !ok {
-			return
-		}
+	for received := range c.mailbox.drain(ctx) {
 		switch received.signal {
 		case protocol.CronJobSpecSignal:
 			c.takeSpec(ctx, received)
@@ -63,8 +59,7 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 				c.heard.look = true
 			}
 		case protocol.SuspendSignal, protocol.ResumeSignal:
-			wish := steering{received.signal == protocol.SuspendSignal, noteOf(ctx, received), workflow.Now(ctx).UTC()}
-			c.heard.steering = append(c.heard.steering, wish)
+			c.heard.steering = append(c.heard.steering, steeringOf(ctx, received))
 			c.pause.reset()
 		case protocol.TriggerSignal:
 			c.state = schedule.AddTrigger(c.state, triggerNote(noteOf(ctx, received)), workflow.Now(ctx))

@@ -160,6 +160,28 @@ func TestCronJobTakesSuspendAndResumeInTheirOrder(t *testing.T) {
 	}
 }
 
+// Both come in one workflow task, behind a signal that wakes the workflow.
+func TestCronJobTakesSuspendAndResumeOfOneTaskInTheirOrder(t *testing.T) {
+	for _, suspended := range []bool{false, true} {
+		for _, order := range [][]string{
+			{protocol.ResumeSignal, protocol.SuspendSignal}, {protocol.SuspendSignal, protocol.ResumeSignal},
+		} {
+			k := newCronJobKube(t)
+			k.after(10*time.Second, func() {
+				k.environment.SignalWorkflowSkippingWorkflowTask(protocol.DeletedSignal, protocol.Deleted{UID: "another"})
+				k.environment.SignalWorkflowSkippingWorkflowTask(order[0], nil)
+				k.environment.SignalWorkflow(order[1], nil)
+			})
+			spec := cron("*/10 * * * *", allow)
+			spec.Suspend = suspended
+			k.runUntil(20*time.Second, spec)
+			if want := order[1] == protocol.SuspendSignal; k.object.Suspend != want {
+				t.Errorf("suspended before: %v; after %v: %v, want %v", suspended, order, k.object.Suspend, want)
+			}
+		}
+	}
+}
+
 func TestCronJobSuspendThatIsRefusedIsTakenBack(t *testing.T) {
 	k := newCronJobKube(t)
 	k.refuseSuspend = temporal.NewNonRetryableApplicationError("cronjobs is forbidden", "Forbidden", nil)

@@ -226,6 +226,25 @@ func TestCronJobRunsThatItDoesNotHearOfAreCarried(t *testing.T) {
 	})
 }
 
+// A failed Job's workflow fails, with the result that its CronJob reads.
+func TestCronJobReadsTheResultOfAFailedRun(t *testing.T) {
+	k := newCronJobKube(t)
+	k.ends = func(input protocol.JobInput) (job.Result, error) {
+		result := job.Result{UID: input.Job.UID, Outcome: job.Failed, Reason: "BackoffLimitExceeded", CompletionTime: k.environment.Now()}
+		return job.Result{}, temporal.NewApplicationErrorWithOptions("it failed", protocol.JobFailedErrorType, temporal.ApplicationErrorOptions{
+			NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{result},
+		})
+	}
+	k.runUntil(2*time.Minute, cron("*/10 * * * *", allow))
+	expectList(t, "events", k.reasons(), "SawCompletedJob")
+	if len(k.children) != 1 || len(k.status.Active) != 0 {
+		t.Errorf("children %+v, active %+v", k.children, k.status.Active)
+	}
+	if len(k.events) > 0 && !strings.Contains(k.events[0].Message, "Failed") {
+		t.Errorf("the run is said to have ended so: %q", k.events[0].Message)
+	}
+}
+
 func TestCronJobContinuesAsNewAtAQuietPoint(t *testing.T) {
 	k := newCronJobKube(t)
 	k.after(35*time.Second, func() { k.environment.SetCurrentHistoryLength(1500) })

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -186,4 +189,21 @@ func TestAJobOfAnotherControllerIsLeft(t *testing.T) {
 	kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) { return &protocol.JobResult{Foreign: true}, nil }
 	kube.mustEnd(jobSpec(1, 1), job.HandedOver)
 	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity})
+}
+
+// A Pod that can't be released does not hold up the end of its deleted Job's workflow,
+// for which a Job of the same name may wait.
+func TestTheWorkflowOfADeletedJobWaitsForNoPodForEver(t *testing.T) {
+	kube := newJobKube(t)
+	var budget time.Duration
+	kube.environment.OnActivity(protocol.ReleaseOrphansActivity, mock.Anything, mock.Anything).Return(
+		func(ctx context.Context, _ protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
+			if info := activity.GetInfo(ctx); !info.IsLocalActivity {
+				budget = info.ScheduleToCloseTimeout
+			}
+			return protocol.ReleaseOrphansResult{}, errors.New("pods \"bad\" is forbidden: a policy")
+		})
+	kube.after(time.Minute, func() { kube.remove() })
+	kube.mustEnd(jobSpec(1, 1), job.Deleted)
+	expect(t, "the bound of the release", budget > 0 && budget <= time.Hour, true)
 }

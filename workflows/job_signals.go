@@ -36,6 +36,11 @@ type steering struct {
 	at      time.Time
 }
 
+// steeringOf reads a signal suspend or resume.
+func steeringOf(ctx workflow.Context, received message) steering {
+	return steering{received.signal == protocol.SuspendSignal, noteOf(ctx, received), workflow.Now(ctx).UTC()}
+}
+
 // hear takes all waiting signals and carries out what they ask for.
 func (w *runningJob) hear(ctx workflow.Context) error {
 	w.take(ctx)
@@ -79,11 +84,7 @@ func (h *heard) reasonToLook() bool { return h.look || h.stranger != nil }
 
 // take takes all waiting signals in the order of the history.
 func (w *runningJob) take(ctx workflow.Context) {
-	for {
-		received, ok := w.mailbox.next(ctx)
-		if !ok {
-			return
-		}
+	for received := range w.mailbox.drain(ctx) {
 		switch received.signal {
 		case protocol.PodsSignal:
 			w.takeFacts(ctx, received)
@@ -94,8 +95,7 @@ func (w *runningJob) take(ctx workflow.Context) {
 				w.heard.look = true
 			}
 		case protocol.SuspendSignal, protocol.ResumeSignal:
-			wish := steering{received.signal == protocol.SuspendSignal, noteOf(ctx, received), workflow.Now(ctx).UTC()}
-			w.heard.steering = append(w.heard.steering, wish)
+			w.heard.steering = append(w.heard.steering, steeringOf(ctx, received))
 		default:
 			workflow.GetLogger(ctx).Warn("Signal dropped: a Job takes suspend and resume", "signal", received.signal)
 		}

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -78,8 +79,7 @@ func TestJobFailsAtItsBackoffLimit(t *testing.T) {
 func TestJobEndsAtItsDeadline(t *testing.T) {
 	kube := newJobKube(t)
 	spec := jobSpec(1, 1)
-	deadline := int64(90)
-	spec.ActiveDeadlineSeconds = &deadline
+	spec.ActiveDeadlineSeconds = ptr.To(int64(90))
 	kube.after(2*time.Minute, func() { kube.end(1, corev1.PodFailed) })
 	result := kube.mustEnd(spec, job.Failed)
 	expect(t, "reason", result.Reason, "DeadlineExceeded")

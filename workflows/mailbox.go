@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"iter"
+
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
@@ -49,18 +51,19 @@ func (m *mailbox) holds(condition func(signal string) bool) bool {
 	return false
 }
 
-// next takes the signal that came first; ok is false when none waits.
-func (m *mailbox) next(ctx workflow.Context) (_ message, ok bool) {
-	for m.pending() {
-		signal := m.order.waiting[0]
-		m.order.waiting = m.order.waiting[1:]
-		var value converter.RawValue
-		// A payload that the data converter can't take has been dropped by the SDK.
-		if workflow.GetSignalChannel(ctx, signal).ReceiveAsync(&value) {
-			return message{signal, value.Payload()}, true
+// drain takes the signals that wait, one after the other.
+func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
+	return func(yield func(message) bool) {
+		for m.pending() {
+			signal := m.order.waiting[0]
+			m.order.waiting = m.order.waiting[1:]
+			var value converter.RawValue
+			// A payload that the data converter can't take has been dropped by the SDK.
+			if workflow.GetSignalChannel(ctx, signal).ReceiveAsync(&value) && !yield(message{signal, value.Payload()}) {
+				return
+			}
 		}
 	}
-	return message{}, false
 }
 
 // open decodes a message of our own processes; one that can't be read is dropped

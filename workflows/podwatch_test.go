@@ -53,6 +53,20 @@ func TestPodWatchGoesOnForEver(t *testing.T) {
 	}
 }
 
+// After a change of --watch-shards the workers refuse the shards of the number before.
+func TestAPodWatchOfShardsThatNobodyWatchesEnds(t *testing.T) {
+	environment := newEnvironment(t, "", protocol.PodWatchWorkflow, "podwatch/3-of-4")
+	watch := func(context.Context, protocol.PodWatchInput) error {
+		return temporal.NewNonRetryableApplicationError("this worker watches in 1 shards", protocol.InvalidRequestErrorType, nil)
+	}
+	environment.RegisterActivityWithOptions(watch, activity.RegisterOptions{Name: protocol.WatchPodsActivity})
+	environment.ExecuteWorkflow(protocol.PodWatchWorkflow, protocol.PodWatchInput{Shard: 3, Shards: 4})
+	var failed *temporal.ApplicationError
+	if err := environment.GetWorkflowError(); !errors.As(err, &failed) || failed.Type() != protocol.InvalidRequestErrorType {
+		t.Errorf("the workflow ended with %v, want the refusal", err)
+	}
+}
+
 func TestCancelledPodWatchEnds(t *testing.T) {
 	environment := newEnvironment(t, "", protocol.PodWatchWorkflow, "podwatch/0-of-1")
 	watch := func(context.Context, protocol.PodWatchInput) error { environment.CancelWorkflow(); return nil }

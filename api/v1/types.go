@@ -108,7 +108,7 @@ type CronJobStatus struct {
 	// +listType=atomic
 	Active []corev1.ObjectReference `json:"active,omitempty"`
 
-	// LastScheduleTime is the nominal time of the last run that was created.
+	// LastScheduleTime is the scheduled time of the last run that was created.
 	//
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
@@ -123,7 +123,7 @@ type CronJobStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// NextScheduleTime is the nominal time of the next run; absent while
+	// NextScheduleTime is the scheduled time of the next run; absent while
 	// suspended or without a valid schedule.
 	//
 	// +optional

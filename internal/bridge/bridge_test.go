@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
@@ -240,7 +241,7 @@ func TestFollowerSendsNothingAndTakesOver(t *testing.T) {
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "bridge"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: pointer("other"), LeaseDurationSeconds: pointer(int32(1)),
+			HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To(int32(1)),
 			RenewTime: &metav1.MicroTime{Time: time.Now()}, AcquireTime: &metav1.MicroTime{Time: time.Now()},
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -19,11 +20,8 @@ var start = time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 func after(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
 func at(seconds int) *metav1.Time {
-	t := metav1.NewTime(after(seconds))
-	return &t
+	return ptr.To(metav1.NewTime(after(seconds)))
 }
-
-func pointer[T any](value T) *T { return &value }
 
 func referenceFor(namespace, name string) ostinatov1.WorkflowReference {
 	return ostinatov1.WorkflowReference{Namespace: "default", ID: "cronjob/" + namespace + "/" + name}
@@ -78,7 +76,7 @@ func podTemplate() corev1.PodTemplateSpec {
 func standalone(edits ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "import", UID: "j1", Generation: 1, CreationTimestamp: *at(0)},
-		Spec:       batchv1.JobSpec{ManagedBy: pointer(names.JobController), Template: podTemplate()},
+		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(names.JobController), Template: podTemplate()},
 	}
 	for _, edit := range edits {
 		edit(j)
@@ -92,7 +90,7 @@ func run(uid string, edits ...func(*batchv1.Job)) *batchv1.Job {
 		j.Name, j.UID = "report-"+uid, types.UID(uid)
 		j.Annotations = map[string]string{names.ScheduledTimestampAnnotation: start.Format(time.RFC3339)}
 		j.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "batch.ostinato.dev/v1", Kind: "CronJob", Name: "report", UID: "c1", Controller: pointer(true),
+			APIVersion: "batch.ostinato.dev/v1", Kind: "CronJob", Name: "report", UID: "c1", Controller: ptr.To(true),
 		}}
 	}}, edits...)...)
 }
@@ -100,7 +98,7 @@ func run(uid string, edits ...func(*batchv1.Job)) *batchv1.Job {
 func running(j *batchv1.Job) { j.Status.StartTime = at(1) }
 
 func suspended(j *batchv1.Job) {
-	j.Spec.Suspend = pointer(true)
+	j.Spec.Suspend = ptr.To(true)
 	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue})
 }
 
@@ -150,5 +148,5 @@ func ttl(seconds int32) func(*batchv1.Job) {
 
 // ofNativeCronJob makes the Job a child of a CronJob of batch/v1.
 func ofNativeCronJob(j *batchv1.Job) {
-	j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "native", UID: "n1", Controller: pointer(true)}}
+	j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "native", UID: "n1", Controller: ptr.To(true)}}
 }

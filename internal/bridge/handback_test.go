@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -46,7 +47,7 @@ func TestWhenAJobIsDrained(t *testing.T) {
 			want: "its workflow has not heard that its status was written"},
 		{name: "an index too", job: standalone(func(j *batchv1.Job) { j.Status.CompletedIndexes = "0" }), workflow: knowing(batchv1.JobStatus{}),
 			want: "its workflow has not heard that its status was written"},
-		{name: "a failed index too", job: standalone(func(j *batchv1.Job) { j.Status.FailedIndexes = pointer("0") }), workflow: knowing(batchv1.JobStatus{}),
+		{name: "a failed index too", job: standalone(func(j *batchv1.Job) { j.Status.FailedIndexes = ptr.To("0") }), workflow: knowing(batchv1.JobStatus{}),
 			want: "its workflow has not heard that its status was written"},
 		{name: "a counted Pod is not released", job: standalone(counting(1, 0)), workflow: knowing(batchv1.JobStatus{Succeeded: 1}, pod(job.PodSucceeded, true)),
 			want: "Pod import-x is counted and not released"},

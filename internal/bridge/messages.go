@@ -154,7 +154,7 @@ func finishedJobs(jobs []*batchv1.Job) []protocol.FinishedJob {
 	return children
 }
 
-// scheduledTime is a run's nominal time; zero where the Job does not say.
+// scheduledTime is that of a Job's run; zero where the Job does not say.
 func scheduledTime(job *batchv1.Job) time.Time {
 	scheduled, err := time.Parse(time.RFC3339, job.Annotations[names.ScheduledTimestampAnnotation])
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
@@ -45,7 +46,7 @@ func TestDecideCronJob(t *testing.T) {
 		{name: "poked a moment ago: wait", object: cronJob(taken, nextRun(60)), memory: poked, now: 90, want: leaveCronJob, again: 20 * time.Second},
 		{name: "poked for this run long ago: poke again", object: cronJob(taken, nextRun(60)), memory: poked, now: 110, want: pokeCronJob, again: time.Minute},
 		{name: "poked for an earlier run: poke for this one", object: cronJob(taken, nextRun(70)), memory: poked, now: 90, want: pokeCronJob, again: 30 * time.Second},
-		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = pointer(true) }), now: 600, want: leaveCronJob},
+		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(true) }), now: 600, want: leaveCronJob},
 		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leaveCronJob},
 		{name: "restored to a generation that its status calls taken, after a later one was: send", object: cronJob(taken, generation(1)),
 			memory: cronJobMemory{uid: "c1", generation: 3}, want: sendCronJob, again: 30 * time.Second},

@@ -5,6 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
@@ -16,8 +17,6 @@ const (
 	jobName   = "hello"
 	jobUID    = "hello-uid"
 )
-
-func pointer[T any](value T) *T { return &value }
 
 // podBuilder builds a running Pod as Ostinato makes it for the Job hello.
 type podBuilder struct{ *corev1.Pod }
@@ -38,7 +37,7 @@ func pod() podBuilder {
 }
 
 func controller(version, kind, name, uid string) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: name, UID: types.UID(uid), Controller: pointer(true)}
+	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: name, UID: types.UID(uid), Controller: ptr.To(true)}
 }
 
 func (p podBuilder) in(namespace string) podBuilder { p.Namespace = namespace; return p }
@@ -85,7 +84,7 @@ func living() ownerBuilder {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: jobName, UID: jobUID},
 		Spec: batchv1.JobSpec{
-			ManagedBy: pointer(names.JobController),
+			ManagedBy: ptr.To(names.JobController),
 			Selector:  &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: jobUID}},
 		},
 	}
@@ -97,7 +96,7 @@ func gone() ownerBuilder {
 }
 
 func (o ownerBuilder) managedBy(manager string) ownerBuilder {
-	o.Job.Spec.ManagedBy = pointer(manager)
+	o.Job.Spec.ManagedBy = ptr.To(manager)
 	return o
 }
 

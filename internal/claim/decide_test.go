@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/names"
@@ -223,8 +224,7 @@ func TestVerdicts(t *testing.T) {
 // One name in about nine that the API server makes up reads like one of Ostinato's.
 func TestAPodThatOthersMadeIsAdoptedWhateverItsName(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", UID: "uid-1"}}
-	managedBy := names.JobController
-	job.Spec.ManagedBy = &managedBy
+	job.Spec.ManagedBy = ptr.To(names.JobController)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: names.Pod("hello", "uid-1", 3), UID: "pod-1",

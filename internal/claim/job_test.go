@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/names"
@@ -18,12 +19,12 @@ func TestOurs(t *testing.T) {
 		marked, takenOn bool
 	}{
 		"nobody":                {nil, false, true},
-		"built-in controller":   {pointer(batchv1.JobControllerName), false, true},
-		"Ostinato":              {pointer(names.JobController), true, true},
-		"another controller":    {pointer("kueue.x-k8s.io/multikueue"), false, false},
-		"an empty name":         {pointer(""), false, false},
-		"Ostinato, misspelled":  {pointer("ostinato.dev/Job-Controller"), false, false},
-		"Ostinato, with spaces": {pointer(" ostinato.dev/job-controller"), false, false},
+		"built-in controller":   {ptr.To(batchv1.JobControllerName), false, true},
+		"Ostinato":              {ptr.To(names.JobController), true, true},
+		"another controller":    {ptr.To("kueue.x-k8s.io/multikueue"), false, false},
+		"an empty name":         {ptr.To(""), false, false},
+		"Ostinato, misspelled":  {ptr.To("ostinato.dev/Job-Controller"), false, false},
+		"Ostinato, with spaces": {ptr.To(" ostinato.dev/job-controller"), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := &batchv1.Job{Spec: batchv1.JobSpec{ManagedBy: test.managedBy}}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/claim"
@@ -22,7 +23,7 @@ func anyPod(t *rapid.T) *corev1.Pod {
 	drawn.OwnerReferences = nil
 	if rapid.Bool().Draw(t, "owned") {
 		reference := controller(some("version", "batch/v1", "apps/v1"), some("kind", "Job", "ReplicaSet"), some("owner", jobName, "other"), some("ownerUID", jobUID, "other-uid"))
-		reference.Controller = pointer(rapid.Bool().Draw(t, "controller"))
+		reference.Controller = ptr.To(rapid.Bool().Draw(t, "controller"))
 		drawn = drawn.of(reference)
 	}
 	if rapid.Bool().Draw(t, "released") {
@@ -45,7 +46,7 @@ func anyPod(t *rapid.T) *corev1.Pod {
 
 func anyOwner(t *rapid.T) claim.Owner {
 	owner := living()
-	owner.Job.Spec.ManagedBy = rapid.SampledFrom([]*string{nil, pointer(names.JobController), pointer("example.com/other")}).Draw(t, "managedBy")
+	owner.Job.Spec.ManagedBy = rapid.SampledFrom([]*string{nil, ptr.To(names.JobController), ptr.To("example.com/other")}).Draw(t, "managedBy")
 	if rapid.Bool().Draw(t, "manual") {
 		owner = owner.manual()
 	}

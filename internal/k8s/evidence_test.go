@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -124,8 +125,7 @@ func TestRenderedPodsCarryTheStrictestEvidence(t *testing.T) {
 				owner.Spec.Template.Annotations[names.EvidenceAnnotation] = test.template
 			}
 			before := owner.DeepCopy()
-			index := int32(3)
-			for _, create := range []job.Create{{Name: "hello-1-abcde"}, {Name: "hello-1-3-abcde", Index: &index}} {
+			for _, create := range []job.Create{{Name: "hello-1-abcde"}, {Name: "hello-1-3-abcde", Index: ptr.To(int32(3))}} {
 				rendered := k8s.RenderPod(owner, create)
 				if got := rendered.Annotations[names.EvidenceAnnotation]; got != test.want {
 					t.Errorf("annotation %q, want %q", got, test.want)

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/claim"
@@ -49,8 +50,7 @@ func (p podBuilder) running(name string, restarts int32) podBuilder {
 }
 
 func (p podBuilder) sidecar(name string, status corev1.ContainerStatus) podBuilder {
-	always := corev1.ContainerRestartPolicyAlways
-	p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name, RestartPolicy: &always})
+	p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
 	p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, status)
 	return p
 }
@@ -61,7 +61,7 @@ func (p podBuilder) ready(status corev1.ConditionStatus, since int) podBuilder {
 }
 
 func (p podBuilder) deleted(seconds int, grace int64) podBuilder {
-	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = pointer(at(seconds)), &grace
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(at(seconds)), &grace
 	return p
 }
 

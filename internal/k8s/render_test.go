@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
@@ -16,8 +17,6 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
-
-func pointer[T any](value T) *T { return &value }
 
 func helloTemplate() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
@@ -61,13 +60,13 @@ func TestRenderPodOfNonIndexedJob(t *testing.T) {
 }
 
 func TestRenderPodOfIndexedJob(t *testing.T) {
-	golden(t, "pod-indexed", k8s.RenderPod(helloJob("hello-1"), job.Create{Name: "hello-1-3-abcde", Attempt: 4, Index: pointer(int32(3))}))
+	golden(t, "pod-indexed", k8s.RenderPod(helloJob("hello-1"), job.Create{Name: "hello-1-3-abcde", Attempt: 4, Index: ptr.To(int32(3))}))
 }
 
 func TestRenderPodWithABackoffLimitPerIndex(t *testing.T) {
 	owner := helloJob("hello-1")
-	owner.Spec.BackoffLimitPerIndex = pointer(int32(3))
-	create := job.Create{Name: "hello-1-3-abcde", Attempt: 4, Index: pointer(int32(3)), Failures: 2, Ignored: 1}
+	owner.Spec.BackoffLimitPerIndex = ptr.To(int32(3))
+	create := job.Create{Name: "hello-1-3-abcde", Attempt: 4, Index: ptr.To(int32(3)), Failures: 2, Ignored: 1}
 	golden(t, "pod-indexed-again", k8s.RenderPod(owner, create))
 
 	create.Failures, create.Ignored = 0, 0
@@ -81,7 +80,7 @@ func TestRenderPodWithABackoffLimitPerIndex(t *testing.T) {
 }
 
 func TestRenderPodLeavesFailuresOutWithoutALimitPerIndex(t *testing.T) {
-	pod := k8s.RenderPod(helloJob("hello-1"), job.Create{Name: "x", Index: pointer(int32(0)), Failures: 2})
+	pod := k8s.RenderPod(helloJob("hello-1"), job.Create{Name: "x", Index: ptr.To(int32(0)), Failures: 2})
 	if count, ok := pod.Annotations[batchv1.JobIndexFailureCountAnnotation]; ok {
 		t.Errorf("failure count %q", count)
 	}
@@ -97,7 +96,7 @@ func TestRenderPodKeepsAFinalizerThatIsThere(t *testing.T) {
 }
 
 func TestRenderPodOfLongNamedIndexedJob(t *testing.T) {
-	pod := k8s.RenderPod(helloJob(strings.Repeat("a", 63)), job.Create{Name: "x", Index: pointer(int32(12))})
+	pod := k8s.RenderPod(helloJob(strings.Repeat("a", 63)), job.Create{Name: "x", Index: ptr.To(int32(12))})
 	if want := strings.Repeat("a", 54) + "-12-"; pod.GenerateName != want {
 		t.Errorf("generateName %q (%d characters), want %q", pod.GenerateName, len(pod.GenerateName), want)
 	}
@@ -108,7 +107,7 @@ func helloCronJob() *ostinatov1.CronJob {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", UID: "cron-uid"},
 		Spec: ostinatov1.CronJobSpec{
 			Schedule: "30 10 * * *",
-			TimeZone: pointer("America/New_York"),
+			TimeZone: ptr.To("America/New_York"),
 			JobTemplate: batchv1.JobTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Name:        "ignored",
@@ -117,7 +116,7 @@ func helloCronJob() *ostinatov1.CronJob {
 					Finalizers:  []string{"example.com/ignored"},
 				},
 				Spec: batchv1.JobSpec{
-					BackoffLimit: pointer(int32(2)),
+					BackoffLimit: ptr.To(int32(2)),
 					Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 						RestartPolicy: corev1.RestartPolicyOnFailure,
 						Containers:    []corev1.Container{{Name: "hello", Image: "busybox"}},
@@ -144,7 +143,7 @@ func TestRenderJobOfManualRun(t *testing.T) {
 
 func TestRenderJobLeavesAnotherManager(t *testing.T) {
 	cronJob := helloCronJob()
-	cronJob.Spec.JobTemplate.Spec.ManagedBy = pointer("kueue.x-k8s.io/multikueue")
+	cronJob.Spec.JobTemplate.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue")
 	rendered := k8s.RenderJob(cronJob, schedule.Start{Name: "hello-1", Scheduled: due}, helloWorkflow)
 	if *rendered.Spec.ManagedBy != "kueue.x-k8s.io/multikueue" || claim.Ours(rendered, true) {
 		t.Errorf("managedBy %q, want the template's", *rendered.Spec.ManagedBy)
@@ -160,8 +159,8 @@ func TestRenderJobWritesTheTimeInTheZone(t *testing.T) {
 		want string
 	}{
 		"no zone is UTC":      {nil, "2026-01-02T15:30:00Z"},
-		"unknown zone is UTC": {pointer("Mars/Olympus"), "2026-01-02T15:30:00Z"},
-		"zone":                {pointer("Asia/Kolkata"), "2026-01-02T21:00:00+05:30"},
+		"unknown zone is UTC": {ptr.To("Mars/Olympus"), "2026-01-02T15:30:00Z"},
+		"zone":                {ptr.To("Asia/Kolkata"), "2026-01-02T21:00:00+05:30"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

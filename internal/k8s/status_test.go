@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -54,7 +55,7 @@ func kinds(conditions []batchv1.JobCondition) []batchv1.JobConditionType {
 func TestJobStatusIsAppliedWhole(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	_, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1}, nil)
+	_, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: ptr.To(at(1)), Active: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +64,10 @@ func TestJobStatusIsAppliedWhole(t *testing.T) {
 
 func TestJobStatusOfAnIndexedJob(t *testing.T) {
 	job := helloJob("hello-1")
-	job.Spec.BackoffLimitPerIndex = pointer(int32(1))
+	job.Spec.BackoffLimitPerIndex = ptr.To(int32(1))
 	client := fake.NewClientset(job)
 	_, stored, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{
-		Succeeded: 4, Failed: 3, CompletedIndexes: "0-2,4", FailedIndexes: pointer("3"),
+		Succeeded: 4, Failed: 3, CompletedIndexes: "0-2,4", FailedIndexes: ptr.To("3"),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +83,11 @@ func TestJobStatusOfAnIndexedJob(t *testing.T) {
 
 func TestFailedIndexesAreWrittenWithALimitPerIndexOnly(t *testing.T) {
 	job := helloJob("hello-1")
-	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{FailedIndexes: pointer("")}, nil)
+	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{FailedIndexes: ptr.To("")}, nil)
 	if err != nil || stored.Status.FailedIndexes != nil {
 		t.Errorf("without a limit: %v, error %v", stored.Status.FailedIndexes, err)
 	}
-	job.Spec.BackoffLimitPerIndex = pointer(int32(0))
+	job.Spec.BackoffLimitPerIndex = ptr.To(int32(0))
 	_, stored, err = k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{Active: 1}, nil)
 	if err != nil || stored.Status.FailedIndexes == nil {
 		t.Errorf("with a limit: none, error %v", err)
@@ -97,11 +98,11 @@ func TestFailedIndexesAreWrittenWithALimitPerIndexOnly(t *testing.T) {
 // before the Job was taken over.
 func TestIndexesOfAnEarlierControllerAreReplaced(t *testing.T) {
 	job := helloJob("hello-1")
-	job.Spec.BackoffLimitPerIndex = pointer(int32(1))
-	job.Status = batchv1.JobStatus{CompletedIndexes: "0-5", FailedIndexes: pointer("7")}
+	job.Spec.BackoffLimitPerIndex = ptr.To(int32(1))
+	job.Status = batchv1.JobStatus{CompletedIndexes: "0-5", FailedIndexes: ptr.To("7")}
 	job.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "batch/v1",
-		Subresource: "status", FieldsType: "FieldsV1", Time: pointer(at(0)),
+		Subresource: "status", FieldsType: "FieldsV1", Time: ptr.To(at(0)),
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:completedIndexes":{},"f:failedIndexes":{}}}`),
 	}}
 	_, stored, err := k8s.ApplyJobStatus(t.Context(), fake.NewClientset(job), job, &batchv1.JobStatus{}, nil)
@@ -117,10 +118,10 @@ func TestReadinessIsPodWatchsWhereTheStatusSaysNothing(t *testing.T) {
 		active, want   int32
 	}{
 		"nothing known":         {nil, nil, 2, 0},
-		"projected":             {pointer(int32(2)), nil, 2, 2},
-		"more than are active":  {pointer(int32(2)), nil, 1, 1},
-		"the planner knows":     {pointer(int32(2)), pointer(int32(1)), 2, 1},
-		"the planner knows: no": {pointer(int32(2)), pointer(int32(0)), 2, 0},
+		"projected":             {ptr.To(int32(2)), nil, 2, 2},
+		"more than are active":  {ptr.To(int32(2)), nil, 1, 1},
+		"the planner knows":     {ptr.To(int32(2)), ptr.To(int32(1)), 2, 1},
+		"the planner knows: no": {ptr.To(int32(2)), ptr.To(int32(0)), 2, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -203,11 +204,11 @@ func TestStatusOfARecreatedJobIsNotWritten(t *testing.T) {
 func TestStartTimeIsClearedOnSuspend(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	_, running, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: pointer(at(1)), Active: 1}, nil)
+	_, running, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: ptr.To(at(1)), Active: 1}, nil)
 	if err != nil || running.Status.StartTime == nil {
 		t.Fatalf("start time %v, error %v", running.Status.StartTime, err)
 	}
-	_, suspended, err := k8s.ApplyJobStatus(t.Context(), client, running, &batchv1.JobStatus{Terminating: pointer(int32(1))}, nil)
+	_, suspended, err := k8s.ApplyJobStatus(t.Context(), client, running, &batchv1.JobStatus{Terminating: ptr.To(int32(1))}, nil)
 	if err != nil || suspended.Status.StartTime != nil {
 		t.Errorf("start time %v, error %v", suspended.Status.StartTime, err)
 	}
@@ -218,12 +219,12 @@ func TestStartTimeIsClearedOnSuspend(t *testing.T) {
 func TestResidueOfAnEarlierControllerIsRemoved(t *testing.T) {
 	job := helloJob("hello-1")
 	job.Status = batchv1.JobStatus{
-		StartTime:               pointer(at(1)),
+		StartTime:               ptr.To(at(1)),
 		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"pod-uid"}},
 	}
 	job.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "batch/v1",
-		Subresource: "status", FieldsType: "FieldsV1", Time: pointer(at(0)),
+		Subresource: "status", FieldsType: "FieldsV1", Time: ptr.To(at(0)),
 		FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:startTime":{},"f:uncountedTerminatedPods":{"f:succeeded":{"v:\"pod-uid\"":{}}}}}`),
 	}}
 	client := fake.NewClientset(job)
@@ -244,8 +245,8 @@ func TestCronJobStatusIsAppliedWhole(t *testing.T) {
 	client := k8sfake.NewCronJobs(cronJob)
 	status := &ostinatov1.CronJobStatus{
 		Active:             []corev1.ObjectReference{{Kind: "Job", Name: "hello-1"}},
-		LastScheduleTime:   pointer(metav1.NewTime(due)),
-		NextScheduleTime:   pointer(metav1.NewTime(due.Add(time.Hour))),
+		LastScheduleTime:   ptr.To(metav1.NewTime(due)),
+		NextScheduleTime:   ptr.To(metav1.NewTime(due.Add(time.Hour))),
 		ObservedGeneration: 2,
 		Conditions: []metav1.Condition{{
 			Type: ostinatov1.ConditionScheduleValid, Status: metav1.ConditionTrue, Reason: "Parsed", LastTransitionTime: at(1),

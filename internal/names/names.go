@@ -25,7 +25,7 @@ const (
 	// uninstall (parity 2.18).
 	TrackingFinalizer = batchv1.JobTrackingFinalizer
 
-	// ScheduledTimestampAnnotation carries a run's nominal time (RFC 3339).
+	// ScheduledTimestampAnnotation carries a run's scheduled time (RFC 3339).
 	ScheduledTimestampAnnotation = batchv1.CronJobScheduledTimestampAnnotation
 
 	// InstantiateAnnotation marks a Job started by hand, as kubectl does.
@@ -160,7 +160,7 @@ func (c Cluster) parse(kind, id string) (namespace, name string, ok bool) {
 	return namespace, name, true
 }
 
-// ScheduledJob returns the name of the Job for a nominal time: the CronJob's
+// ScheduledJob returns the name of the Job for a scheduled time: the CronJob's
 // name and the minutes since the epoch (parity 1.7).
 func ScheduledJob(cronJob string, scheduled time.Time) string {
 	return cronJob + "-" + strconv.FormatInt(scheduled.Unix()/60, 10)

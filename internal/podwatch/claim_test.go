@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -20,7 +21,7 @@ import (
 func TestPodThatLostTheWatchsLabelGetsItBack(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).unseen())
+	s.updatePod(helloPod("a", corev1.PodRunning).Unseen())
 	eventually(t, "the Pod is seen again", func() bool { return s.seen("a") })
 	s.updatePod(helloPod("a", corev1.PodFailed))
 	s.eventuallyTold("a ended")
@@ -28,8 +29,8 @@ func TestPodThatLostTheWatchsLabelGetsItBack(t *testing.T) {
 
 func TestPodWhoseLabelsNoLongerMatchIsLetGo(t *testing.T) {
 	tests := map[string]podBuilder{
-		"no labels":                helloPod("a", corev1.PodRunning).stranger().unseen(),
-		"other labels, still seen": helloPod("a", corev1.PodRunning).stranger(),
+		"no labels":                helloPod("a", corev1.PodRunning).Stranger().Unseen(),
+		"other labels, still seen": helloPod("a", corev1.PodRunning).Stranger(),
 	}
 	for name, changed := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,12 +49,12 @@ func TestPodWhoseLabelsNoLongerMatchIsLetGo(t *testing.T) {
 func TestPodWhoseLabelsMatchAgainIsTakenBack(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).stranger())
+	s.updatePod(helloPod("a", corev1.PodRunning).Stranger())
 	eventually(t, "the Pod is let go", func() bool { return !s.controlled("a", helloJob()) })
 	s.eventuallyTold("a disowned")
 	back := s.pod("a")
 	back.Labels[batchv1.ControllerUidLabel] = jobUID
-	s.updatePod(podBuilder{back})
+	s.updatePod(podBuilder{Pod: back})
 	s.eventuallyTold("a disowned", "a")
 	if !s.controlled("a", helloJob()) || !s.tracked("a") {
 		t.Errorf("owners %v, finalizers %v", s.pod("a").OwnerReferences, s.pod("a").Finalizers)
@@ -65,12 +66,12 @@ func TestPodWhoseLabelsMatchAgainIsTakenBack(t *testing.T) {
 func TestPodThatTheWorkflowMayNotKnowIsIntroduced(t *testing.T) {
 	for name, copied := range map[string]podBuilder{
 		"with its controller": helloPod("copy", corev1.PodRunning),
-		"without":             helloPod("copy", corev1.PodRunning).uncontrolled().released().labelled(batchv1.JobNameLabel, jobName),
+		"without":             helloPod("copy", corev1.PodRunning).Uncontrolled().Released().Labelled(batchv1.JobNameLabel, jobName),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 			s.watch()
-			s.createPod(copied.madeElsewhere())
+			s.createPod(copied.MadeElsewhere())
 			s.eventuallyTold("copy")
 			if !s.controlled("copy", helloJob()) || !s.tracked("copy") {
 				t.Errorf("owners %v, finalizers %v", s.pod("copy").OwnerReferences, s.pod("copy").Finalizers)
@@ -83,7 +84,7 @@ func TestPodThatTheWorkflowMayNotKnowIsIntroduced(t *testing.T) {
 func TestPodWhoseLabelsNoLongerMatchStaysWithAJobThatIsBeingDeleted(t *testing.T) {
 	s := newStage(t, objects(deletingJob(helloJob()), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).stranger())
+	s.updatePod(helloPod("a", corev1.PodRunning).Stranger())
 	s.eventuallyTold("a disowned")
 	if !s.controlled("a", helloJob()) || s.tracked("a") {
 		t.Errorf("owners %v, finalizers %v", s.pod("a").OwnerReferences, s.pod("a").Finalizers)
@@ -93,13 +94,13 @@ func TestPodWhoseLabelsNoLongerMatchStaysWithAJobThatIsBeingDeleted(t *testing.T
 func TestPodThatLostItsControllerIsAdoptedAgain(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).uncontrolled().released())
+	s.updatePod(helloPod("a", corev1.PodRunning).Uncontrolled().Released())
 	eventually(t, "the Pod is adopted", func() bool { return s.controlled("a", helloJob()) && s.tracked("a") })
 	s.quiet()
 }
 
 func TestPodThatLostItsControllerIsNotAdopted(t *testing.T) {
-	orphan := func() podBuilder { return helloPod("a", corev1.PodRunning).uncontrolled() }
+	orphan := func() podBuilder { return helloPod("a", corev1.PodRunning).Uncontrolled() }
 	tests := map[string]struct {
 		owner *batchv1.Job
 		pod   podBuilder
@@ -108,10 +109,10 @@ func TestPodThatLostItsControllerIsNotAdopted(t *testing.T) {
 	}{
 		"Job being deleted": {deletingJob(helloJob()), orphan(), false},
 		"Job finished":      {finishedJob(helloJob(), batchv1.JobFailed), orphan(), false},
-		"Job of another":    {managedBy(helloJob(), pointer("example.com/controller")), orphan().labelled(batchv1.JobNameLabel, jobName), true},
-		"unmarked Job":      {managedBy(helloJob(), nil), orphan().labelled(batchv1.JobNameLabel, jobName), true},
-		"being deleted":     {helloJob(), orphan().deleting(), false},
-		"other labels too":  {helloJob(), orphan().stranger(), false},
+		"Job of another":    {managedBy(helloJob(), ptr.To("example.com/controller")), orphan().Labelled(batchv1.JobNameLabel, jobName), true},
+		"unmarked Job":      {managedBy(helloJob(), nil), orphan().Labelled(batchv1.JobNameLabel, jobName), true},
+		"being deleted":     {helloJob(), orphan().Deleting(), false},
+		"other labels too":  {helloJob(), orphan().Stranger(), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestPodThatLostItsControllerIsNotAdopted(t *testing.T) {
 func TestPodThatAnotherControllerTakesIsLeftAlone(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)))
 	s.watch()
-	s.updatePod(helloPod("a", corev1.PodRunning).of(otherJob()).labelled(batchv1.ControllerUidLabel, "other-uid"))
+	s.updatePod(helloPod("a", corev1.PodRunning).Of(otherJob()).Labelled(batchv1.ControllerUidLabel, "other-uid"))
 	s.eventuallyTold("a disowned")
 	if !s.tracked("a") || !s.controlled("a", otherJob()) {
 		t.Errorf("finalizers %v, owners %v", s.pod("a").Finalizers, s.pod("a").OwnerReferences)
@@ -143,7 +144,7 @@ func TestPodThatAnotherControllerTakesIsLeftAlone(t *testing.T) {
 
 func TestOrphansSeenByTheWatch(t *testing.T) {
 	orphan := func(phase corev1.PodPhase) podBuilder {
-		return helloPod("a", phase).uncontrolled().labelled(batchv1.JobNameLabel, jobName)
+		return helloPod("a", phase).Uncontrolled().Labelled(batchv1.JobNameLabel, jobName)
 	}
 	type fate int
 	const (
@@ -159,16 +160,16 @@ func TestOrphansSeenByTheWatch(t *testing.T) {
 		fate  fate
 	}{
 		"running":                  {helloJob(), orphan(corev1.PodRunning), nil, adopted},
-		"running, never tracked":   {helloJob(), orphan(corev1.PodRunning).released(), nil, adopted},
+		"running, never tracked":   {helloJob(), orphan(corev1.PodRunning).Released(), nil, adopted},
 		"ended":                    {helloJob(), orphan(corev1.PodFailed), nil, adopted},
-		"ended and accounted":      {helloJob(), orphan(corev1.PodFailed).released(), nil, left},
+		"ended and accounted":      {helloJob(), orphan(corev1.PodFailed).Released(), nil, left},
 		"no such Job":              {otherJob(), orphan(corev1.PodRunning), nil, released},
 		"no such Job, ended":       {otherJob(), orphan(corev1.PodFailed), nil, released},
-		"no Job named":             {helloJob(), orphan(corev1.PodRunning).labelled(batchv1.JobNameLabel, ""), nil, released},
+		"no Job named":             {helloJob(), orphan(corev1.PodRunning).Labelled(batchv1.JobNameLabel, ""), nil, released},
 		"Job finished":             {finishedJob(helloJob(), batchv1.JobComplete), orphan(corev1.PodRunning), nil, released},
 		"unmarked Job":             {unmarked(), orphan(corev1.PodRunning), nil, left},
 		"unmarked Job, taken over": {unmarked(), orphan(corev1.PodRunning), []option{takingOver}, adopted},
-		"another's Job":            {managedBy(helloJob(), pointer("example.com/x")), orphan(corev1.PodRunning), []option{takingOver}, left},
+		"another's Job":            {managedBy(helloJob(), ptr.To("example.com/x")), orphan(corev1.PodRunning), []option{takingOver}, left},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,20 +200,20 @@ func TestOrphansSeenByTheWatch(t *testing.T) {
 func TestOrphanWithoutTheJobsNameIsAdoptedByAJobThatIsWatched(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("other", corev1.PodRunning)))
 	s.watch()
-	s.createPod(helloPod("a", corev1.PodRunning).uncontrolled())
+	s.createPod(helloPod("a", corev1.PodRunning).Uncontrolled())
 	eventually(t, "the Pod is adopted", func() bool { return s.controlled("a", helloJob()) && s.tracked("a") })
 }
 
 func TestPodsOfAJobWithASelectorOfItsOwn(t *testing.T) {
 	manual := func(name string, phase corev1.PodPhase) podBuilder {
-		return helloPod(name, phase).stranger().labelled("app", "hello")
+		return helloPod(name, phase).Stranger().Labelled("app", "hello")
 	}
 	s := newStage(t, objects(manualJob(), manual("a", corev1.PodSucceeded), manual("b", corev1.PodRunning), manual("c", corev1.PodRunning)))
 	s.watch()
 	s.eventuallyTold("a ended")
 	s.updatePod(manual("b", corev1.PodFailed))
 	s.eventuallyTold("a ended", "b ended")
-	s.updatePod(manual("c", corev1.PodRunning).labelled("app", "other"))
+	s.updatePod(manual("c", corev1.PodRunning).Labelled("app", "other"))
 	s.eventuallyTold("a ended", "b ended", "c disowned")
 	if s.controlled("c", manualJob()) || !s.controlled("b", manualJob()) {
 		t.Error("the wrong Pod was let go")
@@ -250,8 +251,8 @@ func TestPodsOfAnothersJobAreLeftAlone(t *testing.T) {
 	s.signals.set(func(string) error { return closed })
 	s.watch()
 	eventually(t, "the workflow is missing", func() bool { return s.signals.attempts() == 1 })
-	s.updatePod(helloPod("a", corev1.PodSucceeded).annotated("changed", "yes"))
-	s.createPod(helloPod("other", corev1.PodFailed).of(otherJob()))
+	s.updatePod(helloPod("a", corev1.PodSucceeded).Annotated("changed", "yes"))
+	s.createPod(helloPod("other", corev1.PodFailed).Of(otherJob()))
 	eventually(t, "another Job's Pod is signalled", func() bool { return s.signals.attempts() >= 2 })
 	if !s.tracked("a") {
 		t.Error("the Pod was released")
@@ -262,13 +263,13 @@ func TestPodsOfAnothersJobAreLeftAlone(t *testing.T) {
 // watch's label, and their Jobs were deleted while nobody looked.
 func TestSweepForPodsLeftByTheBuiltinController(t *testing.T) {
 	left := func(name string) podBuilder {
-		return helloPod(name, corev1.PodSucceeded).unseen().labelled(batchv1.JobNameLabel, jobName)
+		return helloPod(name, corev1.PodSucceeded).Unseen().Labelled(batchv1.JobNameLabel, jobName)
 	}
 	alive, ended := managedBy(otherJob(), nil), managedBy(finishedJob(otherJob(), batchv1.JobComplete), nil)
 	alive.Name, alive.UID = "alive", "alive-uid"
 	ended.Name, ended.UID = "ended", "ended-uid"
 	world := func() []runtime.Object {
-		return append(objects(alive, left("of-gone"), left("of-alive").of(alive), left("of-ended").of(ended)), ended)
+		return append(objects(alive, left("of-gone"), left("of-alive").Of(alive), left("of-ended").Of(ended)), ended)
 	}
 	t.Run("taken over", func(t *testing.T) {
 		s := newStage(t, world(), takingOver)
@@ -293,7 +294,7 @@ func TestManyPodsEndAtOnce(t *testing.T) {
 	const count = 5000
 	running := &corev1.PodList{}
 	for i := range count {
-		running.Items = append(running.Items, *helloPod(fmt.Sprintf("pod-%04d", i), corev1.PodRunning).ready().Pod)
+		running.Items = append(running.Items, *helloPod(fmt.Sprintf("pod-%04d", i), corev1.PodRunning).Ready().Pod)
 	}
 	s := newStage(t, objects(helloJob()))
 	// The tracker of the fake API server takes milliseconds for an update.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/podwatch"
@@ -19,7 +20,7 @@ import (
 
 // inStatus gives the Job a status with so many Pods.
 func inStatus(job *batchv1.Job, active, terminating int32) *batchv1.Job {
-	job.Status.Active, job.Status.Terminating = active, pointer(terminating)
+	job.Status.Active, job.Status.Terminating = active, ptr.To(terminating)
 	return job
 }
 
@@ -37,11 +38,11 @@ func TestPodsThatWentInTheGapAreLookedFor(t *testing.T) {
 		"a terminating Pod is gone":              {inStatus(helloJob(), 0, 1), nil, nil, true},
 		"an active Pod is gone":                  {inStatus(helloJob(), 1, 0), nil, nil, true},
 		"one of two is gone":                     {inStatus(helloJob(), 1, 1), []podBuilder{running("a")}, nil, true},
-		"it has ended and was released":          {inStatus(helloJob(), 0, 1), []podBuilder{ended("a").released().deleting()}, nil, true},
-		"it is of another Job of the name":       {inStatus(helloJob(), 1, 0), []podBuilder{running("a").of(otherJob())}, nil, true},
-		"it is elsewhere":                        {inStatus(helloJob(), 1, 0), []podBuilder{running("a").in("elsewhere")}, nil, true},
+		"it has ended and was released":          {inStatus(helloJob(), 0, 1), []podBuilder{ended("a").Released().Deleting()}, nil, true},
+		"it is of another Job of the name":       {inStatus(helloJob(), 1, 0), []podBuilder{running("a").Of(otherJob())}, nil, true},
+		"it is elsewhere":                        {inStatus(helloJob(), 1, 0), []podBuilder{running("a").In("elsewhere")}, nil, true},
 		"the Job is taken over":                  {managedBy(inStatus(helloJob(), 1, 0), nil), nil, []option{takingOver}, true},
-		"all are there":                          {inStatus(helloJob(), 1, 1), []podBuilder{running("a"), running("b").released()}, nil, false},
+		"all are there":                          {inStatus(helloJob(), 1, 1), []podBuilder{running("a"), running("b").Released()}, nil, false},
 		"more are there":                         {inStatus(helloJob(), 0, 0), []podBuilder{running("a")}, nil, false},
 		"one has ended, and is yet to be told":   {inStatus(helloJob(), 1, 0), []podBuilder{ended("a")}, nil, false},
 		"the Job never had any":                  {helloJob(), nil, nil, false},
@@ -51,7 +52,7 @@ func TestPodsThatWentInTheGapAreLookedFor(t *testing.T) {
 		"the Job is in a namespace that is":      {inStatus(helloJob(), 1, 0), nil, []option{serving("elsewhere", namespace)}, true},
 		"the Job is another shard's":             {inStatus(helloJob(), 1, 0), nil, []option{inShard(false)}, false},
 		"the Job is the shard's":                 {inStatus(helloJob(), 1, 0), nil, []option{inShard(true)}, true},
-		"the Job's Pods are those of long ago":   {inStatus(helloJob(), 1, 0), []podBuilder{running("a").unseen()}, nil, true},
+		"the Job's Pods are those of long ago":   {inStatus(helloJob(), 1, 0), []podBuilder{running("a").Unseen()}, nil, true},
 		"the status says nothing of terminating": {withoutTerminating(inStatus(helloJob(), 1, 0)), nil, nil, true},
 	}
 	for name, test := range tests {

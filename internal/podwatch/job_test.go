@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 )
@@ -106,12 +107,12 @@ func TestNewsOfAPod(t *testing.T) {
 		"succeeded":                        {nil, fact("a", succeeded), false, true},
 		"failed":                           {&running, fact("a", failed), false, true},
 		"deletion asked for":               {nil, fact("a", deleting), false, true},
-		"deletion told":                    {ptr(fact("a", deleting)), fact("a", deleting), false, false},
-		"ended after its deletion":         {ptr(fact("a", deleting)), fact("a", deleting, succeeded), false, true},
+		"deletion told":                    {ptr.To(fact("a", deleting)), fact("a", deleting), false, false},
+		"ended after its deletion":         {ptr.To(fact("a", deleting)), fact("a", deleting, succeeded), false, true},
 		"restarted, policy OnFailure":      {&running, fact("a", restarted), true, true},
 		"restarted, policy Never":          {&running, fact("a", restarted), false, false},
-		"end told":                         {ptr(fact("a", succeeded)), fact("a", succeeded), false, false},
-		"end told, then deleted":           {ptr(fact("a", succeeded)), fact("a", succeeded, deleting), false, false},
+		"end told":                         {ptr.To(fact("a", succeeded)), fact("a", succeeded), false, false},
+		"end told, then deleted":           {ptr.To(fact("a", succeeded)), fact("a", succeeded, deleting), false, false},
 		"first seen when ended, released":  {nil, fact("a", succeeded, untracked), false, false},
 		"ended under the watch, untracked": {&running, fact("a", succeeded, untracked), false, true},
 	}
@@ -129,8 +130,6 @@ func TestNewsOfAPod(t *testing.T) {
 		})
 	}
 }
-
-func ptr[T any](value T) *T { return &value }
 
 func TestSignalsAreCoalesced(t *testing.T) {
 	s := newScene(t)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestTheWatchStaysInTheNamespacesServed(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodSucceeded).in("elsewhere")), serving("shop", namespace), takingOver)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodSucceeded).In("elsewhere")), serving("shop", namespace), takingOver)
 	stop := s.watch()
 	s.eventuallyTold("a ended")
 	if err := stop(); err == nil {
@@ -23,7 +23,7 @@ func TestTheWatchStaysInTheNamespacesServed(t *testing.T) {
 
 // Anybody may write an owner reference with any UID in a namespace of his own.
 func TestPodsOfAnotherNamespaceSayNothingOfTheJob(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodFailed).in("elsewhere")))
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodFailed).In("elsewhere")))
 	s.watch()
 	eventually(t, "both Pods are told of", func() bool { return len(s.told()) == 2 })
 	for _, signal := range s.signals.all() {

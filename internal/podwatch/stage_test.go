@@ -15,12 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/names"
@@ -64,12 +63,7 @@ func newStage(t *testing.T, objects []runtime.Object, with ...option) *stage {
 		registry:   prometheus.NewRegistry(),
 	}
 	s.watches = k8sfake.SelectPods(s.kubernetes)
-	s.kubernetes.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		object := action.(clienttesting.CreateAction).GetObject().(metav1.Object)
-		object.SetUID(types.UID(object.GetName() + "-uid"))
-		object.SetCreationTimestamp(metav1.NewTime(noon.Add(3 * time.Second)))
-		return false, nil, nil
-	})
+	k8sfake.Identify(s.kubernetes, noon.Add(3*time.Second))
 	s.options = podwatch.Options{
 		Kubernetes: s.kubernetes, Temporal: s.signals, Shards: 1, Metrics: podwatch.NewMetrics(s.registry),
 		Logger: sdklog.NewStructuredLogger(testLogger(t)),
@@ -127,11 +121,7 @@ func (s *stage) createPod(pod podBuilder) {
 
 func (s *stage) pod(name string) *corev1.Pod {
 	s.t.Helper()
-	pod, err := s.kubernetes.CoreV1().Pods(namespace).Get(s.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		s.t.Fatalf("get Pod %s: %v", name, err)
-	}
-	return pod
+	return fixture.StoredPod(s.t, s.kubernetes, name)
 }
 
 func (s *stage) updatePod(pod podBuilder) {
@@ -236,41 +226,9 @@ func (s *stage) passesQuietly(clock *clocktesting.FakeClock, reports int64) {
 	s.passes(clock, "the time passes", func() bool { return s.reports.Load() >= until })
 }
 
-// metric returns the value of a counter or gauge with the given label values; 0 when
-// there is none.
 func (s *stage) metric(name string, values ...string) float64 {
 	s.t.Helper()
-	families, err := s.registry.Gather()
-	if err != nil {
-		s.t.Fatalf("gather metrics: %v", err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			var have []string
-			for _, label := range metric.GetLabel() {
-				have = append(have, label.GetValue())
-			}
-			if family.GetName() == name && slices.Equal(have, values) {
-				return metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-			}
-		}
-	}
-	return 0
-}
-
-// eventually polls until the condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.After(20 * time.Second)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("not in time: %s", what)
-		case <-ticker.C:
-		}
-	}
+	return fixture.Metric(s.t, s.registry, name, values...)
 }
 
 // signaller is Temporal as far as a watch sees it.

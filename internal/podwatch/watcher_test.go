@@ -31,7 +31,7 @@ func TestWatchSignalsTheEndOfAPod(t *testing.T) {
 }
 
 func TestWatchSignalsAPodThatVanishes(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).released().Pod, helloPod("b", corev1.PodFailed).Pod})
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).Released().Pod, helloPod("b", corev1.PodFailed).Pod})
 	s.watch()
 	eventually(t, "the watch is there", func() bool { return slices.Contains(s.signals.names(), "b") })
 	s.deletePod("a")
@@ -48,10 +48,10 @@ func TestTakeOverSignalsExactlyWhatIsNotAccounted(t *testing.T) {
 	s := newStage(t, []runtime.Object{
 		helloJob(),
 		helloPod("ended", corev1.PodSucceeded).Pod,
-		helloPod("ended-and-released", corev1.PodFailed).released().Pod,
+		helloPod("ended-and-released", corev1.PodFailed).Released().Pod,
 		helloPod("pending", corev1.PodPending).Pod,
 		helloPod("running", corev1.PodRunning).Pod,
-		helloPod("terminating", corev1.PodRunning).deleting().Pod,
+		helloPod("terminating", corev1.PodRunning).Deleting().Pod,
 	})
 	want := []string{"ended", "terminating"}
 	first := s.watch()
@@ -63,7 +63,7 @@ func TestTakeOverSignalsExactlyWhatIsNotAccounted(t *testing.T) {
 	eventually(t, "the second watch signals", func() bool { return slices.Equal(s.signals.names(), append(want, want...)) })
 
 	// After the release a third has nothing more to say of that Pod.
-	s.updatePod(helloPod("ended", corev1.PodSucceeded).released())
+	s.updatePod(helloPod("ended", corev1.PodSucceeded).Released())
 	s.watch()
 	eventually(t, "the third watch signals", func() bool {
 		return slices.Equal(s.signals.names(), append(slices.Concat(want, want), "terminating"))
@@ -154,7 +154,7 @@ func TestOrphansAreReleased(t *testing.T) {
 }
 
 func TestPodCutLooseIsReleased(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloPod("a", corev1.PodRunning).uncontrolled().Pod})
+	s := newStage(t, []runtime.Object{helloPod("a", corev1.PodRunning).Uncontrolled().Pod})
 	s.watch()
 	eventually(t, "the Pod is released", func() bool { return !s.tracked("a") })
 }
@@ -164,8 +164,8 @@ func TestReadinessIsProjectedWithoutASignal(t *testing.T) {
 	s.watch()
 	s.createPod(helloPod("a", corev1.PodPending))
 	pod := s.pod("a")
-	pod.Status = helloPod("a", corev1.PodRunning).ready().Status
-	s.updatePod(podBuilder{pod})
+	pod.Status = helloPod("a", corev1.PodRunning).Ready().Status
+	s.updatePod(podBuilder{Pod: pod})
 	eventually(t, "status.ready is 1", func() bool { return s.ready(jobName) == 1 })
 	if names := s.signals.names(); len(names) != 0 {
 		t.Errorf("readiness woke the workflow: %v", names)
@@ -177,7 +177,7 @@ func TestTerminatedTrackedPodsAreCounted(t *testing.T) {
 	s.watch()
 	const metric = "job_controller_terminated_pods_tracking_finalizer_total"
 	eventually(t, "the Pod's end is counted", func() bool { return s.metric(metric, "add") == 1 })
-	s.updatePod(helloPod("a", corev1.PodSucceeded).released())
+	s.updatePod(helloPod("a", corev1.PodSucceeded).Released())
 	eventually(t, "its release is counted", func() bool { return s.metric(metric, "delete") == 1 })
 }
 
@@ -193,8 +193,8 @@ func TestAnImpossibleShardIsAnError(t *testing.T) {
 // references, with any name and UID.
 func TestAPodSpeaksForTheJobOfItsNamespaceOnly(t *testing.T) {
 	for name, pod := range map[string]podBuilder{
-		"another namespace": helloPod("a", corev1.PodFailed).in("elsewhere"),
-		"another name":      helloPod("a", corev1.PodFailed).of(func() *batchv1.Job { job := helloJob(); job.Name = "other"; return job }()),
+		"another namespace": helloPod("a", corev1.PodFailed).In("elsewhere"),
+		"another name":      helloPod("a", corev1.PodFailed).Of(func() *batchv1.Job { job := helloJob(); job.Name = "other"; return job }()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob(), pod, helloPod("b", corev1.PodRunning)))
@@ -215,7 +215,7 @@ func TestReadinessOfAnothersJobIsLeftAlone(t *testing.T) {
 	clock := clocktesting.NewFakeClock(noon)
 	s := newStage(t, objects(managedBy(helloJob(), nil)), withClock(clock))
 	s.watch()
-	s.createPod(helloPod("a", corev1.PodRunning).ready())
+	s.createPod(helloPod("a", corev1.PodRunning).Ready())
 	s.passes(clock, "the Job is read", func() bool { return s.asked("get", "jobs") > 0 })
 	s.passesQuietly(clock, 10)
 	if s.asked("patch", "jobs") > 0 {
@@ -228,7 +228,7 @@ func TestOwnershipIsReadOnceForManyProjections(t *testing.T) {
 	s := newStage(t, objects(helloJob()), withClock(clock))
 	s.watch()
 	for i := range int32(5) {
-		s.createPod(helloPod(fmt.Sprintf("pod-%d", i), corev1.PodRunning).ready())
+		s.createPod(helloPod(fmt.Sprintf("pod-%d", i), corev1.PodRunning).Ready())
 		s.passes(clock, "readiness is projected", func() bool { return s.ready(jobName) == i+1 })
 	}
 	reads := 0
@@ -250,7 +250,7 @@ func TestReadinessOfAJobThatIsGoneIsNotWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects, withClock(clock))
 			s.watch()
-			s.createPod(helloPod("a", corev1.PodRunning).ready())
+			s.createPod(helloPod("a", corev1.PodRunning).Ready())
 			s.passes(clock, "the Job is read", func() bool { return s.asked("get", "jobs") > 0 })
 			s.passesQuietly(clock, 10)
 			if s.asked("patch", "jobs") > 0 {
@@ -261,7 +261,7 @@ func TestReadinessOfAJobThatIsGoneIsNotWritten(t *testing.T) {
 }
 
 func TestAWatchOfSomeNamespacesStaysInThem(t *testing.T) {
-	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodSucceeded).in("elsewhere")), serving("shop", namespace), takingOver)
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded), helloPod("b", corev1.PodSucceeded).In("elsewhere")), serving("shop", namespace), takingOver)
 	s.watch()
 	s.eventuallyTold("a ended")
 	eventually(t, "watch and sweep have listed both", func() bool { return s.asked("list", "pods") == 4 && s.asked("list", "jobs") == 2 })

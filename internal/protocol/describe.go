@@ -13,7 +13,7 @@ type CronJobDescription struct {
 	CronJob ObjectReference          `json:"cronJob"`
 	Spec    schedule.Spec            `json:"spec"`
 	Status  ostinatov1.CronJobStatus `json:"status"`
-	// Ledger is the recorded outcome of recent nominal times, oldest first.
+	// Ledger is the recorded outcome of recent scheduled times, oldest first.
 	Ledger []schedule.LedgerEntry `json:"ledger,omitempty"`
 }
 

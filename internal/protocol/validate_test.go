@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -94,7 +95,7 @@ func TestValidate(t *testing.T) {
 		"facts of no Job":                {protocol.PodFacts{}, "no Job's uid"},
 		"facts of a Job with a long uid": {protocol.PodFacts{JobUID: strings.Repeat("x", 129)}, "no Job's uid"},
 		"many facts":                     {protocol.PodFacts{JobUID: "uid", Facts: make([]job.PodFact, protocol.MaxFactsPerSignal+1)}, "pods, want"},
-		"a fact with a negative index":   {protocol.PodFacts{JobUID: "uid", Facts: []job.PodFact{{Name: "a", Index: new(int32(-1))}}}, `pod "a" has a negative number`},
+		"a fact with a negative index":   {protocol.PodFacts{JobUID: "uid", Facts: []job.PodFact{{Name: "a", Index: ptr.To(int32(-1))}}}, `pod "a" has a negative number`},
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		test := tests[name]

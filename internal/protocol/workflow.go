@@ -97,7 +97,7 @@ type JobInput struct {
 	Status batchv1.JobStatus `json:"status,omitzero"`
 	// CronJob is the owner's name, for summaries; empty for a standalone Job.
 	CronJob string `json:"cronJob,omitempty"`
-	// Scheduled is the nominal time of the run; zero for a standalone Job.
+	// Scheduled is the run's scheduled time; zero for a standalone Job.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	// State is set by continue-as-new and then replaces Status.
 	State *job.State `json:"state,omitempty"`

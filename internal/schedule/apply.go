@@ -91,7 +91,7 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 		reason = "Refused"
 	}
 	if report.Refusal == TooLate && s.Pending != nil {
-		// The next plan settles the slot. If the clock of whoever came too late is
+		// The next plan settles the run. If the clock of whoever came too late is
 		// ahead of ours, it has to wait a little.
 		s.Pending.Retry = s.Pending.Retry.Next(now)
 		return

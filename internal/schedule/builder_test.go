@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -34,7 +35,7 @@ func cronSpec(expression string, options ...specOption) schedule.Spec {
 	spec := schedule.Spec{
 		Generation:                 1,
 		Schedule:                   expression,
-		TimeZone:                   new("UTC"),
+		TimeZone:                   ptr.To("UTC"),
 		ConcurrencyPolicy:          batchv1.AllowConcurrent,
 		SuccessfulJobsHistoryLimit: 3,
 		FailedJobsHistoryLimit:     1,
@@ -216,7 +217,7 @@ func (c *cluster) trigger(now time.Time) *cluster {
 	return c.at(now)
 }
 
-// started lists the nominal times of the scheduled runs.
+// started lists the scheduled times of the scheduled runs.
 func (c *cluster) started() []string {
 	var times []string
 	for _, start := range c.starts {

@@ -16,7 +16,7 @@ type timeline struct {
 	ran bool
 }
 
-// next returns the first nominal time after t; zero when there is none within
+// next returns the first scheduled time after t; zero when there is none within
 // the library's horizon of five years.
 func (l timeline) next(t time.Time) time.Time {
 	if every, ok := l.schedule.(cron.ConstantDelaySchedule); ok {
@@ -60,13 +60,13 @@ func gridAfter(base, t time.Time, delay time.Duration) time.Time {
 	return time.Unix(base.Unix()+max(steps, 1)*seconds, 0).UTC()
 }
 
-// latest returns the last nominal time in (after, now], given that first, the
+// latest returns the last scheduled time in (after, now], given that first, the
 // next after it, is not later than now. It bisects, since next is monotonic, and
 // so takes about thirty steps for any distance.
 func (l timeline) latest(after, now time.Time) time.Time {
 	due := func(seconds int64) bool {
-		slot := l.next(time.Unix(seconds, 0))
-		return !slot.IsZero() && !slot.After(now)
+		scheduled := l.next(time.Unix(seconds, 0))
+		return !scheduled.IsZero() && !scheduled.After(now)
 	}
 	low, high := after.Unix(), now.Unix()
 	for high-low > 1 {

@@ -34,7 +34,7 @@ func (p Plan) Idle() bool {
 	return len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0
 }
 
-// Decide says what a CronJob does now. Nominal times come from the last
+// Decide says what a CronJob does now. Scheduled times come from the last
 // Evaluation taken; call it while NeedsEvaluation reports true.
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
@@ -83,53 +83,53 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	}
 }
 
-// advance makes the latest upcoming time that has come the due one.
+// advance makes the run of the latest upcoming time that has come the due one.
 func (s *State) advance(spec Spec, now time.Time) {
 	passed := 0
-	for _, slot := range s.Calendar.Upcoming {
-		if slot.After(now) {
+	for _, scheduled := range s.Calendar.Upcoming {
+		if scheduled.After(now) {
 			break
 		}
 		s.supersede(spec, now)
-		s.Calendar.Due = slot
+		s.Calendar.Due = scheduled
 		passed++
 	}
 	s.Calendar.Upcoming = s.Calendar.Upcoming[passed:]
 }
 
-// supersede settles the due slot, since a later one is due.
+// supersede settles the run that was due, since a later one is.
 func (s *State) supersede(spec Spec, now time.Time) {
 	if due := s.Calendar.Due; !due.IsZero() {
 		s.settle(s.notStarted(spec, due, now))
 	}
 }
 
-// notStarted returns the outcome of a slot that will not start any more.
-func (s *State) notStarted(spec Spec, slot, now time.Time) LedgerEntry {
-	entry := LedgerEntry{Scheduled: slot, Recorded: now, Outcome: Missed, Reason: ReasonSuperseded}
+// notStarted returns the outcome of a scheduled time whose run will not start any more.
+func (s *State) notStarted(spec Spec, scheduled, now time.Time) LedgerEntry {
+	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: Missed, Reason: ReasonSuperseded}
 	pending := s.Pending
 	switch {
-	case pending != nil && pending.Scheduled.Equal(slot) && pending.Reason != "":
+	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Reason != "":
 		entry.Outcome, entry.Reason = NotAccepted, ReasonFailedCreate
 		entry.Message = pending.Reason + ": " + pending.Message
-	case pending != nil && pending.Scheduled.Equal(slot) && pending.Blocked:
+	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Blocked:
 		entry.Outcome, entry.Reason = Skipped, ReasonJobAlreadyActive
-	case s.Suspension.covers(slot):
+	case s.Suspension.covers(scheduled):
 		entry.Reason = ReasonSuspended
-	case tooLate(spec, slot, now):
+	case tooLate(spec, scheduled, now):
 		entry.Reason = ReasonStartingDeadlineExceeded
 	}
 	return entry
 }
 
-// tooLate reports whether startingDeadlineSeconds excludes a slot. Lateness
+// tooLate reports whether startingDeadlineSeconds excludes a run. Lateness
 // counts in whole seconds, so that a deadline of 0 means: on time.
-func tooLate(spec Spec, slot, now time.Time) bool {
+func tooLate(spec Spec, scheduled, now time.Time) bool {
 	return spec.StartingDeadlineSeconds != nil &&
-		now.Truncate(time.Second).Sub(slot) > deadline(*spec.StartingDeadlineSeconds)
+		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
 }
 
-// dropLate settles the due slot when its starting deadline has passed.
+// dropLate settles the due run when its starting deadline has passed.
 func (s *State) dropLate(spec Spec, now time.Time) {
 	due := s.Calendar.Due
 	if due.IsZero() || !tooLate(spec, due, now) {
@@ -143,7 +143,7 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 	s.settle(entry)
 }
 
-// chooseStart picks the one run to start now: the due slot first, then triggers
+// chooseStart picks the one run to start now: the due one first, then triggers
 // in their order, which a suspension or a bad schedule does not stop.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	forbidden := spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(s.Active) > 0
@@ -182,7 +182,7 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	return nil
 }
 
-// startBefore returns when a due slot may not start any more, as tooLate and
+// startBefore returns when a due run may not start any more, as tooLate and
 // advance will say then.
 func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 	var before time.Time

@@ -1,12 +1,24 @@
 // Package schedule is the decision core of the CronJob workflow: Evaluate
-// computes due times from a schedule, Decide turns state and due times into a
-// start, replacements, deletes, ledger entries, Events, a status and the next
-// wake.
+// computes scheduled times, Decide turns state and these times into a start,
+// replacements, deletes, ledger entries, Events, a status and the next wake.
 //
 // One round is: Take(Evaluate) while NeedsEvaluation, Decide, carry the Plan out,
 // Apply the Report of what came of it, until the Plan is idle. What happens in between
 // comes in by Finish, Missing, AddTrigger and SpecChanged. NewState begins from
 // the object, State goes on as JSON.
+//
+// Its words are:
+//
+//   - The scheduled time of a run is the instant at which the schedule says that it
+//     is to start, whenever it does: that of status.lastScheduleTime and of the
+//     annotation batch.kubernetes.io/cronjob-scheduled-timestamp.
+//   - A scheduled run is the run of a scheduled time; a manual run is that of a
+//     trigger, and the trigger's time stands in for the scheduled one.
+//   - A run is due when its scheduled time has come and is not settled. At most one
+//     is: the most recent.
+//   - A scheduled time, and its run, are settled when the outcome is known: the run
+//     started, or will not start any more. The ledger has the outcomes.
+//   - Upcoming are the scheduled times that have not come.
 //
 // The package is pure. It imports API types, cron and time; it takes no
 // context, clock, logger or client, and a user's mistake is an outcome, not an

@@ -2,11 +2,11 @@ package schedule
 
 import "time"
 
-// upcomingTimes is the number of nominal times computed ahead. The workflow
+// upcomingTimes is the number of scheduled times computed ahead. The workflow
 // records an Evaluation once for so many runs.
 const upcomingTimes = 10
 
-// walkLimit bounds the nominal times that are counted one by one.
+// walkLimit bounds the scheduled times that are counted one by one.
 const walkLimit = 1000
 
 // tooManyMissed is upstream's bound for its warning.
@@ -17,17 +17,17 @@ const tooManyMissed = 100
 // in 2011.
 var dawn = time.Date(2015, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Anchor says from when nominal times count.
+// Anchor says from when scheduled times count.
 type Anchor struct {
 	// Created is the CronJob's creationTimestamp.
 	Created time.Time
-	// Last is the last scheduled run's nominal time, if there was one.
+	// Last is the scheduled time of the last scheduled run, if there was one.
 	Last time.Time
-	// Settled is the time up to which every nominal time has its outcome.
+	// Settled is the time up to which every scheduled time has its outcome.
 	Settled time.Time
 }
 
-// Anchor returns the point from which the state needs nominal times.
+// Anchor returns the point from which the state needs scheduled times.
 func (s State) Anchor() Anchor {
 	return Anchor{
 		Created: s.Created,
@@ -43,17 +43,18 @@ type Evaluation struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Problem is set when the schedule can't be used; all below is then empty.
 	Problem *Problem `json:"problem,omitempty"`
-	// Due is the most recent nominal time after the anchor and not after now.
+	// Due is the most recent scheduled time after the anchor and not after now;
+	// zero if no run is due.
 	Due time.Time `json:"due,omitzero"`
-	// Missed sums up the nominal times between the anchor and Due.
+	// Missed sums up the scheduled times between the anchor and Due.
 	Missed *MissedRuns `json:"missed,omitempty"`
 	// TooMany is upstream's estimate that more than 100 times were missed.
 	TooMany bool `json:"tooMany,omitempty"`
-	// Upcoming are the next nominal times after now, ascending.
+	// Upcoming are the next scheduled times after now, ascending.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
 }
 
-// MissedRuns is a stretch of nominal times that passed.
+// MissedRuns is a stretch of scheduled times that passed.
 type MissedRuns struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -62,7 +63,7 @@ type MissedRuns struct {
 	Estimated bool `json:"estimated,omitempty"`
 }
 
-// Evaluate computes the nominal times around now. Its work is bounded for every
+// Evaluate computes the scheduled times around now. Its work is bounded for every
 // schedule and every distance between anchor and now.
 //
 // Due is exact for irregular schedules too, where upstream's estimate of the
@@ -80,8 +81,8 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	}
 	after := later(later(line.base, from.Settled), dawn)
 	cursor := line.walk(after, now, &evaluation)
-	for slot := line.next(cursor); !slot.IsZero() && len(evaluation.Upcoming) < upcomingTimes; slot = line.next(slot) {
-		evaluation.Upcoming = append(evaluation.Upcoming, slot)
+	for scheduled := line.next(cursor); !scheduled.IsZero() && len(evaluation.Upcoming) < upcomingTimes; scheduled = line.next(scheduled) {
+		evaluation.Upcoming = append(evaluation.Upcoming, scheduled)
 	}
 	if evaluation.Due.IsZero() && len(evaluation.Upcoming) == 0 {
 		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.invalid()}
@@ -94,11 +95,11 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 func (l timeline) walk(after, now time.Time, evaluation *Evaluation) time.Time {
 	var first, before, due time.Time
 	var count int64
-	for slot := l.next(after); !slot.IsZero() && !slot.After(now); slot = l.next(slot) {
+	for scheduled := l.next(after); !scheduled.IsZero() && !scheduled.After(now); scheduled = l.next(scheduled) {
 		if count++; count == 1 {
-			first = slot
+			first = scheduled
 		}
-		before, due = due, slot
+		before, due = due, scheduled
 		if count == walkLimit {
 			break
 		}
@@ -121,9 +122,9 @@ func (l timeline) walk(after, now time.Time, evaluation *Evaluation) time.Time {
 	return due
 }
 
-// before returns the last nominal time before slot; from is one before it.
-func (l timeline) before(slot, from time.Time) time.Time {
-	if found := l.latest(from.Add(-time.Second), slot.Add(-time.Second)); found.Before(slot) && !found.IsZero() {
+// before returns the last scheduled time before another; from is one before both.
+func (l timeline) before(scheduled, from time.Time) time.Time {
+	if found := l.latest(from.Add(-time.Second), scheduled.Add(-time.Second)); found.Before(scheduled) && !found.IsZero() {
 		return found
 	}
 	return from

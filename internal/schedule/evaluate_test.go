@@ -64,9 +64,9 @@ func evaluate(t *testing.T, spec schedule.Spec, created, now, until string) []st
 		t.Fatal(evaluation.Problem.Message)
 	}
 	var times []string
-	for _, slot := range append([]time.Time{evaluation.Due}, evaluation.Upcoming...) {
-		if !slot.IsZero() && !slot.After(at(until)) {
-			times = append(times, slot.Format(time.RFC3339))
+	for _, scheduled := range append([]time.Time{evaluation.Due}, evaluation.Upcoming...) {
+		if !scheduled.IsZero() && !scheduled.After(at(until)) {
+			times = append(times, scheduled.Format(time.RFC3339))
 		}
 	}
 	return times
@@ -129,9 +129,9 @@ func TestEvery(t *testing.T) {
 			}
 			evaluation := schedule.Evaluate(test.spec, from, at(test.now))
 			var times []string
-			for _, slot := range append([]time.Time{evaluation.Due}, evaluation.Upcoming...) {
-				if !slot.IsZero() && !slot.After(at(test.until)) {
-					times = append(times, slot.Format(time.RFC3339))
+			for _, scheduled := range append([]time.Time{evaluation.Due}, evaluation.Upcoming...) {
+				if !scheduled.IsZero() && !scheduled.After(at(test.until)) {
+					times = append(times, scheduled.Format(time.RFC3339))
 				}
 			}
 			wantStrings(t, "times", times, test.want...)
@@ -180,7 +180,7 @@ func drawTime(t *rapid.T, label string) time.Time {
 	return time.Unix(base+rapid.Int64Range(0, 400*24*3600).Draw(t, label), 0).UTC()
 }
 
-// Walking the schedule slot by slot from the anchor is the definition of what
+// Walking the schedule time by time from the anchor is the definition of what
 // is due, missed and upcoming.
 func TestEvaluateEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -195,9 +195,9 @@ func TestEvaluateEqualsBruteForce(t *testing.T) {
 		}
 		var due time.Time
 		var count int64
-		slot := line.Next(created)
-		for ; !slot.After(now); slot = line.Next(slot) {
-			due = slot
+		scheduled := line.Next(created)
+		for ; !scheduled.After(now); scheduled = line.Next(scheduled) {
+			due = scheduled
 			count++
 		}
 		if !evaluation.Due.Equal(due) {
@@ -207,10 +207,10 @@ func TestEvaluateEqualsBruteForce(t *testing.T) {
 			t.Fatalf("missed: got %+v, want %d", missed, count-1)
 		}
 		for index, upcoming := range evaluation.Upcoming {
-			if !upcoming.Equal(slot) {
-				t.Fatalf("upcoming %d: got %s, want %s", index, upcoming, slot)
+			if !upcoming.Equal(scheduled) {
+				t.Fatalf("upcoming %d: got %s, want %s", index, upcoming, scheduled)
 			}
-			slot = line.Next(slot)
+			scheduled = line.Next(scheduled)
 		}
 	})
 }

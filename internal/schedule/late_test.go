@@ -23,7 +23,7 @@ func TestACreateThatAnOutageHeldUp(t *testing.T) {
 		c.at(at("10:00"))
 		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started")
 	})
-	t.Run("past the next nominal time makes room for the newest", func(t *testing.T) {
+	t.Run("past the next scheduled time makes room for the newest", func(t *testing.T) {
 		c := newCluster(t, cronSpec("* * * * *"), at("09:59:30"))
 		c.outage = 3*time.Minute + 10*time.Second
 		c.at(at("10:00"))

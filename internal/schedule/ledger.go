@@ -2,15 +2,15 @@ package schedule
 
 import "time"
 
-// LedgerEntry is the recorded outcome of one nominal time, of one manual
-// trigger, or of a stretch of nominal times that share an outcome and reason.
+// LedgerEntry is the recorded outcome of one scheduled time, of one manual
+// trigger, or of a stretch of scheduled times that share an outcome and reason.
 type LedgerEntry struct {
-	// Scheduled is the nominal time; of a stretch the first; of a manual run the
+	// Scheduled is the scheduled time; of a stretch the first; of a manual run the
 	// time of the trigger.
 	Scheduled time.Time `json:"scheduled"`
-	// Until is the last nominal time of a stretch; zero otherwise.
+	// Until is the last scheduled time of a stretch; zero otherwise.
 	Until time.Time `json:"until,omitzero"`
-	// Count is the number of nominal times; 0 means 1.
+	// Count is the number of scheduled times; 0 means 1.
 	Count int64 `json:"count,omitempty"`
 	// Estimated is set when Count is an estimate: the stretch was too long to walk.
 	Estimated bool `json:"estimated,omitempty"`
@@ -28,7 +28,7 @@ type LedgerEntry struct {
 	Manual bool `json:"manual,omitempty"`
 }
 
-// LedgerOutcome says what became of a nominal time.
+// LedgerOutcome says what became of a scheduled time.
 type LedgerOutcome string
 
 const (
@@ -38,7 +38,7 @@ const (
 	Skipped LedgerOutcome = "Skipped"
 	// Missed: nobody could start it in time.
 	Missed LedgerOutcome = "Missed"
-	// NotAccepted: the API server refused the Job while the slot lasted.
+	// NotAccepted: the API server refused the Job for as long as the run was due.
 	NotAccepted LedgerOutcome = "Refused"
 )
 
@@ -50,7 +50,7 @@ const (
 	ReasonSuspended = "Suspended"
 	// ReasonStartingDeadlineExceeded: spec.startingDeadlineSeconds had passed.
 	ReasonStartingDeadlineExceeded = "StartingDeadlineExceeded"
-	// ReasonSuperseded: a later nominal time was due before it could start.
+	// ReasonSuperseded: a later scheduled time was due before it could start.
 	ReasonSuperseded = "Superseded"
 	// ReasonScheduleChanged: the schedule was edited before it could start.
 	ReasonScheduleChanged = "ScheduleChanged"
@@ -65,10 +65,10 @@ const (
 // ledgerLimit bounds State.Ledger; older entries fall out.
 const ledgerLimit = 50
 
-// Times returns how many nominal times the entry stands for.
+// Times returns how many scheduled times the entry stands for.
 func (e LedgerEntry) Times() int64 { return max(e.Count, 1) }
 
-// last returns the last nominal time of the entry.
+// last returns the last scheduled time of the entry.
 func (e LedgerEntry) last() time.Time {
 	if e.Until.IsZero() {
 		return e.Scheduled
@@ -76,7 +76,7 @@ func (e LedgerEntry) last() time.Time {
 	return e.Until
 }
 
-// record appends an outcome. Adjoining nominal times that were not started for
+// record appends an outcome. Adjoining scheduled times that were not started for
 // the same reason share an entry, so that a long blockage does not push the runs
 // before it out of the ledger.
 func (s *State) record(entry LedgerEntry) {
@@ -100,7 +100,7 @@ func (e LedgerEntry) joins(next LedgerEntry) bool {
 		!e.Manual && !next.Manual
 }
 
-// settle records the outcome of a slot and closes it.
+// settle records the outcome of a scheduled time, whose run is then no longer due.
 func (s *State) settle(entry LedgerEntry) {
 	s.record(entry)
 	s.Settled = later(s.Settled, entry.last())

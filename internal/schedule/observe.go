@@ -12,7 +12,7 @@ import (
 // maxTriggers bounds State.Triggers.
 const maxTriggers = 100
 
-// NeedsEvaluation reports whether Decide needs nominal times that the state does
+// NeedsEvaluation reports whether Decide needs scheduled times that the state does
 // not have: the schedule is new, or the recorded times have run out.
 func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar
@@ -26,7 +26,7 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	return count == 0 || !calendar.Upcoming[count-1].After(now)
 }
 
-// Take returns the state with an Evaluation's times in it. Nominal times that
+// Take returns the state with an Evaluation's times in it. Scheduled times that
 // passed before the most recent one get their outcome here.
 func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
 	s, now := state.clone(), now.UTC()
@@ -72,7 +72,7 @@ func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
 }
 
 // SpecChanged returns the state after an edit of the spec. An edited schedule
-// counts from the edit: its nominal times before that never were due. Any edit
+// counts from the edit: its scheduled times before that never were due. Any edit
 // ends the back-off after a refused create.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()

@@ -34,7 +34,7 @@ type Problem struct {
 
 func (p Problem) event() event.Event { return event.Warning(string(p.Reason), p.Message) }
 
-// Calculator computes the nominal times of a parsed schedule.
+// Calculator computes the scheduled times of a parsed schedule.
 type Calculator struct {
 	schedule cron.Schedule
 	// written is the schedule as the user wrote it, for messages.

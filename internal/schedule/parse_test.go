@@ -89,11 +89,11 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		before := now
-		for _, slot := range evaluation.Upcoming {
-			if !slot.After(before) {
-				t.Fatalf("%q: upcoming %s is not after %s", expression, slot, before)
+		for _, scheduled := range evaluation.Upcoming {
+			if !scheduled.After(before) {
+				t.Fatalf("%q: upcoming %s is not after %s", expression, scheduled, before)
 			}
-			before = slot
+			before = scheduled
 		}
 		if evaluation.Due.After(now) {
 			t.Fatalf("%q: due %s is after now %s", expression, evaluation.Due, now)

@@ -111,7 +111,7 @@ func TestSteadyStateCostsTwoCallsARunAndOneEvaluationInTen(t *testing.T) {
 	}
 }
 
-func TestForbidStartsTheBlockedSlotLateWhenTheRunEnds(t *testing.T) {
+func TestForbidStartsTheBlockedRunLateWhenTheActiveOneEnds(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("10:00")).at(at("11:00"))
 	wantTime(t, "wake while blocked", c.wake, "12:00")
 	wantTime(t, "lastScheduleTime is not advanced", c.status.LastScheduleTime.Time, "10:00")
@@ -121,7 +121,7 @@ func TestForbidStartsTheBlockedSlotLateWhenTheRunEnds(t *testing.T) {
 	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 Started")
 }
 
-func TestForbidRunsOnlyTheMostRecentBlockedSlot(t *testing.T) {
+func TestForbidRunsOnlyTheMostRecentBlockedRun(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("10:00"))
 	c.at(at("11:00")).at(at("12:00")).at(at("13:00")).finish(batchv1.JobFailed, at("13:20"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T13:00:00Z")
@@ -151,7 +151,7 @@ func TestReplaceDeletesEveryActiveRunBeforeTheNext(t *testing.T) {
 	}
 }
 
-func TestResumeRunsTheMostRecentMissedSlot(t *testing.T) {
+func TestResumeRunsTheMostRecentMissedRun(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("10:00"))
 	c.edit(at("10:30"), suspended)
 	wantTime(t, "no wake while suspended", c.wake, "")
@@ -173,7 +173,7 @@ func TestResumeBeyondTheDeadlineRunsNothing(t *testing.T) {
 	wantTime(t, "wake", c.wake, "15:00")
 }
 
-func TestDowntimeRunsTheMostRecentMissedSlot(t *testing.T) {
+func TestDowntimeRunsTheMostRecentMissedRun(t *testing.T) {
 	c := newCluster(t, cronSpec("*/10 * * * *"), at("09:55")).at(at("10:00")).at(at("13:05"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T13:00:00Z")
 	wantStrings(t, "ledger", c.ledger(),
@@ -187,7 +187,7 @@ func TestAnEditedScheduleCountsFromTheEdit(t *testing.T) {
 	wantTime(t, "wake", c.wake, "11:00")
 }
 
-func TestAnEditSettlesTheSlotThatWaited(t *testing.T) {
+func TestAnEditSettlesTheRunThatWaited(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("10:00")).at(at("11:00"))
 	c.edit(at("11:10"), zone("Europe/Paris")).finish(batchv1.JobComplete, at("11:20"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z")
@@ -204,7 +204,7 @@ func TestABadScheduleRecoversByAnEdit(t *testing.T) {
 	wantStrings(t, "runs", c.started(), "2016-05-19T13:00:00Z")
 }
 
-func TestARefusedCreateIsRetriedWhileTheSlotLasts(t *testing.T) {
+func TestARefusedCreateIsRetriedWhileTheRunIsDue(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 	attempts := 0
 	c.refuse = func(schedule.Start) string { attempts++; return "exceeded quota" }

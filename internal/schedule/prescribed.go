@@ -36,7 +36,7 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "the CronJob is suspended"
 	case object.Status.LastScheduleTime != nil && start.Scheduled.Before(object.Status.LastScheduleTime.Time):
 		return "a later run has started"
-	case !isNominal(spec, start.Scheduled):
+	case !isScheduledTime(spec, start.Scheduled):
 		return fmt.Sprintf("%s is no time of the schedule", start.Scheduled.UTC().Format(time.RFC3339))
 	}
 	if want := names.ScheduledJob(object.Name, start.Scheduled); start.Name != want {
@@ -45,9 +45,9 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	return ""
 }
 
-// isNominal reports whether the schedule names the time. Times of "@every" count from
+// isScheduledTime reports whether the schedule names the time. Times of "@every" count from
 // one another, so that only their order can be told.
-func isNominal(spec Spec, at time.Time) bool {
+func isScheduledTime(spec Spec, at time.Time) bool {
 	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil || at.Before(dawn) {
 		return false

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -19,7 +20,7 @@ import (
 func stored(options ...func(*ostinatov1.CronJob)) *ostinatov1.CronJob {
 	object := &ostinatov1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", UID: "hello-uid"},
-		Spec:       ostinatov1.CronJobSpec{Schedule: "0 * * * *", TimeZone: new("UTC")},
+		Spec:       ostinatov1.CronJobSpec{Schedule: "0 * * * *", TimeZone: ptr.To("UTC")},
 	}
 	for _, option := range options {
 		option(object)
@@ -42,13 +43,13 @@ func triggered(sequence int64, scheduled time.Time) schedule.Start {
 func TestPrescribed(t *testing.T) {
 	now := at("10:00:02")
 	lastRun := func(text string) func(*ostinatov1.CronJob) {
-		return func(object *ostinatov1.CronJob) { object.Status.LastScheduleTime = new(metav1.NewTime(at(text))) }
+		return func(object *ostinatov1.CronJob) { object.Status.LastScheduleTime = ptr.To(metav1.NewTime(at(text))) }
 	}
 	inZone := func(name string) func(*ostinatov1.CronJob) {
 		return func(object *ostinatov1.CronJob) { object.Spec.TimeZone = &name }
 	}
-	suspended := func(object *ostinatov1.CronJob) { object.Spec.Suspend = new(true) }
-	deleting := func(object *ostinatov1.CronJob) { object.DeletionTimestamp = new(metav1.NewTime(now)) }
+	suspended := func(object *ostinatov1.CronJob) { object.Spec.Suspend = ptr.To(true) }
+	deleting := func(object *ostinatov1.CronJob) { object.DeletionTimestamp = ptr.To(metav1.NewTime(now)) }
 	misnamed, manual := run(at("10:00")), triggered(7, at("09:59"))
 	misnamed.Name = "hello-1"
 	ofAnother := triggered(7, at("09:59"))

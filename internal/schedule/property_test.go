@@ -102,7 +102,7 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 	})
 }
 
-// checkLedger: stretches of scheduled times do not overlap, so each nominal time
+// checkLedger: stretches of scheduled times do not overlap, so each scheduled time
 // has at most one outcome.
 func checkLedger(t *rapid.T, c *cluster) {
 	var end time.Time
@@ -119,9 +119,9 @@ func checkLedger(t *rapid.T, c *cluster) {
 	}
 }
 
-// Without edits, the nominal times that have passed are exactly those with an
+// Without edits, the scheduled times that have passed are exactly those with an
 // outcome and the one that still waits.
-func TestEveryNominalTimeGetsOneOutcome(t *testing.T) {
+func TestEveryScheduledTimeGetsOneOutcome(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newCluster(rt, drawSpec(rt), at("10:00:10")).at(at("10:00:10"))
 		var recorded int64
@@ -148,7 +148,7 @@ func TestEveryNominalTimeGetsOneOutcome(t *testing.T) {
 				passed += evaluation.Missed.Count
 			}
 			if recorded != passed {
-				rt.Fatalf("%s at %s: %d outcomes for %d nominal times: %q", step, c.now, recorded, passed, c.ledger())
+				rt.Fatalf("%s at %s: %d outcomes for %d scheduled times: %q", step, c.now, recorded, passed, c.ledger())
 			}
 		})
 	})

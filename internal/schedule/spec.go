@@ -80,7 +80,7 @@ func (s Spec) Digest() string {
 type Start struct {
 	// Name is the Job's deterministic name.
 	Name string `json:"name"`
-	// Scheduled is the nominal time; for a manual run the time of the trigger.
+	// Scheduled is the run's scheduled time; for a manual run the time of the trigger.
 	Scheduled time.Time `json:"scheduled"`
 	// Manual is set for a run started by a trigger signal: it does not advance
 	// lastScheduleTime.
@@ -90,7 +90,7 @@ type Start struct {
 	// Note is the trigger's note.
 	Note string `json:"note,omitempty"`
 	// Before is when it is too late to create the Job: the starting deadline has
-	// passed, or the next nominal time has come; zero if neither can be. An outage
+	// passed, or the next scheduled time has come; zero if neither can be. An outage
 	// may hold the create up for longer than the plan could know.
 	Before time.Time `json:"before,omitzero"`
 }

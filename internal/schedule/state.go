@@ -16,7 +16,7 @@ type Identity struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Created is the CronJob's creationTimestamp: due times count from it while
+	// Created is the CronJob's creationTimestamp: scheduled times count from it while
 	// there is no LastScheduled.
 	Created time.Time `json:"created"`
 }
@@ -25,16 +25,16 @@ type Identity struct {
 // through continue-as-new as JSON. NewState makes one from an object's status.
 type State struct {
 	Identity
-	// LastScheduled is the nominal time of the last scheduled run that was created
+	// LastScheduled is the scheduled time of the last scheduled run whose Job was created
 	// (status.lastScheduleTime); skips and manual runs do not advance it.
 	LastScheduled time.Time `json:"lastScheduled,omitzero"`
 	// LastSuccessful is the latest completionTime of a Complete run.
 	LastSuccessful time.Time `json:"lastSuccessful,omitzero"`
-	// Settled is the time up to which every nominal time has its outcome.
+	// Settled is the time up to which every scheduled time has its outcome.
 	Settled time.Time `json:"settled,omitzero"`
-	// Calendar holds the recorded due times.
+	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
-	// Pending says why the due slot has not started yet.
+	// Pending says why the due run has not started yet.
 	Pending *Pending `json:"pending,omitempty"`
 	// Suspension is the present or else the last suspension.
 	Suspension Suspension `json:"suspension,omitzero"`
@@ -51,7 +51,7 @@ type State struct {
 	// triggers may still exist. It never depends on when a trigger is handled, since
 	// a workflow task that is repeated has to come to the same names.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
-	// Ledger is the outcome of recent nominal times, oldest first.
+	// Ledger is the outcome of recent scheduled times, oldest first.
 	Ledger []LedgerEntry `json:"ledger,omitempty"`
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
@@ -61,7 +61,7 @@ type State struct {
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
 
-// Calendar holds the due times recorded by the last Evaluation, so that a
+// Calendar holds the scheduled times recorded by the last Evaluation, so that a
 // worker with other time zone data replays the same.
 type Calendar struct {
 	// Made is set once there was an Evaluation.
@@ -71,9 +71,9 @@ type Calendar struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Problem says why there are no times.
 	Problem *Problem `json:"problem,omitempty"`
-	// Due is the most recent nominal time that has no outcome yet; zero if none.
+	// Due is the scheduled time of the due run; zero if there is none.
 	Due time.Time `json:"due,omitzero"`
-	// Upcoming are the next nominal times, ascending.
+	// Upcoming are the next scheduled times, ascending.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
 }
 
@@ -89,11 +89,11 @@ func equalZone(a, b *string) bool {
 	return *a == *b
 }
 
-// Pending says why a due slot has not started yet.
+// Pending says why a due run has not started yet.
 type Pending struct {
-	// Scheduled is the slot.
+	// Scheduled is the run's scheduled time.
 	Scheduled time.Time `json:"scheduled"`
-	// Blocked is set while concurrencyPolicy Forbid holds the slot back.
+	// Blocked is set while concurrencyPolicy Forbid holds the run back.
 	Blocked bool `json:"blocked,omitempty"`
 	Refused
 }
@@ -113,9 +113,9 @@ type Suspension struct {
 	To time.Time `json:"to,omitzero"`
 }
 
-// covers reports whether a nominal time fell into the suspension.
-func (s Suspension) covers(slot time.Time) bool {
-	return !s.From.IsZero() && !slot.Before(s.From) && (s.To.IsZero() || slot.Before(s.To))
+// covers reports whether a scheduled time fell into the suspension.
+func (s Suspension) covers(scheduled time.Time) bool {
+	return !s.From.IsZero() && !scheduled.Before(s.From) && (s.To.IsZero() || scheduled.Before(s.To))
 }
 
 // Trigger asks for one manual run.

@@ -31,7 +31,7 @@ const (
 )
 
 // StatusStarted returns the status with a started run in it: the run's Job
-// joins active, and lastScheduleTime advances to its nominal time unless the run
+// joins active, and lastScheduleTime advances to its scheduled time unless the run
 // is manual. It is pure and idempotent; the status passed in is not changed.
 func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) ostinatov1.CronJobStatus {
 	active := make([]corev1.ObjectReference, 0, len(status.Active)+1)

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -213,8 +214,7 @@ func TestAFailedHistoryDeleteIsRepeatedWithBackOff(t *testing.T) {
 }
 
 func TestSpecOfDefaults(t *testing.T) {
-	now := metav1.NewTime(time.Unix(0, 0))
-	spec := schedule.SpecOf(&ostinatov1.CronJob{ObjectMeta: metav1.ObjectMeta{Generation: 4, DeletionTimestamp: &now}})
+	spec := schedule.SpecOf(&ostinatov1.CronJob{ObjectMeta: metav1.ObjectMeta{Generation: 4, DeletionTimestamp: ptr.To(metav1.NewTime(time.Unix(0, 0)))}})
 	if spec.ConcurrencyPolicy != batchv1.AllowConcurrent || spec.SuccessfulJobsHistoryLimit != 3 ||
 		spec.FailedJobsHistoryLimit != 1 || spec.Suspend || !spec.Deleting || spec.Generation != 4 {
 		t.Errorf("got %+v", spec)

@@ -96,10 +96,11 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-func TestDevelopmentStackStaysOutOfTheProduct(t *testing.T) {
+func TestDevelopmentStackAndTestSupportStayOutOfTheProduct(t *testing.T) {
+	forbidden := []string{module + "internal/devstack", module + "internal/fixture", module + "internal/k8s/fake"}
 	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver"} {
 		for _, dependency := range dependencies(t, pkg) {
-			if strings.HasPrefix(dependency, module+"internal/devstack") {
+			if matches(dependency, forbidden) {
 				t.Errorf("%s links %s", pkg, dependency)
 			}
 		}

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -263,23 +264,24 @@ func (w *window) cronJobs(ctx context.Context) error {
 // arm waits until Ostinato has taken over every CronJob.
 func (w *window) arm(ctx context.Context, start, due time.Time) error {
 	m := w.measurement
-	for {
+	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		count, err := w.cluster.armed(ctx, w.namespace)
-		if err != nil {
-			return err
-		}
-		if count == m.size {
-			m.armed = time.Since(start)
-			return nil
+		if err != nil || count == m.size {
+			return err == nil, err
 		}
 		if time.Now().After(due) {
-			return fmt.Errorf("only %d of %d CronJobs had a next schedule time in their status when they were due, %s after the first create; use --lead",
+			return false, fmt.Errorf("only %d of %d CronJobs had a next schedule time in their status when they were due, %s after the first create; use --lead",
 				count, m.size, time.Since(start).Round(time.Second))
 		}
-		if err := errors.Join(pause(ctx, 250*time.Millisecond), w.cluster.alive()); err != nil {
-			return err
-		}
+		return false, w.cluster.alive()
+	})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
+	if err == nil {
+		m.armed = time.Since(start)
+	}
+	return err
 }
 
 func (w *window) readSetup() error {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -93,8 +94,7 @@ func (f *filler) fill(value reflect.Value) {
 func TestEveryFieldSurvives(t *testing.T) {
 	var full batchv1.CronJobSpec
 	new(filler).fill(reflect.ValueOf(&full).Elem())
-	paris := "Europe/Paris"
-	full.Schedule, full.TimeZone, full.ConcurrencyPolicy = harness.Yearly, &paris, batchv1.ForbidConcurrent
+	full.Schedule, full.TimeZone, full.ConcurrencyPolicy = harness.Yearly, ptr.To("Europe/Paris"), batchv1.ForbidConcurrent
 
 	data, err := yaml.Marshal(full)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -94,8 +95,7 @@ func newHands(t *testing.T) *hands {
 }
 
 func suspended(spec *batchv1.JobSpec) {
-	yes := true
-	spec.Suspend = &yes
+	spec.Suspend = ptr.To(true)
 }
 
 func fatal(t *testing.T, err error) {

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"ostinato.dev/ostinato/internal/devstack/controlplane"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// The API server is away for 30 s, across the end of a Pod, a trigger, a due
+// The API server is away for 30 s, across the end of a Pod, a trigger, a scheduled
 // time and a suspension by signal. All of it takes effect when it is back, once.
 func TestAPIServerDown(t *testing.T) {
 	disrupts(t)
@@ -24,8 +26,7 @@ func TestAPIServerDown(t *testing.T) {
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "suspended", harness.Yearly, harness.JobSpec()))
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "minutely", harness.Minutely, harness.JobSpec()))
 	strict := harness.NewCronJob(namespace, "strict", harness.Minutely, harness.JobSpec())
-	seconds := int64(5)
-	strict.Spec.StartingDeadlineSeconds = &seconds
+	strict.Spec.StartingDeadlineSeconds = ptr.To(int64(5))
 	stack.AddCronJob(t, strict)
 
 	if err := stack.Stack.ControlPlane.StopAPIServer(); err != nil {
@@ -33,7 +34,7 @@ func TestAPIServerDown(t *testing.T) {
 	}
 	down := time.Now()
 	if !down.Before(due) {
-		t.Fatalf("the preparations took until %s, too late for the slot at %s", down, due)
+		t.Fatalf("the preparations took until %s, too late for the run of %s", down, due)
 	}
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "triggered"), protocol.TriggerSignal, nil)
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "suspended"), protocol.SuspendSignal, nil)
@@ -71,7 +72,7 @@ func TestAPIServerDown(t *testing.T) {
 	})
 	harness.Eventually(t, harness.AfterOutage, func(ctx context.Context) error { return missed(ctx, namespace, "strict", due) })
 	if jobs := record.Scheduled("strict")[due.UTC()]; len(jobs) != 0 {
-		t.Errorf("the slot that was missed has the Job %s", jobs[0].Name)
+		t.Errorf("the run that was missed has the Job %s", jobs[0].Name)
 	}
 	survivors(t, stack.Workers())
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
@@ -15,8 +17,8 @@ import (
 const (
 	// outage is how long the API server or Temporal is away.
 	outage = 30 * time.Second
-	// preparations is how long before a slot a test begins what has to be there when the outage does, so much shorter
-	// than outage that the slot and a starting deadline of some seconds fall into it.
+	// preparations is how long before a scheduled time a test begins what has to be there when the outage does, so
+	// much shorter than outage that the scheduled time and a starting deadline of some seconds fall into it.
 	preparations = 20 * time.Second
 )
 
@@ -51,7 +53,7 @@ func TestTemporalKilled(t *testing.T) {
 	survivors(t, slices.Concat(stack.Workers(), stack.Bridges()))
 }
 
-// Temporal is away for 30 s, across the end of a Pod and a due time. The slot
+// Temporal is away for 30 s, across the end of a Pod and a scheduled time. The run
 // that is still inside its starting deadline runs late, the other is missed and
 // the ledger and an Event say so.
 func TestTemporalDown(t *testing.T) {
@@ -62,15 +64,14 @@ func TestTemporalDown(t *testing.T) {
 	until(t, due.Add(-preparations))
 	run := startRunIn(t, namespace, record, "steady", 15)
 	strict := harness.NewCronJob(namespace, "strict", harness.Minutely, harness.JobSpec())
-	seconds := int64(5)
-	strict.Spec.StartingDeadlineSeconds = &seconds
+	strict.Spec.StartingDeadlineSeconds = ptr.To(int64(5))
 	stack.AddCronJob(t, strict)
 	stack.AddCronJob(t, harness.NewCronJob(namespace, "patient", harness.Minutely, harness.JobSpec()))
 
 	killTemporal(t)
 	down := time.Now()
 	if !down.Before(due) {
-		t.Fatalf("the preparations took until %s, too late for the slot at %s", down, due)
+		t.Fatalf("the preparations took until %s, too late for the run of %s", down, due)
 	}
 	run.podEnded(t)
 	until(t, down.Add(outage))
@@ -84,12 +85,12 @@ func TestTemporalDown(t *testing.T) {
 	}
 	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error { return missed(ctx, namespace, "strict", due) })
 	if jobs := record.Scheduled("strict")[due.UTC()]; len(jobs) != 0 {
-		t.Errorf("the missed slot has the Job %s", jobs[0].Name)
+		t.Errorf("the missed run has the Job %s", jobs[0].Name)
 	}
 	survivors(t, slices.Concat(stack.Workers(), stack.Bridges()))
 }
 
-// ranOnce waits for the one Job of a nominal time, asserts that it completes with
+// ranOnce waits for the one Job of a scheduled time, asserts that it completes with
 // one Pod, and returns when it was created.
 func ranOnce(t *testing.T, record *harness.Record, cronJob string, due time.Time) time.Time {
 	t.Helper()
@@ -107,7 +108,7 @@ func ranOnce(t *testing.T, record *harness.Record, cronJob string, due time.Time
 	return job.CreationTimestamp.Time
 }
 
-// missed returns nil when ledger and Events say that the slot was missed.
+// missed returns nil when ledger and Events say that the run was missed.
 func missed(ctx context.Context, namespace, name string, due time.Time) error {
 	description, err := stack.DescribeCronJob(ctx, namespace, name)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 // Indexed makes an Indexed Job that runs all its indexes at a time.
 func Indexed(completions int32) JobOption {
 	return func(spec *batchv1.JobSpec) {
-		mode := batchv1.IndexedCompletion
-		spec.CompletionMode, spec.Completions, spec.Parallelism = &mode, &completions, &completions
+		spec.CompletionMode, spec.Completions, spec.Parallelism = ptr.To(batchv1.IndexedCompletion), &completions, &completions
 	}
 }
 
@@ -102,8 +101,7 @@ func TTLAfterFinished(seconds int32) JobOption {
 // ManualSelector sets spec.manualSelector and the labels that select and are the Pods'.
 func ManualSelector(labels map[string]string) JobOption {
 	return func(spec *batchv1.JobSpec) {
-		manual := true
-		spec.ManualSelector = &manual
+		spec.ManualSelector = ptr.To(true)
 		spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 		spec.Template.Labels = labels
 	}

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/devstack/node"
@@ -129,8 +130,7 @@ func (h *Harness) CreateCronJob(t *testing.T, cronJob *ostinatov1.CronJob) *osti
 // CreateJob creates a Job managed by Ostinato.
 func (h *Harness) CreateJob(t *testing.T, namespace, name string, spec batchv1.JobSpec) *batchv1.Job {
 	t.Helper()
-	manager := names.JobController
-	spec.ManagedBy = &manager
+	spec.ManagedBy = ptr.To(names.JobController)
 	created, err := h.Kubernetes.BatchV1().Jobs(namespace).Create(t.Context(),
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {

@@ -76,7 +76,7 @@ func older(a, b metav1.Object) int {
 	return first.Compare(second.Time)
 }
 
-// Scheduled returns the CronJob's scheduled Jobs by their nominal time.
+// Scheduled returns the Jobs of the CronJob's scheduled runs by scheduled time.
 func (r *Record) Scheduled(cronJob string) map[time.Time][]*batchv1.Job {
 	byTime := map[time.Time][]*batchv1.Job{}
 	for _, job := range r.Jobs(cronJob) {
@@ -94,7 +94,7 @@ func (r *Record) Scheduled(cronJob string) map[time.Time][]*batchv1.Job {
 // Tracked tells whether a Pod carries the tracking finalizer.
 func Tracked(pod *corev1.Pod) bool { return slices.Contains(pod.Finalizers, names.TrackingFinalizer) }
 
-// Duplicates describes nominal times with more than one Job; nil if there are none.
+// Duplicates describes scheduled times with more than one Job; nil if there are none.
 func (r *Record) Duplicates(cronJob string) error {
 	for at, jobs := range r.Scheduled(cronJob) {
 		if len(jobs) > 1 {

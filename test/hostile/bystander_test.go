@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -40,7 +41,7 @@ func newBystanders(t *testing.T, namespace string) *bystanders {
 	deployment, err := stack.Kubernetes.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Replicas: ptr.To(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox:1.28"}}},
@@ -50,7 +51,7 @@ func newBystanders(t *testing.T, namespace string) *bystanders {
 	if err != nil {
 		t.Fatalf("create a Deployment: %v", err)
 	}
-	b.builtIn, b.another = b.job(t, "built-in", nil), b.job(t, "another", new("example.com/controller"))
+	b.builtIn, b.another = b.job(t, "built-in", nil), b.job(t, "another", ptr.To("example.com/controller"))
 	b.runs(t, "a built-in Job's", b.builtIn)
 	// Its controller looks at Pods by their ReplicaSets only, and leaves this one alone.
 	b.pod(t, "a Deployment's", metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment")))

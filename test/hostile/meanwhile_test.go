@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/test/harness"
@@ -44,9 +45,8 @@ func keepFinishing(t *testing.T, namespace string) (finished func() int) {
 }
 
 func finishOne(ctx context.Context, namespace, name string) error {
-	managedBy := names.JobController
 	spec := harness.JobSpec(harness.RunSeconds(1))
-	spec.ManagedBy = &managedBy
+	spec.ManagedBy = ptr.To(names.JobController)
 	_, err := stack.Kubernetes.BatchV1().Jobs(namespace).Create(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -91,7 +92,7 @@ func TestForgedSignalsDontChangeWhatAJobIs(t *testing.T) {
 	facts("of a Pod that is not", reference.UID, job.PodFact{Name: "web", UID: "web-uid", Phase: corev1.PodRunning, Tracked: true})
 	facts("of a Pod without a uid", reference.UID, job.PodFact{Name: own.Name, Phase: corev1.PodRunning})
 	facts("of no Job", "")
-	facts("negative", reference.UID, job.PodFact{Name: own.Name, UID: string(own.UID), Index: new(int32(-1)), Phase: corev1.PodSucceeded})
+	facts("negative", reference.UID, job.PodFact{Name: own.Name, UID: string(own.UID), Index: ptr.To(int32(-1)), Phase: corev1.PodSucceeded})
 	facts("too many", reference.UID, make([]job.PodFact, 2*protocol.MaxFactsPerSignal)...)
 	signals["deleted"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: reference.UID}}
 	signals["deleted, another"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: "another-uid"}}

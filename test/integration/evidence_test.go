@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -51,8 +52,7 @@ func TestEvidenceObeysAnnotations(t *testing.T) {
 				options = append(options, harness.PodAnnotation(names.EvidenceAnnotation, test.pod))
 			}
 			failing := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "fails"}, Spec: harness.JobSpec(options...)}
-			manager := names.JobController
-			failing.Spec.ManagedBy = &manager
+			failing.Spec.ManagedBy = ptr.To(names.JobController)
 			if test.job != "" {
 				failing.Annotations = map[string]string{names.EvidenceAnnotation: test.job}
 			}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -251,9 +252,8 @@ func TestPodRefusedByAdmission(t *testing.T) {
 	if _, err := stack.Kubernetes.CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	privileged := true
 	stack.CreateJob(t, namespace, "privileged", harness.JobSpec(func(spec *batchv1.JobSpec) {
-		spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &privileged}
+		spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
 	}))
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return hasEventOfKind(ctx, namespace, "Job", "FailedCreate", "violates PodSecurity")

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -96,9 +97,8 @@ func complete(ctx context.Context, namespace string, want int) error {
 func TestHistoryLimitsKeepTheNewest(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
-	one := int32(1)
 	cronJob := harness.NewCronJob(namespace, "limited", harness.Yearly, harness.JobSpec())
-	cronJob.Spec.SuccessfulJobsHistoryLimit = &one
+	cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(1))
 	stack.CreateCronJob(t, cronJob)
 	awaitWorkflow(t, namespace, "limited")
 	for range 3 {

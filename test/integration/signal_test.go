@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -87,8 +88,8 @@ func conditionIs(cronJob *ostinatov1.CronJob, kind string, want bool) error {
 	return fmt.Errorf("condition %s is not %t: %+v", kind, want, cronJob.Status.Conditions)
 }
 
-// oneSlot covers one time at which a CronJob is due that is so every minute.
-const oneSlot = time.Minute + 5*time.Second
+// onePeriod covers one scheduled time of a CronJob that is due every minute.
+const onePeriod = time.Minute + 5*time.Second
 
 // An edit of spec.suspend reaches the workflow, and no run starts while suspended.
 func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
@@ -102,7 +103,7 @@ func TestEditOfSuspendReachesTheWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	harness.Always(t, oneSlot, func(ctx context.Context) error {
+	harness.Always(t, onePeriod, func(ctx context.Context) error {
 		jobs, err := stack.Jobs(ctx, namespace)
 		if err == nil && len(jobs) > len(before) {
 			return errors.New("a run started while suspended")
@@ -129,8 +130,7 @@ func TestTriggerWhileSuspendedWithGarbage(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
 	cronJob := harness.NewCronJob(namespace, "paused", harness.Minutely, harness.JobSpec())
-	yes := true
-	cronJob.Spec.Suspend = &yes
+	cronJob.Spec.Suspend = ptr.To(true)
 	stack.CreateCronJob(t, cronJob)
 	awaitWorkflow(t, namespace, "paused")
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "paused"), protocol.TriggerSignal, []any{1, map[string]any{"note": 7}})

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -141,8 +142,7 @@ func deletePods(pick selection) act { return deletePodsWithin(pick, nil) }
 
 // killPods deletes Pods by force: they are gone at once where no finalizer holds them.
 func killPods(pick selection) act {
-	atOnce := int64(0)
-	return deletePodsWithin(pick, &atOnce)
+	return deletePodsWithin(pick, ptr.To(int64(0)))
 }
 
 func deletePodsWithin(pick selection, graceSeconds *int64) act {

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -27,8 +28,7 @@ var lifeCases = []testCase{
 	newCase("deadline-during-back-off", endless(harness.ActiveDeadline(10)),
 		running(1).then(fail(1, onePod)), finished(batchv1.JobFailed)),
 	newCase("deadline-of-the-pod", endless(harness.BackoffLimit(0), harness.PodTemplate(func(template *corev1.PodTemplateSpec) {
-		seconds := int64(1)
-		template.Spec.ActiveDeadlineSeconds = &seconds
+		template.Spec.ActiveDeadlineSeconds = ptr.To(int64(1))
 	})), finished(batchv1.JobFailed)),
 
 	newCase("deleted-when-finished", harness.JobSpec(harness.TTLAfterFinished(0)), gone(0)),
@@ -52,9 +52,8 @@ var lifeCases = []testCase{
 	},
 	newCase("many-containers", endless(harness.Container("side"), harness.InitContainer("first"), harness.BackoffLimit(0),
 		harness.PodTemplate(func(template *corev1.PodTemplateSpec) {
-			always := corev1.ContainerRestartPolicyAlways
 			sidecar := template.Spec.Containers[0].DeepCopy()
-			sidecar.Name, sidecar.RestartPolicy = "beside", &always
+			sidecar.Name, sidecar.RestartPolicy = "beside", ptr.To(corev1.ContainerRestartPolicyAlways)
 			template.Spec.InitContainers = append(template.Spec.InitContainers, *sidecar)
 			template.Spec.Subdomain, template.Spec.Hostname = "workers", "one"
 		})), running(1).then(failContainer("side", 7, onePod)), finished(batchv1.JobFailed)),

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/informers"
 	batchlisters "k8s.io/client-go/listers/batch/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/test/harness"
@@ -26,8 +27,7 @@ var controllers = []struct {
 }
 
 func ostinatoManager() *string {
-	manager := names.JobController
-	return &manager
+	return ptr.To(names.JobController)
 }
 
 // ground is a namespace in which one of the controllers is looked at.

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/devstack/overview"
@@ -16,8 +17,7 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 30, 0, time.Local)
 
 func at(offset time.Duration) *metav1.Time {
-	stamp := metav1.NewTime(now.Add(offset))
-	return &stamp
+	return ptr.To(metav1.NewTime(now.Add(offset)))
 }
 
 func TestTableShowsNextRunAndNewestRuns(t *testing.T) {

@@ -3,14 +3,28 @@ package fake
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
+
+// Identify makes the client give created objects a UID, their name with "-uid" behind it,
+// and a creation time, as the API server does.
+func Identify(client *fake.Clientset, created time.Time) {
+	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		object := action.(clienttesting.CreateAction).GetObject().(metav1.Object)
+		object.SetUID(types.UID(object.GetName() + "-uid"))
+		object.SetCreationTimestamp(metav1.NewTime(created))
+		return false, nil, nil
+	})
+}
 
 // SelectPods makes the client's watches of Pods heed label selectors, as the API server
 // does. It returns how many watches were opened: the client does not replay what

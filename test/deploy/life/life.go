@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -63,9 +64,8 @@ func Whole(t *testing.T, stack *harness.Harness, namespace string) {
 // liveCronJob fires by trigger, completes, prunes its history, is suspended and
 // resumed from both sides, and is deleted.
 func liveCronJob(t *testing.T, stack *harness.Harness, namespace string) {
-	one := int32(1)
 	cronJob := harness.NewCronJob(namespace, "hello", harness.Yearly, harness.JobSpec())
-	cronJob.Spec.SuccessfulJobsHistoryLimit = &one
+	cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(1))
 	stack.AddCronJob(t, cronJob)
 	first := stack.Trigger(t, namespace, "hello")
 	jobIs(t, stack, namespace, first, batchv1.JobComplete)

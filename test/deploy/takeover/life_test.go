@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -75,16 +76,14 @@ func completes(t *testing.T, namespace string) {
 
 func namesTheBuiltIn(t *testing.T, namespace string) {
 	create(t, namespace, "explicit", func(spec *batchv1.JobSpec) {
-		builtIn := batchv1.JobControllerName
-		spec.ManagedBy = &builtIn
+		spec.ManagedBy = ptr.To(batchv1.JobControllerName)
 	})
 	jobIs(t, namespace, "explicit", batchv1.JobComplete)
 }
 
 func anotherControllers(t *testing.T, namespace string) {
 	create(t, namespace, "theirs", func(spec *batchv1.JobSpec) {
-		other := "other.example/controller"
-		spec.ManagedBy = &other
+		spec.ManagedBy = ptr.To("other.example/controller")
 	})
 	create(t, namespace, "after-theirs")
 	jobIs(t, namespace, "after-theirs", batchv1.JobComplete)

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/test/deploy/deployment"
 	"ostinato.dev/ostinato/test/harness"
@@ -53,8 +54,7 @@ func TestTheWorkersTokenReachesTakenOverJobs(t *testing.T) {
 	}
 	create(t, namespace, "unmarked", harness.RunSeconds(600))
 	create(t, namespace, "theirs", func(spec *batchv1.JobSpec) {
-		other := "other.example/controller"
-		spec.ManagedBy = &other
+		spec.ManagedBy = ptr.To("other.example/controller")
 	})
 	suspend := func(ctx context.Context, name string) error {
 		_, err := worker.BatchV1().Jobs(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`),
