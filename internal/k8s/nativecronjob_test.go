@@ -68,9 +68,9 @@ func TestStatusOfANativeCronJob(t *testing.T) {
 	store := k8s.NativeCronJobs(stored)
 	status := &ostinatov1.CronJobStatus{
 		Active:             []corev1.ObjectReference{{Kind: "Job", Name: "hello-1", UID: "job-uid"}},
-		LastScheduleTime:   pointer(metav1.NewTime(due)),
-		LastSuccessfulTime: pointer(metav1.NewTime(due.Add(-time.Hour))),
-		NextScheduleTime:   pointer(metav1.NewTime(due.Add(time.Hour))),
+		LastScheduleTime:   new(metav1.NewTime(due)),
+		LastSuccessfulTime: new(metav1.NewTime(due.Add(-time.Hour))),
+		NextScheduleTime:   new(metav1.NewTime(due.Add(time.Hour))),
 		ObservedGeneration: 4,
 		Conditions:         []metav1.Condition{{Type: ostinatov1.ConditionScheduleValid, Status: metav1.ConditionTrue}},
 		Workflow:           &ostinatov1.WorkflowReference{Namespace: "temporal-namespace", ID: "batch-cronjob/default/hello"},
@@ -133,7 +133,7 @@ func TestNotesFromBeforeAnotherControllerDoNotCount(t *testing.T) {
 			names.ObservedGenerationAnnotation: "3", names.NextScheduleTimeAnnotation: next, names.WorkflowAnnotation: "default/batch-cronjob/default/hello",
 		}
 		if at, err := time.Parse(time.RFC3339, last); err == nil {
-			native.Status.LastScheduleTime = pointer(metav1.NewTime(at))
+			native.Status.LastScheduleTime = new(metav1.NewTime(at))
 		}
 		return k8s.FromNative(native)
 	}
