@@ -49,6 +49,9 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 		known.taken(cronJob)
 	}
 	again, err := c.closeRuns(ctx, cronJob, &known)
+	if err == nil {
+		err = c.lookForHandmade(ctx, cronJob, &known)
+	}
 	c.memory.putCronJob(item, &known)
 	return earliest(decision.again, again), err
 }

@@ -285,13 +285,3 @@ func TestWhoChangedTheCronJobProbesStatus(t *testing.T) {
 		})
 	}
 }
-
-// A Job that "kubectl create job --from" has made is started at once: nobody else will.
-func TestAJobMadeByHandFromANativeCronJobStartsAtOnce(t *testing.T) {
-	byHand := func(j *batchv1.Job) { j.Annotations = map[string]string{names.InstantiateAnnotation: "manual"} }
-	w := newWorld(t).takingOver().takingOverCronJobs().lead()
-	w.putJob(nativeRun("r1", foreign, byHand))
-	w.hears("start job/shop/report-r1")
-	w.putJob(nativeRun("r2", foreign))
-	w.hears()
-}

@@ -29,6 +29,8 @@ type cronJobMemory struct {
 	pokedAt time.Time
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
+	// handmade are the Jobs made by hand of which somebody was told.
+	handmade []handmade
 }
 
 // cronJobAction says what to send for a CronJob.

@@ -150,6 +150,10 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.takenOver.added(job)
+	if owner, owned := c.objects.owner.cronJobOf(job); owned && owner.Native && !ofARun(job) {
+		name := types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}
+		c.main.AddAfter(key{nativeCronJobKind, name}, closedGrace)
+	}
 	switch {
 	case !c.objects.owner.ours(job) || finished(job):
 	case initial:
