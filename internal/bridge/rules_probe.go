@@ -90,7 +90,8 @@ func rivalOf(probe *batchv1.Job) string {
 	return lastWriter(probe.ManagedFields, k8s.JobFieldManager)
 }
 
-// cronJobRivalOf returns who changed the status of an armed probe.
+// cronJobRivalOf returns who changed the status of an armed probe. Who only takes the
+// name out, as the built-in controller does, sets nothing that the API server would note.
 func cronJobRivalOf(probe *batchv1.CronJob) string {
 	if equality.Semantic.DeepEqual(probe.Status, batchv1.CronJobStatus{Active: probeActive(probe.Namespace, probe.Name)}) {
 		return ""
