@@ -10,7 +10,9 @@ import (
 )
 
 // madeByHand makes the Job one that "kubectl create job --from" has made.
-func madeByHand(j *batchv1.Job) { j.Annotations = map[string]string{names.InstantiateAnnotation: "manual"} }
+func madeByHand(j *batchv1.Job) {
+	j.Annotations = map[string]string{names.InstantiateAnnotation: "manual"}
+}
 
 func TestAJobMadeByHandFromANativeCronJobStartsAtOnce(t *testing.T) {
 	w := newWorld(t).takingOver().takingOverCronJobs().lead()

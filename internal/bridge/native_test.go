@@ -284,3 +284,23 @@ func TestWhoChangedTheCronJobProbesStatus(t *testing.T) {
 		})
 	}
 }
+
+// The CronJob's workflow starts the workflow of a Job that it has made. One that the
+// built-in controllers have begun, or somebody has made by hand, nobody else will start.
+func TestJobsOfANativeCronJobWhereBothAreTakenOver(t *testing.T) {
+	both := ownership{takeOverJobs: true, takeOverCronJobs: true}
+	for name, test := range map[string]struct {
+		object *batchv1.Job
+		want   jobDecision
+	}{
+		"a run, new: leave it to the CronJob's workflow": {nativeRun("r1", foreign), jobDecision{action: leaveJob, again: 59 * time.Second}},
+		"begun by the built-in controller: start":        {nativeRun("r1", foreign, running, statusBy(builtInManager, 1)), jobDecision{action: startJob, stale: after(1)}},
+		"made by hand: start":                            {nativeRun("r1", foreign, madeByHand), jobDecision{action: startJob}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trimmed, err := both.trimJob(test.object)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, decideJob(both, trimmed.(*batchv1.Job), jobMemory{}, false, after(1)))
+		})
+	}
+}

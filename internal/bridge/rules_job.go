@@ -82,10 +82,11 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	known := memory.uid == string(object.UID)
 	acknowledged := acknowledgedJob(object)
 	edited := object.Generation > 1 || acknowledged && settings(object)
-	// The CronJob's workflow starts it as its child.
+	// The CronJob's workflow starts it as its child, where that has created it.
 	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
+	_, theirs := builtInWroteLast(object)
 	_, owned := owner.cronJobOf(object)
-	expected := owned && ofARun(object) && !known && !acknowledged && grace > 0
+	expected := owned && ofARun(object) && !theirs && !known && !acknowledged && grace > 0
 	switch {
 	case memory.uid != "" && !known:
 		// Re-created under its name: a workflow of the old Job may still run.
