@@ -12,9 +12,8 @@ const walkLimit = 1000
 // tooManyMissed is upstream's bound for its warning.
 const tooManyMissed = 100
 
-// dawn is before any CronJob. Earlier times are not looked at: the cron library
-// does not return for some zones and dates, such as the day that Samoa left out
-// in 2011.
+// dawn is before any CronJob. Earlier times are not looked at: a creationTimestamp
+// of 1970 is none.
 var dawn = time.Date(2015, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Anchor says from when scheduled times count.
@@ -85,7 +84,7 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 		evaluation.Upcoming = append(evaluation.Upcoming, scheduled)
 	}
 	if evaluation.Due.IsZero() && len(evaluation.Upcoming) == 0 {
-		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.invalid()}
+		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.neverFires()}
 	}
 	evaluation.TooMany = !evaluation.Due.IsZero() && line.tooMany(deadlineStart(spec, after, now), now)
 	return evaluation

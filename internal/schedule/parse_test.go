@@ -34,7 +34,7 @@ func TestParseSaysWhatIsWrongInUpstreamsWords(t *testing.T) {
 		"parser panics":           {"TZ=UTC", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "TZ=UTC" : invalid schedule format: runtime error: slice bounds out of range [:-1]`},
 		"unknown zone":            {"* * * * *", "Mars/Olympus", schedule.UnknownTimeZone, `invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus`},
 		"zone is looked at first": {"nonsense", "Mars/Olympus", schedule.UnknownTimeZone, `invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus`},
-		"field without values":    {", * * * *", "UTC", schedule.InvalidSchedule, `invalid schedule: , * * * * : time difference between two schedules is less than 1 second`},
+		"field without values":    {", * * * *", "UTC", schedule.NeverFires, `schedule ", * * * *" never fires: its field minute names nothing: write * or a number there`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calculator, problem := schedule.Parse(test.expression, &test.zone)
@@ -48,12 +48,12 @@ func TestParseSaysWhatIsWrongInUpstreamsWords(t *testing.T) {
 	}
 }
 
-func TestImpossibleDateIsInvalid(t *testing.T) {
+func TestImpossibleDateNeverFires(t *testing.T) {
 	spec := cronSpec("59 23 31 2 *")
 	evaluation := schedule.Evaluate(spec, schedule.Anchor{Created: at("10:00:10")}, at("11:00"))
 	want := schedule.Problem{
-		Reason:  schedule.InvalidSchedule,
-		Message: "invalid schedule: 59 23 31 2 * : time difference between two schedules is less than 1 second",
+		Reason:  schedule.NeverFires,
+		Message: `schedule "59 23 31 2 *" never fires: the months that it names do not have the days that it names: change the day of month or the month`,
 	}
 	if evaluation.Problem == nil || *evaluation.Problem != want {
 		t.Errorf("got %+v, want %+v", evaluation.Problem, want)
