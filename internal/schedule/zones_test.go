@@ -2,7 +2,10 @@ package schedule_test
 
 import (
 	"archive/zip"
+	"errors"
 	"go/build"
+	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,12 +18,71 @@ import (
 // zoneDatabase is the one that comes with Go and is embedded in every worker.
 var zoneDatabase = filepath.Join(build.Default.GOROOT, "lib", "time", "zoneinfo.zip")
 
+// zoneLink is the file that this process takes for its zone database: it is read anew
+// whenever a zone is loaded.
+var zoneLink string
+
 // TestMain makes the tests independent of the machine's zone database.
 func TestMain(m *testing.M) {
-	if err := os.Setenv("ZONEINFO", zoneDatabase); err != nil {
+	directory, err := os.MkdirTemp("", "zones")
+	if err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	zoneLink = filepath.Join(directory, "zones.zip")
+	if err := errors.Join(os.Symlink(zoneDatabase, zoneLink), os.Setenv("ZONEINFO", zoneLink)); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(directory)
+	os.Exit(code)
+}
+
+// updateZone gives a zone the rules of another until the test ends, as a new release of
+// the zone database does.
+func updateZone(t *testing.T, zone, as string) {
+	t.Helper()
+	updated := filepath.Join(t.TempDir(), "zones.zip")
+	if err := writeZone(updated, zone, as); err != nil {
+		t.Fatal(err)
+	}
+	relink := func(target string) {
+		if err := errors.Join(os.Remove(zoneLink), os.Symlink(target, zoneLink)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	relink(updated)
+	t.Cleanup(func() { relink(zoneDatabase) })
+}
+
+// writeZone writes a database of one zone; the others come from where Go looks next.
+func writeZone(path, zone, as string) error {
+	database, err := zip.OpenReader(zoneDatabase)
+	if err != nil {
+		return err
+	}
+	defer database.Close()
+	rules, err := fs.ReadFile(database, as)
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	archive := zip.NewWriter(file)
+	// Go reads it only if it is not compressed, with its sizes ahead of the data.
+	entry, err := archive.CreateRaw(&zip.FileHeader{
+		Name: zone, Method: zip.Store, CRC32: crc32.ChecksumIEEE(rules),
+		CompressedSize64: uint64(len(rules)), UncompressedSize64: uint64(len(rules)),
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := entry.Write(rules); err != nil {
+		return err
+	}
+	return archive.Close()
 }
 
 // The twenty years that the properties are checked in.
