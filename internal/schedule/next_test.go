@@ -2,10 +2,12 @@ package schedule_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/schedule"
@@ -79,14 +81,18 @@ func drawInstant(t *rapid.T, zone tzZone) time.Time {
 // at every minute finds.
 func TestNextEqualsTheOracle(t *testing.T) {
 	zones := mustZones(t)
-	const horizon = 8 * 24 * time.Hour
 	rapid.Check(t, func(t *rapid.T) {
 		expression := drawExpression(t)
 		judge, err := newOracle(expression)
 		if err != nil {
 			t.Fatalf("the oracle refuses %q: %v", expression, err)
 		}
-		for range 10 {
+		// Schedules of few days are followed for long.
+		horizon := 8 * 24 * time.Hour
+		if rapid.IntRange(0, 4).Draw(t, "long") == 0 {
+			horizon *= 150
+		}
+		for range 5 {
 			zone := zones[rapid.IntRange(0, len(zones)-1).Draw(t, "zone")]
 			from := drawInstant(t, zone)
 			calculator, problem := schedule.Parse(expression, &zone.name)
@@ -106,6 +112,24 @@ func TestNextEqualsTheOracle(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Found by the properties above.
+func TestNext(t *testing.T) {
+	for name, test := range map[string]struct{ expression, zone, after, want string }{
+		"over the end of a leap year":                {"0 0 1 4 *", "America/Boise", "2016-11-06T12:00:00Z", "2017-04-01T06:00:00Z"},
+		"a Friday that begins at one":                {"0 9 * * fri", "Africa/Cairo", "2026-04-20T00:00:00Z", "2026-04-24T06:00:00Z"},
+		"eight years ahead":                          {"0 0 29 2 *", "UTC", "2096-02-29T00:00:00Z", "2104-02-29T00:00:00Z"},
+		"a day of the week, but no day of the month": {"0 0 , * mon", "UTC", "2026-04-20T00:00:00Z", "2026-04-27T00:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calculator, problem := schedule.Parse(test.expression, &test.zone)
+			if problem != nil {
+				t.Fatal(problem.Message)
+			}
+			wantTime(t, "next", calculator.Next(at(test.after)), test.want)
+		})
+	}
 }
 
 // sweepExpressions meet every way in which a change of the clocks can be met.
@@ -170,6 +194,43 @@ func TestNextOfEveryIsOnItsGrid(t *testing.T) {
 		got := calculator.Next(from)
 		if !got.After(from) || got.Sub(from) > max(time.Duration(delay)*time.Second, time.Minute) || got.Sub(from)%(time.Duration(delay)*time.Second) != 0 {
 			t.Fatalf("every %d s from %s: got %s", delay, from, got)
+		}
+	})
+}
+
+// Where clocks are set by an hour, and not at midnight, the library keeps its rule, and
+// so upstream starts the same runs.
+func TestNextEqualsTheLibraryWhereItKeepsItsRule(t *testing.T) {
+	zones := slices.DeleteFunc(slices.Clone(mustZones(t)), func(zone tzZone) bool {
+		return slices.ContainsFunc(zone.changes, func(change time.Time) bool {
+			_, before := change.Add(-time.Minute).In(zone.location).Zone()
+			_, after := change.In(zone.location).Zone()
+			midnight := change.In(zone.location).Hour() == 1 && after > before
+			return midnight || after-before != 3600 && before-after != 3600
+		})
+	})
+	if len(zones) < 400 {
+		t.Fatalf("only %d zones", len(zones))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		expression := drawExpression(t)
+		zone := zones[rapid.IntRange(0, len(zones)-1).Draw(t, "zone")]
+		calculator, problem := schedule.Parse(expression, &zone.name)
+		if problem != nil {
+			return
+		}
+		library, err := cron.ParseStandard("TZ=" + zone.name + " " + expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := drawInstant(t, zone)
+		for range 30 {
+			got, want := calculator.Next(at), library.Next(at)
+			if !got.Equal(want) {
+				t.Fatalf("%q in %s after %s: got %s, the library has %s",
+					expression, zone.name, at.In(zone.location), got.In(zone.location), want.In(zone.location))
+			}
+			at = got
 		}
 	})
 }

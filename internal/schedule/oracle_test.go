@@ -129,7 +129,11 @@ func oracleNumber(text string) (int, error) {
 
 // shows reports whether the schedule names what a clock shows.
 func (o oracle) shows(clock time.Time) bool {
-	if clock.Second() != 0 || !o.minute.values[clock.Minute()] || !o.hour.values[clock.Hour()] || !o.month.values[int(clock.Month())] {
+	return clock.Second() == 0 && o.minute.values[clock.Minute()] && o.hour.values[clock.Hour()] && o.showsDay(clock)
+}
+
+func (o oracle) showsDay(clock time.Time) bool {
+	if !o.month.values[int(clock.Month())] {
 		return false
 	}
 	ofMonth, ofWeek := o.dayOfMonth.values[clock.Day()], o.dayOfWeek.values[int(clock.Weekday())]
@@ -141,11 +145,16 @@ func (o oracle) shows(clock time.Time) bool {
 
 // next returns the first instant in (t, until] at which the zone's clock shows a time
 // of the schedule; zero when there is none. It looks at each full minute of UTC: since
-// 1972 no zone's clock differs from that by a part of a minute.
+// 1972 no zone's clock differs from that by a part of a minute. Only an hour that begins
+// and ends on the same day, which the schedule does not name, is passed over.
 func (o oracle) next(zone *time.Location, t, until time.Time) time.Time {
 	for at := t.Truncate(time.Minute).Add(time.Minute); !at.After(until); at = at.Add(time.Minute) {
-		if o.shows(at.In(zone)) {
+		clock := at.In(zone)
+		if o.shows(clock) {
 			return at
+		}
+		if !o.showsDay(clock) && at.Add(time.Hour).In(zone).Day() == clock.Day() {
+			at = at.Add(time.Hour - time.Minute)
 		}
 	}
 	return time.Time{}

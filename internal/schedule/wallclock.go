@@ -32,10 +32,7 @@ func nextWall(schedule *cron.SpecSchedule, zone *time.Location, t time.Time) tim
 	limit := at.Add(horizon)
 	for at.Before(limit) {
 		_, offset := at.Zone()
-		_, change := at.ZoneBounds()
-		if change.IsZero() || !change.After(at) || change.After(limit) {
-			change = limit
-		}
+		change := changeAfter(at, limit)
 		shift := time.Duration(offset) * time.Second
 		shown := nextShown(schedule, at.UTC().Add(shift), change.UTC().Add(shift))
 		if !shown.IsZero() {
@@ -47,6 +44,19 @@ func nextWall(schedule *cron.SpecSchedule, zone *time.Location, t time.Time) tim
 		at = change.In(zone)
 	}
 	return time.Time{}
+}
+
+// changeAfter returns how long the clocks surely are not set again; limit at most.
+func changeAfter(at, limit time.Time) time.Time {
+	_, change := at.ZoneBounds()
+	if change.IsZero() || change.After(limit) {
+		return limit
+	}
+	if !change.After(at) {
+		// Go ends a leap year a day early, and this is its last day.
+		return at.Truncate(time.Minute).Add(time.Minute)
+	}
+	return change
 }
 
 // nextShown returns the first time of the schedule in [from, until) of a clock that
