@@ -1,9 +1,12 @@
 package schedule_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -30,6 +33,8 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"* * * * *", "0 0 29 2 *", "0 0 31 2 *", "@every 1s", "@every 9999999h", "TZ=UTC", "TZ=", "CRON_TZ=Asia/Kolkata 1 2 3 4 5",
 		"*/2 * */2 * 1", ",,, * * * *", "59 23 31 12 6", "@daily", "0 2 * * *", "*-x/3 ?/1 +5 JAN-3 sun,Mon", "TZ=Local 0 0 * * *",
+		"*-00 000 01 JAN,1 0000000", "0-10/7 0,1 1/70 * sun", "0 22 7 1 0,0", "0 0 1 1 0-\xff", "0/10000000000000000000 * * * *",
+		" 0 0 1 1 0 ", "0 0-- 0 0 0", "0 0// 0 0 0", "\xe1TZ", "TZ=\xda 0 0 * * *", "0 0 1 1 ϒ",
 		"0 0 , * mon", "1-5/9223372036854775807 * * * *", "0/0 * * * *", "5-1 * * * *", "@every -1h", "TZ= * * * * *",
 	} {
 		f.Add(seed, "Europe/Paris", int64(86400*400))
@@ -103,8 +108,38 @@ func FuzzEvaluate(f *testing.F) {
 	})
 }
 
+// FuzzEvaluate seldom writes a schedule. Here all of them are.
+func TestEvaluateForgetsNoTime(t *testing.T) {
+	zones := mustZones(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		tz := zones[rapid.IntRange(0, len(zones)-1).Draw(rt, "zone")]
+		expression := drawExpression(rt)
+		if rapid.IntRange(0, 9).Draw(rt, "every") == 0 {
+			expression = fmt.Sprintf("@every %ds", rapid.IntRange(1, 1<<20).Draw(rt, "seconds"))
+		}
+		spec := cronSpec(expression, zone(tz.name))
+		from := schedule.Anchor{Created: drawInstant(rt, tz)}
+		span := rapid.SampledFrom([]int64{3600, 3 * 24 * 3600, 3 * 365 * 24 * 3600}).Draw(rt, "span")
+		elapsed := func(label string) time.Time {
+			return from.Created.Add(time.Duration(rapid.Int64Range(-span/8, span).Draw(rt, label)) * time.Second)
+		}
+		if rapid.Bool().Draw(rt, "ran") {
+			from.Last = elapsed("last")
+		}
+		if rapid.Bool().Draw(rt, "settled") {
+			from.Settled = elapsed("settled up to")
+		}
+		now := elapsed("now")
+		evaluation := schedule.Evaluate(spec, from, now)
+		checkEvaluation(rt, evaluation, now)
+		if evaluation.Problem == nil {
+			countMissed(rt, spec, from, evaluation)
+		}
+	})
+}
+
 // checkEvaluation checks the order of the times.
-func checkEvaluation(t *testing.T, e schedule.Evaluation, now time.Time) {
+func checkEvaluation(t fataler, e schedule.Evaluation, now time.Time) {
 	t.Helper()
 	if e.Problem != nil {
 		if !e.Due.IsZero() || e.Missed != nil || e.Upcoming != nil || e.TooMany || !e.Recheck.IsZero() {
@@ -132,7 +167,7 @@ func checkEvaluation(t *testing.T, e schedule.Evaluation, now time.Time) {
 }
 
 // countMissed goes from time to time, each as the first after the one before.
-func countMissed(t *testing.T, spec schedule.Spec, from schedule.Anchor, e schedule.Evaluation) {
+func countMissed(t fataler, spec schedule.Spec, from schedule.Anchor, e schedule.Evaluation) {
 	t.Helper()
 	if e.Due.IsZero() || e.Missed != nil && e.Missed.Estimated {
 		return
