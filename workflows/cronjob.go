@@ -141,8 +141,11 @@ func (c *runningCronJob) evaluate(ctx workflow.Context, now time.Time) {
 
 // wakeReason says what a plan's wake is for.
 func wakeReason(plan schedule.Plan) string {
-	if upcoming := plan.Next.Calendar.Upcoming; len(upcoming) > 0 && upcoming[0].Equal(plan.Wake) {
+	switch calendar := plan.Next.Calendar; {
+	case len(calendar.Upcoming) > 0 && calendar.Upcoming[0].Equal(plan.Wake):
 		return "next run"
+	case calendar.Recheck.Equal(plan.Wake) && !plan.Wake.IsZero():
+		return "time zone check"
 	}
 	return "retry"
 }

@@ -38,21 +38,27 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimPrefix(path, "testdata/history/"), func(t *testing.T) {
-			replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-				Interceptors: []interceptor.WorkerInterceptor{workflows.SignalOrder()},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			workflows.Register(replayer, workflows.Options{})
-			recorded := read(t, path)
-			started := recorded.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-			options := worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}}
-			if err := replayer.ReplayWorkflowHistoryWithOptions(nil, recorded, options); err != nil {
+			if err := replay(t, read(t, path)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+}
+
+// replay replays a history with the code as it is.
+func replay(t *testing.T, recorded *history.History) error {
+	t.Helper()
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		Interceptors: []interceptor.WorkerInterceptor{workflows.SignalOrder()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	workflows.Register(replayer, workflows.Options{})
+	started := recorded.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+	return replayer.ReplayWorkflowHistoryWithOptions(nil, recorded, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
+	})
 }
 
 func read(t *testing.T, path string) *history.History {

@@ -16,17 +16,26 @@ type timeline struct {
 	ran bool
 }
 
-// next returns the first scheduled time after t; zero when there is none within
-// the library's horizon of five years.
+// Next returns the first time after t that the schedule names; zero when there is
+// none. "@every" counts from t.
+func (c *Calculator) Next(t time.Time) time.Time {
+	return timeline{schedule: c.schedule, zone: c.zone, base: t}.next(t)
+}
+
+// next returns the first scheduled time after t; zero when there is none.
 func (l timeline) next(t time.Time) time.Time {
 	if every, ok := l.schedule.(cron.ConstantDelaySchedule); ok {
 		return l.nextEvery(t, every.Delay)
 	}
-	found := l.schedule.Next(t.In(l.zone))
-	if found.IsZero() || !found.After(t) {
+	spec, ok := l.schedule.(*cron.SpecSchedule)
+	if !ok {
 		return time.Time{}
 	}
-	return found.UTC()
+	zone := spec.Location
+	if zone == time.Local {
+		zone = l.zone
+	}
+	return nextWall(spec, zone, t).UTC()
 }
 
 // nextEvery computes "@every" on the grid base + n x delay, so that a long gap

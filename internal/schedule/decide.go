@@ -248,6 +248,7 @@ func (s *State) wake(spec Spec) time.Time {
 	}
 	if len(s.Calendar.Upcoming) > 0 {
 		earliest(s.Calendar.Upcoming[0])
+		earliest(s.Calendar.Recheck)
 	}
 	if s.Pending != nil && !s.Calendar.Due.IsZero() && !s.Pending.Blocked {
 		earliest(s.Pending.Retry.Until)

@@ -6,15 +6,25 @@ import "time"
 // records an Evaluation once for so many runs.
 const upcomingTimes = 10
 
+// Zone data change: a time that was computed long ago may no longer be when the
+// zone's clocks show it. So a time further away than keptFor is not acted on. It says
+// when the next run is, and is computed again recheckBefore it, far enough ahead for any
+// change of summer time, and every recheckEvery. Runs closer to one another than keptFor
+// cost no wake for this.
+const (
+	keptFor       = 12 * time.Hour
+	recheckBefore = 2 * time.Hour
+	recheckEvery  = 30 * 24 * time.Hour
+)
+
 // walkLimit bounds the scheduled times that are counted one by one.
 const walkLimit = 1000
 
 // tooManyMissed is upstream's bound for its warning.
 const tooManyMissed = 100
 
-// dawn is before any CronJob. Earlier times are not looked at: the cron library
-// does not return for some zones and dates, such as the day that Samoa left out
-// in 2011.
+// dawn is before any CronJob. Earlier times are not looked at: a creationTimestamp
+// of 1970 is none.
 var dawn = time.Date(2015, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Anchor says from when scheduled times count.
@@ -50,8 +60,11 @@ type Evaluation struct {
 	Missed *MissedRuns `json:"missed,omitempty"`
 	// TooMany is upstream's estimate that more than 100 times were missed.
 	TooMany bool `json:"tooMany,omitempty"`
-	// Upcoming are the next scheduled times after now, ascending.
+	// Upcoming are the next scheduled times after now, ascending: those that come soon,
+	// or else the first alone.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
+	// Recheck is when to compute Upcoming again; zero when it comes soon.
+	Recheck time.Time `json:"recheck,omitzero"`
 }
 
 // MissedRuns is a stretch of scheduled times that passed.
@@ -81,14 +94,30 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	}
 	after := later(later(line.base, from.Settled), dawn)
 	cursor := line.walk(after, now, &evaluation)
-	for scheduled := line.next(cursor); !scheduled.IsZero() && len(evaluation.Upcoming) < upcomingTimes; scheduled = line.next(scheduled) {
-		evaluation.Upcoming = append(evaluation.Upcoming, scheduled)
-	}
+	evaluation.look(line, cursor, now)
 	if evaluation.Due.IsZero() && len(evaluation.Upcoming) == 0 {
-		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.invalid()}
+		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.neverFires()}
 	}
 	evaluation.TooMany = !evaluation.Due.IsZero() && line.tooMany(deadlineStart(spec, after, now), now)
 	return evaluation
+}
+
+// look finds Upcoming and Recheck.
+func (e *Evaluation) look(line timeline, after, now time.Time) {
+	soon := now.Add(keptFor)
+	first := line.next(after)
+	for next := first; !next.IsZero() && len(e.Upcoming) < upcomingTimes; next = line.next(next) {
+		if next.After(soon) && next != first {
+			break
+		}
+		e.Upcoming = append(e.Upcoming, next)
+	}
+	if first.After(soon) {
+		e.Recheck = first.Add(-recheckBefore)
+		if most := now.Add(recheckEvery); e.Recheck.After(most) {
+			e.Recheck = most
+		}
+	}
 }
 
 // walk finds Due and Missed, and returns where the upcoming times start.

@@ -59,15 +59,19 @@ func TestMostRecentDueTime(t *testing.T) {
 // evaluate lists Due and the upcoming times up to until.
 func evaluate(t *testing.T, spec schedule.Spec, created, now, until string) []string {
 	t.Helper()
-	evaluation := schedule.Evaluate(spec, schedule.Anchor{Created: at(created)}, at(now))
-	if evaluation.Problem != nil {
-		t.Fatal(evaluation.Problem.Message)
-	}
 	var times []string
-	for _, scheduled := range append([]time.Time{evaluation.Due}, evaluation.Upcoming...) {
-		if !scheduled.IsZero() && !scheduled.After(at(until)) {
-			times = append(times, scheduled.Format(time.RFC3339))
+	from, end := schedule.Anchor{Created: at(created)}, at(until)
+	for cursor := at(now); cursor.Before(end); {
+		evaluation := schedule.Evaluate(spec, from, cursor)
+		if evaluation.Problem != nil {
+			t.Fatal(evaluation.Problem.Message)
 		}
+		for _, scheduled := range append([]time.Time{evaluation.Due}, evaluation.Upcoming...) {
+			if cursor = scheduled; !scheduled.IsZero() && !scheduled.After(end) {
+				times = append(times, scheduled.Format(time.RFC3339))
+			}
+		}
+		from.Settled = cursor
 	}
 	return times
 }

@@ -13,7 +13,7 @@ import (
 const maxTriggers = 100
 
 // NeedsEvaluation reports whether Decide needs scheduled times that the state does
-// not have: the schedule is new, or the recorded times have run out.
+// not have: the schedule is new, or the recorded times have run out or grown old.
 func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar
 	switch {
@@ -23,7 +23,7 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 		return false
 	}
 	count := len(calendar.Upcoming)
-	return count == 0 || !calendar.Upcoming[count-1].After(now)
+	return count == 0 || !calendar.Upcoming[count-1].After(now) || calendar.rechecks() && !calendar.Recheck.After(now)
 }
 
 // Take returns the state with an Evaluation's times in it. Scheduled times that
@@ -50,7 +50,7 @@ func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
 	if spec.Suspend || spec.Deleting {
 		return s
 	}
-	s.Calendar.Upcoming = slices.Clone(evaluation.Upcoming)
+	s.Calendar.Upcoming, s.Calendar.Recheck = slices.Clone(evaluation.Upcoming), evaluation.Recheck
 	if evaluation.Due.IsZero() {
 		return s
 	}

@@ -20,15 +20,16 @@ const (
 	UnparseableSchedule ProblemReason = "UnparseableSchedule"
 	// UnknownTimeZone: the time zone database does not have spec.timeZone.
 	UnknownTimeZone ProblemReason = "UnknownTimeZone"
-	// InvalidSchedule: the schedule names no time that ever comes (30 February).
-	InvalidSchedule ProblemReason = "InvalidSchedule"
+	// NeverFires: the schedule names no time that ever comes (30 February). Upstream's
+	// Event is InvalidSchedule, about a time difference; ours says what to change.
+	NeverFires ProblemReason = "NeverFires"
 )
 
 // Problem is a user's mistake in schedule or timeZone. It is an outcome: the
 // CronJob waits for an edit.
 type Problem struct {
 	Reason ProblemReason `json:"reason"`
-	// Message is upstream's Event message.
+	// Message is upstream's Event message, except for NeverFires.
 	Message string `json:"message"`
 }
 
@@ -65,18 +66,29 @@ func Parse(schedule string, timeZone *string) (*Calculator, *Problem) {
 		if !setsZone(schedule) {
 			spec.Location = zone
 		}
-		// A field without values would be searched for minute by minute.
-		if spec.Minute == 0 || spec.Hour == 0 || spec.Dom == 0 || spec.Month == 0 || spec.Dow == 0 {
-			return nil, calculator.invalid()
+		if nextWall(spec, time.UTC, dawn).IsZero() {
+			return nil, calculator.neverFires()
 		}
 	}
 	return calculator, nil
 }
 
-// invalid returns the Problem of a schedule that never comes, in upstream's words.
-func (c *Calculator) invalid() *Problem {
-	return &Problem{InvalidSchedule, fmt.Sprintf("invalid schedule: %s : %s",
-		c.written, "time difference between two schedules is less than 1 second")}
+// neverFires returns the Problem of a schedule that names no time that ever comes, with
+// what is to be changed.
+func (c *Calculator) neverFires() *Problem {
+	change := "the months that it names do not have the days that it names: change the day of month or the month"
+	if spec, ok := c.schedule.(*cron.SpecSchedule); ok {
+		for _, field := range []struct {
+			name string
+			bits uint64
+		}{{"minute", spec.Minute}, {"hour", spec.Hour}, {"month", spec.Month}, {"day of month", spec.Dom}, {"day of week", spec.Dow}} {
+			if field.bits == 0 {
+				change = fmt.Sprintf("its field %s names nothing: write * or a number there", field.name)
+				break
+			}
+		}
+	}
+	return &Problem{NeverFires, fmt.Sprintf("schedule %q never fires: %s", c.written, change)}
 }
 
 // setsZone reports whether a schedule is taken to set a zone itself; upstream

@@ -33,7 +33,7 @@ func TestPlanStartsAsUpstreamDoes(t *testing.T) {
 		"bad schedule, Allow":    {cronSpec("obvious error schedule"), never, noTime, result{0, 0, 0, []string{"UnparseableSchedule"}}},
 		"bad schedule, Forbid":   {cronSpec("obvious error schedule", forbid), never, noTime, result{0, 0, 0, []string{"UnparseableSchedule"}}},
 		"unknown zone":           {cronSpec(hourly, zone("bad/zone")), never, onTime, result{0, 0, 0, []string{"UnknownTimeZone"}}},
-		"impossible date":        {cronSpec("0 0 31 2 *"), never, onTime, result{0, 0, 0, []string{"InvalidSchedule"}}},
+		"impossible date":        {cronSpec("0 0 31 2 *"), never, onTime, result{0, 0, 0, []string{"NeverFires"}}},
 		"zone in schedule":       {cronSpec("TZ=UTC " + hourly), never, onTime, result{1, 0, 1, []string{"UnsupportedSchedule"}}},
 		"never, not time":        {cronSpec(hourly), never, noTime, result{}},
 		"never, time, Allow":     {cronSpec(hourly), never, onTime, result{1, 0, 1, nil}},
@@ -200,7 +200,7 @@ func TestABadScheduleRecoversByAnEdit(t *testing.T) {
 	wantTime(t, "no wake", c.wake, "")
 	c.edit(at("12:31"), func(s *schedule.Spec) { s.Schedule = "0 0 31 2 *" })
 	c.edit(at("12:40"), func(s *schedule.Spec) { s.Schedule = "0 * * * *" }).at(at("13:00"))
-	wantStrings(t, "events", c.reasons(), "UnparseableSchedule", "InvalidSchedule")
+	wantStrings(t, "events", c.reasons(), "UnparseableSchedule", "NeverFires")
 	wantStrings(t, "runs", c.started(), "2016-05-19T13:00:00Z")
 }
 

@@ -55,7 +55,7 @@ func isScheduledTime(spec Spec, at time.Time) bool {
 	if _, constant := calculator.schedule.(cron.ConstantDelaySchedule); constant {
 		return true
 	}
-	return calculator.schedule.Next(at.Add(-time.Second).In(calculator.zone)).Equal(at)
+	return calculator.Next(at.Add(-time.Second)).Equal(at)
 }
 
 // Deletable judges the delete of a Job that the CronJob controls: one that runs is

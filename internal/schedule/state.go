@@ -75,12 +75,18 @@ type Calendar struct {
 	Due time.Time `json:"due,omitzero"`
 	// Upcoming are the next scheduled times, ascending.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
+	// Recheck is when to compute Upcoming again, for zone data that changed since; zero
+	// when it comes soon.
+	Recheck time.Time `json:"recheck,omitzero"`
 }
 
 // madeFor reports whether the calendar was computed from the spec's schedule.
 func (c Calendar) madeFor(spec Spec) bool {
 	return c.Made && c.Schedule == spec.Schedule && equalZone(c.TimeZone, spec.TimeZone)
 }
+
+// rechecks reports whether the next time is still to be computed again.
+func (c Calendar) rechecks() bool { return len(c.Upcoming) > 0 && !c.Recheck.IsZero() }
 
 func equalZone(a, b *string) bool {
 	if a == nil || b == nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
@@ -129,12 +130,25 @@ func TestForgedSignalsDontChangeWhatAJobIs(t *testing.T) {
 func TestGarbageStillSuspendsAndResumes(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
-	ours := victim(t, namespace, "ours", harness.RunSeconds(2))
+	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
 	workflowID := harness.JobWorkflow(namespace, ours.Name)
 	for _, what := range slices.Sorted(maps.Keys(garbage())) {
 		argument := garbage()[what]
 		forge(t, workflowID, map[string]forgery{"1": {protocol.SuspendSignal, argument}, "2": {protocol.ResumeSignal, argument}})
 	}
+	const last = "that was all"
+	forge(t, workflowID, map[string]forgery{"1": {protocol.SuspendSignal, nil}, "2": {protocol.ResumeSignal, protocol.SignalNote{Note: last}}})
+	harness.Eventually(t, held, func(ctx context.Context) error {
+		found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, ours.Name, metav1.GetOptions{})
+		if err == nil && found.Annotations[names.SuspendNoteAnnotation] != last {
+			err = fmt.Errorf("the last resume is not taken yet: %v", found.Annotations)
+		}
+		if err != nil {
+			return err
+		}
+		return stack.PodsAre(ctx, namespace, ours.Name, corev1.PodRunning, 1)
+	})
+	stack.LetGo(t, namespace, ours.Name, 0)
 	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
 	found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
 	if err != nil {
