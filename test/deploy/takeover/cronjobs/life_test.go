@@ -175,9 +175,13 @@ func replaces(t *testing.T, namespace string) {
 		}
 		return nil
 	})
-	if active := get(t.Context(), t, stack, namespace, "replaces").Status.Active; len(active) != 1 || active[0].UID == first.UID {
-		t.Errorf("active %v", active)
-	}
+	// The status is written after both.
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		if active := get(ctx, t, stack, namespace, "replaces").Status.Active; len(active) != 1 || active[0].UID == first.UID {
+			return fmt.Errorf("active %v", active)
+		}
+		return nil
+	})
 	everyMinute(t, record, "replaces")
 }
 
