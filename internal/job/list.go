@@ -58,6 +58,7 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, n
 		}
 	}
 	state = state.takePods(alive).Heard(now)
+	state.keepAccounted(before)
 	state.Listing, state.Fresh = now, true
 	for i := range state.Pods {
 		if !state.Pods[i].Tracked {
@@ -67,6 +68,20 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, n
 	state.takeCounted(list.Counted)
 	state.recountIndexFailures(spec, list.Pods)
 	return state
+}
+
+// keepAccounted keeps in mind the Pods of others that the State before knew and this one
+// does not: they were counted, or given up, and facts about them are late.
+func (s *State) keepAccounted(before State) {
+	known := newIndex(s.Pods)
+	s.Accounted = slices.Clone(before.Accounted)
+	for _, pod := range before.Pods {
+		if _, ok := known.byUID[pod.UID]; !ok && pod.exists() && !s.named(pod) {
+			s.Accounted = append(s.Accounted, pod.UID)
+		}
+	}
+	slices.Sort(s.Accounted)
+	s.Accounted = slices.Compact(s.Accounted)
 }
 
 // flushUncounted counts the Pods that upstream has noted in the status and
