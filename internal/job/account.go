@@ -59,7 +59,7 @@ func (p *pass) countFinished() {
 // of the Job has counted, nor one without a valid index of an Indexed Job. One that
 // Ostinato has removed is not either, although the plan that did so may be forgotten.
 func (p *pass) countable(pod Pod) bool {
-	return !pod.Removed && (pod.Tracked || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
+	return !pod.Removed && (pod.Tracked || pod.Met || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
 }
 
 // countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports

@@ -26,6 +26,23 @@ func TestAPodThatAForgottenPlanRemovedIsNoFailure(t *testing.T) {
 	equal(t, "replaced", len(plan.Creates), 1)
 }
 
+func TestAPodThatAForgottenPlanCreatedCountsWhenItVanishes(t *testing.T) {
+	d := newDesk(t, specOf(1, 2))
+	forgotten := job.PodFact{Name: "work-2", UID: "pod-2", Attempt: 2, Phase: corev1.PodRunning, Tracked: true, Version: 2}
+	gone := forgotten
+	gone.Tracked, gone.Gone, gone.Version = false, true, 3
+	for name, facts := range map[string][]job.PodFact{"told in order": {forgotten, gone}, "told late": {gone, forgotten}} {
+		t.Run(name, func(t *testing.T) {
+			state := d.state.Observe(facts)
+			equal(t, "failed", job.Decide(job.DefaultConfig(), state, d.spec, d.now).Next.Failed, 1)
+		})
+	}
+	t.Run("but not when it may have been counted", func(t *testing.T) {
+		state := d.state.Observe([]job.PodFact{gone})
+		equal(t, "failed", job.Decide(job.DefaultConfig(), state, d.spec, d.now).Next.Failed, 0)
+	})
+}
+
 func TestAPodThatAForgottenPlanCreatedIsFoundBeforeAVerdict(t *testing.T) {
 	spec := specOf(1, 1)
 	d := newDesk(t, spec)

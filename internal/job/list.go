@@ -165,7 +165,7 @@ func (s State) takePods(pods []PodFact) State {
 		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Ended() {
 			continue
 		}
-		s.Pods = append(s.Pods, Pod{PodFact: fact})
+		s.Pods = append(s.Pods, Pod{PodFact: fact, Met: s.meets(fact)})
 	}
 	sortPods(s.Pods)
 	return s

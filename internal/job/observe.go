@@ -24,6 +24,7 @@ func (s State) Observe(facts []PodFact) State {
 		fact = fact.plausible()
 		if i, ok := known.find(fact); ok {
 			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
+			s.Pods[i].Met = s.Pods[i].Met || s.meets(fact)
 			known.byUID[fact.UID] = i
 			continue
 		}
@@ -33,11 +34,16 @@ func (s State) Observe(facts []PodFact) State {
 		}
 		known.byUID[fact.UID] = len(s.Pods)
 		known.names[fact.Name]++
-		s.Pods = append(s.Pods, Pod{PodFact: fact})
+		s.Pods = append(s.Pods, Pod{PodFact: fact, Met: s.meets(fact)})
 	}
 	sortPods(s.Pods)
 	return s
 }
+
+// meets reports whether the fact is of a Pod that a forgotten plan has asked for and that
+// nobody has counted yet. Without the finalizer it may be one that an earlier workflow of
+// the Job has counted.
+func (s State) meets(fact PodFact) bool { return fact.Tracked && fact.Attempt > s.Attempts }
 
 // accounted reports whether an unknown Pod is already accounted for. A Pod whose name
 // a known Pod has too is not: a create that was repeated because its result was

@@ -98,6 +98,9 @@ type Pod struct {
 	Undeleted bool  `json:"undeleted,omitempty"`
 	// PendingFailed is set when the Pod was given up because it did not start in time.
 	PendingFailed bool `json:"pendingFailed,omitempty"`
+	// Met is set when a plan that is forgotten has asked for the Pod, and a fact has told
+	// of it while it carried the finalizer.
+	Met bool `json:"met,omitempty"`
 }
 
 // Fate says how a Pod was counted. Once given it never changes, whatever facts
