@@ -75,7 +75,8 @@ func (s State) result() *Result {
 	if condition.Type == batchv1.JobComplete {
 		result.Outcome = Complete
 	}
-	result.Succeeded = s.Status().Succeeded
+	// Somebody else, or a plan that is forgotten, may have ended the Job and counted less.
+	result.Succeeded, result.Failed = s.Status().Succeeded, s.Status().Failed
 	return &result
 }
 
