@@ -1,9 +1,11 @@
 package job_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -40,6 +42,32 @@ func TestAPodThatAForgottenPlanCreatedCountsWhenItVanishes(t *testing.T) {
 	t.Run("but not when it may have been counted", func(t *testing.T) {
 		state := d.state.Observe([]job.PodFact{gone})
 		equal(t, "failed", job.Decide(job.DefaultConfig(), state, d.spec, d.now).Next.Failed, 0)
+	})
+}
+
+// The next plan has asked for another index first, so that two Pods have one number.
+func TestAPodWhoseNumberAnotherHasIsCounted(t *testing.T) {
+	spec := specOf(1, 3)
+	spec.CompletionMode = batchv1.IndexedCompletion
+	d := newDesk(t, spec)
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
+	d.apply(d.decide(), job.Report{})
+	forgotten := job.PodFact{Name: "work-2", UID: "pod-9", Attempt: 1, Index: pointer[int32](2), Phase: corev1.PodSucceeded, Tracked: true, Version: 2}
+	d.state = d.state.Observe([]job.PodFact{forgotten})
+	equal(t, "list", d.decide().List, true)
+	d.pods = append(d.pods, forgotten)
+	d.listed()
+	plan := d.decide()
+	equal(t, "completed", plan.Status.CompletedIndexes, "0,2")
+	equal(t, "releases", slices.Contains(releasedBy(plan), "pod-9"), true)
+
+	t.Run("once", func(t *testing.T) {
+		d.release("pod-9")
+		d.apply(plan, job.Report{})
+		d.state = d.state.Observe([]job.PodFact{forgotten})
+		d.listed()
+		equal(t, "completed", d.decide().Next.Completed.String(), "0,2")
+		equal(t, "failed", d.decide().Next.Failed, 0)
 	})
 }
 

@@ -127,7 +127,8 @@ func (s *State) recountIndexFailures(spec Spec, pods []PodFact) {
 
 // Listed merges a list of the Job's Pods: Pods that it does not hold are gone,
 // creates whose Pod it does not hold did not happen, and Pods still tracked that
-// count as accounted for are taken in again, to be released.
+// count as accounted for are taken in again, to be released, and to be counted where
+// another Pod had taken their number.
 func (s State) Listed(list List, now time.Time) State {
 	listed := make(map[string]bool, len(list.Pods))
 	for _, fact := range list.Pods {
@@ -143,7 +144,7 @@ func (s State) Listed(list List, now time.Time) State {
 		if !listed[pod.UID] {
 			pod.Gone = true
 		}
-		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) {
+		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) && !s.reused(pod.PodFact) {
 			pod.Fate = PodUncounted
 		}
 	}
@@ -156,8 +157,7 @@ func (s State) Listed(list List, now time.Time) State {
 	return s
 }
 
-// takePods takes in the Pods of a list that are tracked and not known. Those
-// that ended and are accounted for were counted before.
+// takePods takes in the Pods of a list that are tracked and not known.
 func (s State) takePods(pods []PodFact) State {
 	known := newIndex(s.Pods)
 	s.Pods = slices.Clone(s.Pods)

@@ -29,7 +29,7 @@ func (s State) Observe(facts []PodFact) State {
 			continue
 		}
 		if s.accounted(fact, known) {
-			s.Doubtful = s.Doubtful || fact.alive()
+			s.Doubtful = s.Doubtful || fact.alive() || s.reused(fact)
 			continue
 		}
 		known.byUID[fact.UID] = len(s.Pods)
@@ -54,6 +54,15 @@ func (s State) accounted(fact PodFact, known index) bool {
 	}
 	_, accounted := slices.BinarySearch(s.Accounted, fact.UID)
 	return accounted
+}
+
+// reused reports whether a fact that is accounted for may be of a Pod that is not: a plan
+// that is forgotten has asked for it, of an index for which the next plan did not, and
+// that one gave its number to another. One that carries the finalizer was never released,
+// unless the fact is late: a list tells.
+func (s State) reused(fact PodFact) bool {
+	_, accounted := slices.BinarySearch(s.Accounted, fact.UID)
+	return !accounted && fact.Tracked && !fact.Disowned && fact.Index != nil
 }
 
 // index finds Pods of a State by UID and, while that is not known, by name.

@@ -74,7 +74,8 @@ type State struct {
 	// it was the base of.
 	Fresh bool `json:"fresh,omitempty"`
 	// Doubtful is set when a fact says of a Pod that is accounted for that it is the
-	// Job's and alive: it is late, or the Pod was let go and is the Job's again.
+	// Job's and alive, or not released: it is late, the Pod was let go and is the Job's
+	// again, or its number is also that of another Pod.
 	Doubtful bool `json:"doubtful,omitempty"`
 	// Rebuild is set when the State can't be believed: the Job has a past that it does
 	// not hold, or somebody else has counted.
