@@ -67,7 +67,8 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state.takeLogs(report.Logs)
 	state.takeCreated(report.Created)
 	if report.NameTaken {
-		state.giveUp(plan.Creates)
+		// A list tells which of the Pods exist; the attempts of the others are used up.
+		state.Doubtful = true
 	}
 	switch {
 	case report.CreateRefused != "":
@@ -118,11 +119,4 @@ func (s *State) takeCreated(created []CreatedPod) {
 		s.Pods[i].UID = pod.UID
 	}
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() && pod.Gone })
-}
-
-// giveUp uses up the attempts of creates that are not known to have happened.
-func (s *State) giveUp(creates []Create) {
-	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
-		return !pod.exists() && slices.ContainsFunc(creates, func(create Create) bool { return create.Name == pod.Name })
-	})
 }

@@ -71,6 +71,22 @@ func TestAPodWhoseNumberAnotherHasIsCounted(t *testing.T) {
 	})
 }
 
+// One of the names is taken; of the other a Pod may exist, or a plan that is forgotten has
+// made it.
+func TestAPodBesideANameThatIsTakenIsCounted(t *testing.T) {
+	d := newDesk(t, specOf(2, 2))
+	d.state = job.NewState("default", "hello", "uid-1")
+	plan := d.decide()
+	d.apply(plan, job.Report{CreateRefused: "already exists", NameTaken: true})
+	d.pods = []job.PodFact{{Name: plan.Creates[1].Name, UID: "pod-2", Attempt: 2, Phase: corev1.PodSucceeded, Tracked: true, Version: 2}}
+	equal(t, "list", d.decide().List, true)
+	d.listed()
+	d.now = d.now.Add(time.Second)
+	plan = d.decide()
+	equal(t, "succeeded", plan.Status.Succeeded, 1)
+	equal(t, "the next attempt", plan.Creates[0].Attempt, 3)
+}
+
 func TestAPodThatAForgottenPlanCreatedIsFoundBeforeAVerdict(t *testing.T) {
 	spec := specOf(1, 1)
 	d := newDesk(t, spec)
