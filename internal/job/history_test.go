@@ -93,7 +93,11 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		}
 	}
 	return map[string]func(*rapid.T){
-		"":              func(*rapid.T) { c.settle(); c.checkRest() },
+		"": func(*rapid.T) {
+			if c.settle(); !c.crashed {
+				c.checkRest()
+			}
+		},
 		"begin":         on((*modelPod).running, c.begin),
 		"succeed":       on((*modelPod).running, c.endWell),
 		"fail":          func(t *rapid.T) { on((*modelPod).running, func(pod *modelPod) { c.exit(pod, drawExits(t)...) })(t) },
@@ -113,11 +117,14 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		"adopt":   c.adoptSome,
 		"deliver": c.deliverSome,
 		// Facts that were lost come to light when the Pods are listed.
-		"lose facts": func(*rapid.T) { c.mailbox = nil; c.listed() },
-		"wait":       func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second) },
-		"suspend":    func(*rapid.T) { c.edit(func(spec *job.Spec) { spec.Suspend = !spec.Suspend }) },
-		"scale":      c.scale,
-		"edit":       c.editLimits,
+		"lose facts":          func(*rapid.T) { c.mailbox = nil; c.listed() },
+		"lose facts for long": func(*rapid.T) { c.mailbox = nil },
+		"crash":               c.drawCrash,
+		"let writes pass":     func(*rapid.T) { c.mend() },
+		"wait":                func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second) },
+		"suspend":             func(*rapid.T) { c.edit(func(spec *job.Spec) { spec.Suspend = !spec.Suspend }) },
+		"scale":               c.scale,
+		"edit":                c.editLimits,
 		"refuse": func(t *rapid.T) {
 			c.refuseCreates = rapid.IntRange(0, 3).Draw(t, "creates")
 			c.refuseStatus = rapid.IntRange(0, 2).Draw(t, "statuses")
@@ -240,7 +247,8 @@ func (c *cluster) takeOver(t *rapid.T) {
 	}
 	uncounted := &batchv1.UncountedTerminatedPods{}
 	for _, pod := range c.pods {
-		if !pod.tracked || pod.gone || pod.phase != corev1.PodFailed && pod.phase != corev1.PodSucceeded || c.indexed() || !rapid.Bool().Draw(t, "noted") {
+		if !pod.tracked || pod.gone || pod.phase != corev1.PodFailed && pod.phase != corev1.PodSucceeded || c.indexed() ||
+			slices.Contains(c.counted, pod.uid) || !rapid.Bool().Draw(t, "noted") {
 			continue
 		}
 		if pod.phase == corev1.PodSucceeded {
@@ -253,7 +261,7 @@ func (c *cluster) takeOver(t *rapid.T) {
 			c.changed(pod)
 		}
 	}
-	c.status.UncountedTerminatedPods = uncounted
+	c.status.UncountedTerminatedPods, c.ledger.inexact = uncounted, true
 	c.restart()
 }
 
@@ -290,10 +298,12 @@ func (c *cluster) checkRest() {
 // runToTheEnd takes all obstacles away and lets every Pod succeed.
 func (c *cluster) runToTheEnd() {
 	c.refuseCreates, c.refuseStatus = 0, 0
+	c.mend()
+	c.crash.takenBack = false
 	c.edit(func(spec *job.Spec) { spec.Suspend, spec.Parallelism = false, max(spec.Parallelism, 1) })
 	for range 100 {
 		c.settle()
-		if c.finished != nil {
+		if c.finished != nil && !c.crashed {
 			return
 		}
 		for _, pod := range c.pods {
@@ -307,10 +317,18 @@ func (c *cluster) runToTheEnd() {
 	c.t.Fatalf("the Job does not end; it waits for %q: %+v", c.waiting, c.state)
 }
 
+// mend lets the deletes and releases of all Pods pass.
+func (c *cluster) mend() {
+	for _, pod := range c.pods {
+		pod.stuck = false
+	}
+}
+
 // checkLetGo asserts that nothing holds the Pods of a Job that is being deleted.
 func (c *cluster) checkLetGo() {
-	c.refuseCreates, c.refuseStatus = 0, 0
-	c.pass(time.Hour).deliver().settle()
+	c.refuseCreates, c.refuseStatus, c.crash = 0, 0, crash{}
+	c.mend()
+	c.pass(time.Hour).deliver().settle().pass(7 * time.Hour).settle() // facts may be lost
 	for _, pod := range c.pods {
 		if pod.tracked && (!pod.foreign || c.ledger.pods[pod.uid] != nil) {
 			c.t.Fatalf("Pod %+v keeps the finalizer", *pod)
@@ -350,7 +368,7 @@ func (c *cluster) checkEnd() {
 		c.checkIndexes(done)
 		succeeded, disturbed = 0, disturbed+succeeded+status.Succeeded
 	}
-	if c.ledger == nil || c.ledger.clean {
+	if c.ledger == nil || !c.ledger.inexact {
 		if status.Succeeded < succeeded || status.Failed < failed || status.Succeeded+status.Failed > succeeded+failed+disturbed {
 			c.t.Fatalf("status counts %d succeeded and %d failed; of %d Pods %d succeeded, %d failed, %d were disturbed",
 				status.Succeeded, status.Failed, len(c.pods), succeeded, failed, disturbed)
@@ -366,6 +384,9 @@ func (c *cluster) checkEnd() {
 	c.checkEvidence()
 	if c.ledger == nil {
 		return // only random histories keep one
+	}
+	if c.ledger.crashed {
+		return
 	}
 	if !maps.Equal(c.handled, c.ledger.handled) {
 		c.t.Fatalf("handled by podFailurePolicy: %v, the ledger says %v", c.handled, c.ledger.handled)

@@ -17,6 +17,8 @@ import (
 type ledger struct {
 	c    *cluster
 	pods map[string]*entry
+	// status is the last one that the workflow knows of.
+	status batchv1.JobStatus
 	// succeeded and failed are the counters, completed and failedIndexes the sets.
 	succeeded, failed int32
 	completed         map[int32]bool
@@ -26,14 +28,18 @@ type ledger struct {
 	// decided is the verdict that Pods were deleted by, written or not.
 	decided ruling
 	backoff naiveBackoff
-	// remembered counts the Pods whose evidence is to be kept, handled and expired
+	// remembered are the Pods whose evidence is to be kept, handled and expired count
 	// those that were released and match a rule of podFailurePolicy, or did not start.
-	remembered int
+	remembered map[string]bool
 	handled    map[batchv1.PodFailurePolicyAction]int32
 	expired    int
 	// clean histories have no Pods of others, no index that was forgotten and no
 	// lost workflow, so that the attempts of an index can be counted.
 	clean bool
+	// inexact is set when the counters can't be told from the Pods: the Job was taken
+	// over, or forgot indexes. crashed is set when a plan was forgotten: what is said of
+	// a Pod once is said again then, or not at all.
+	inexact, crashed bool
 }
 
 // entry is what the workflow knows of a Pod. Closed ones are accounted for.
@@ -44,6 +50,10 @@ type entry struct {
 	since       time.Time
 	pendingOver bool
 	closed      bool
+	// released is set once the Pod's release was asked for, before what it was before
+	// the last plan.
+	released bool
+	before   *entry
 }
 
 // ruling is a verdict: the interim condition and its reason.
@@ -55,9 +65,22 @@ type ruling struct {
 func (c *cluster) withLedger() *cluster {
 	c.ledger = &ledger{
 		c: c, pods: map[string]*entry{}, completed: map[int32]bool{}, failedIndexes: map[int32]bool{},
-		handled: map[batchv1.PodFailurePolicyAction]int32{}, clean: true,
+		handled: map[batchv1.PodFailurePolicyAction]int32{}, remembered: map[string]bool{}, clean: true,
 	}
 	return c
+}
+
+// copied is a ledger that goes on from here by itself.
+func (l *ledger) copied(c *cluster) *ledger {
+	other := *l
+	other.c, other.pods = c, make(map[string]*entry, len(l.pods))
+	for uid, known := range l.pods {
+		known := *known
+		other.pods[uid] = &known
+	}
+	other.completed, other.failedIndexes = maps.Clone(l.completed), maps.Clone(l.failedIndexes)
+	other.handled, other.remembered = maps.Clone(l.handled), maps.Clone(l.remembered)
+	return &other
 }
 
 func (l *ledger) created(pod *modelPod) {
@@ -73,11 +96,26 @@ func (l *ledger) hear(facts []job.PodFact) {
 		known, ok := l.pods[fact.UID]
 		switch {
 		case !ok:
-			l.pods[fact.UID] = &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign}
+			l.pods[fact.UID] = &entry{fact: fact, own: l.owns(fact), closed: l.misses(fact)}
 		case !known.closed:
 			known.learn(fact)
 		}
 	}
+}
+
+// owns reports whether Ostinato has made the Pod of which this is the first word, as far
+// as can be told. One that a forgotten plan made, and that has lost its finalizer by force
+// before anybody told of it, reads like one that an earlier workflow has counted.
+func (l *ledger) owns(fact job.PodFact) bool {
+	return !l.c.byUID(fact.UID).foreign && (fact.Tracked || fact.Attempt <= l.c.state.Attempts)
+}
+
+// misses reports whether nobody can tell that the Pod is not over: the first word of it is
+// that it has lost its finalizer by force, a forgotten plan has made it, and another Pod
+// was given its number since and is over.
+func (l *ledger) misses(fact job.PodFact) bool {
+	return !fact.Tracked && fact.Attempt > 0 && fact.Attempt <= l.c.state.Attempts &&
+		!slices.ContainsFunc(l.c.state.Pods, func(pod job.Pod) bool { return pod.Name == fact.Name })
 }
 
 // giveUp records that a Pod that was asked for is not the Job's: its name was found
@@ -94,6 +132,7 @@ func (e *entry) learn(fact job.PodFact) {
 	fact.Gone = fact.Gone || older.Gone
 	fact.Disowned = fact.Disowned || older.Disowned
 	fact.Tracked = fact.Tracked && older.Tracked
+	fact.Removed = fact.Removed || older.Removed
 	e.fact = fact
 }
 
@@ -120,6 +159,7 @@ func (l *ledger) listed(list job.List) {
 // already; what carries it is counted now.
 func (l *ledger) restart(list job.List) {
 	status := l.c.status
+	l.status = status
 	l.clean, l.decided, l.backoff = false, ruling{}, naiveBackoff{}
 	l.succeeded, l.failed = status.Succeeded, status.Failed
 	l.completed, l.failedIndexes = setOf(status.CompletedIndexes), setOf(dereference(status.FailedIndexes))
@@ -131,8 +171,14 @@ func (l *ledger) restart(list job.List) {
 	for _, fact := range list.Pods {
 		tracked[fact.UID] = fact.Tracked
 		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Ended()}
-		if !fact.Tracked {
+		switch {
+		case !fact.Tracked:
 			known.fate = job.PodUncounted
+		case !slices.Contains(list.Counted, fact.UID):
+		case fact.Phase == corev1.PodSucceeded:
+			known.fate = job.PodSucceeded
+		default:
+			known.fate = job.PodFailed
 		}
 		l.pods[fact.UID] = known
 	}
@@ -153,12 +199,50 @@ func (l *ledger) restart(list job.List) {
 // rebase takes in what the API server has after it refused a status: indexes that
 // were to be forgotten are there still.
 func (l *ledger) rebase() {
+	l.status = l.c.status
 	maps.Copy(l.completed, setOf(l.c.status.CompletedIndexes))
 	maps.Copy(l.failedIndexes, setOf(dereference(l.c.status.FailedIndexes)))
 }
 
-func (l *ledger) released(uid string) {
-	known := l.pods[uid]
+// report takes in what came of a plan.
+func (l *ledger) report(plan job.Plan, report job.Report) {
+	if report.CreateRefused == "" && report.StatusRefused == "" && !report.PodsOnly {
+		if plan.Status != nil {
+			l.status = *plan.Status
+		}
+		for _, target := range plan.Releases {
+			l.released(l.pods[target.UID])
+		}
+	}
+	for _, failure := range report.Failures {
+		if !deletes(plan, failure.UID) {
+			l.pods[failure.UID].fact.Tracked = true
+		}
+	}
+	for _, fact := range report.Found {
+		known := l.pods[fact.UID]
+		if deletes(plan, fact.UID) && !fact.Disowned {
+			*known = *known.before
+		}
+		known.learn(fact)
+	}
+	for _, uid := range report.Vanished {
+		l.pods[uid].fact.Gone = true
+	}
+	l.close()
+}
+
+func deletes(plan job.Plan, uid string) bool {
+	return slices.ContainsFunc(plan.Deletes, func(target job.Delete) bool { return target.UID == uid })
+}
+
+// released counts what is said of a Pod once.
+func (l *ledger) released(known *entry) {
+	known.fact.Tracked = false
+	if known.released {
+		return
+	}
+	known.released = true
 	if action := l.action(known); action != "" && (known.fate == job.PodFailed || known.fate == job.PodIgnored) {
 		l.handled[action]++
 	}
@@ -170,7 +254,18 @@ func (l *ledger) released(uid string) {
 // plan counts what a plan had to count and compares.
 func (l *ledger) plan(plan job.Plan) {
 	l.c.t.Helper()
-	if plan.List || finished(l.c.status) {
+	for _, known := range l.open() {
+		before := *known
+		known.before = &before
+	}
+	if l.c.now.Before(l.c.state.ErrorRetry.Until) {
+		l.clockPending()
+		if !plan.Idle() {
+			l.c.t.Fatalf("%+v is planned during the pause after an error", plan)
+		}
+		return
+	}
+	if plan.List || finished(l.status) {
 		return
 	}
 	l.forgetBeyondCompletions()
@@ -229,7 +324,7 @@ func (l *ledger) count() {
 			}
 		default:
 			failures = append(failures, l.finish(known))
-			l.remembered++
+			l.remembered[fact.UID] = true
 			action := l.action(known)
 			known.fate = job.PodIgnored
 			if action != batchv1.PodFailurePolicyActionIgnore {
@@ -257,7 +352,7 @@ func (l *ledger) count() {
 }
 
 func (l *ledger) countable(known *entry) bool {
-	return (known.fact.Tracked || known.own) && (!l.c.indexed() || l.validIndex(known.fact))
+	return !known.fact.Removed && (known.fact.Tracked || known.own) && (!l.c.indexed() || l.validIndex(known.fact))
 }
 
 func (l *ledger) validIndex(fact job.PodFact) bool {
@@ -278,13 +373,11 @@ func (l *ledger) finish(known *entry) time.Time {
 func (l *ledger) expirePending(plan job.Plan) {
 	limit := time.Duration(l.c.spec.PendingDeadlineSeconds) * time.Second
 	halted := l.c.spec.Suspend || l.c.spec.Deleting || l.recorded() != (ruling{})
+	if limit <= 0 {
+		return
+	}
+	l.clockPending()
 	for _, known := range l.open() {
-		if limit <= 0 {
-			return
-		}
-		if known.since.IsZero() {
-			known.since = l.c.now.Truncate(time.Second)
-		}
 		fact := known.fact
 		starts := fact.Phase == "" || fact.Phase == corev1.PodPending && fact.Pending != ""
 		overdue := !l.c.now.Before(known.since.Add(limit))
@@ -293,6 +386,15 @@ func (l *ledger) expirePending(plan job.Plan) {
 				l.c.t.Fatalf("Pod %s is given up without having been looked at", fact.Name)
 			}
 			known.pendingOver, known.fact.Deleting = true, true
+		}
+	}
+}
+
+// clockPending starts the clock of Pods that are new.
+func (l *ledger) clockPending() {
+	for _, known := range l.open() {
+		if known.since.IsZero() && l.c.spec.PendingDeadlineSeconds > 0 {
+			known.since = l.c.now.Truncate(time.Second)
 		}
 	}
 }
@@ -351,7 +453,7 @@ func (l *ledger) forgetBeyondCompletions() {
 		for index := range set {
 			if index >= *l.c.spec.Completions {
 				delete(set, index)
-				l.clean = false
+				l.clean, l.inexact = false, true
 			}
 		}
 	}
