@@ -55,7 +55,7 @@ func (p *pass) countFinished() {
 }
 
 // countable reports whether a Pod that ended is to be counted (parity 2.6). Another's
-// Pod that never carried the finalizer is not, nor is one that an earlier workflow
+// Pod that was never seen with the finalizer is not, nor is one that an earlier workflow
 // of the Job has counted, nor one without a valid index of an Indexed Job. One that
 // Ostinato has removed is not either, although the plan that did so may be forgotten.
 func (p *pass) countable(pod Pod) bool {

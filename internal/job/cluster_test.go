@@ -206,12 +206,14 @@ func (c *cluster) pass(duration time.Duration) *cluster {
 
 // listed takes in a list of the Job's Pods.
 func (c *cluster) listed() {
-	list := c.list(c.state.Undecided(), false)
+	list, before := c.list(c.state.Undecided(), false), c.state
 	c.state = c.roundTrip(c.state.Listed(list, c.now))
 	if c.ledger != nil {
 		c.ledger.listed(list)
 	}
-	c.record()
+	if c.record(); c.crash.in > 0 {
+		c.crash.state, c.crash.list = before, &list
+	}
 }
 
 // list is what the ListPods activity answers.

@@ -1,6 +1,8 @@
 package job_test
 
 import (
+	"time"
+
 	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -27,6 +29,10 @@ type crash struct {
 	// takenBack says that an edit which was forgotten with the plan is taken back
 	// before the Job is read anew.
 	takenBack bool
+	// after is how long it takes until the workflow task is repeated.
+	after time.Duration
+	// list is the answer that the task begins with, which it takes in anew.
+	list *job.List
 	// state, spec and ledger are what is remembered after it.
 	state  job.State
 	spec   job.Spec
@@ -41,6 +47,7 @@ func (c *cluster) drawCrash(t *rapid.T) {
 		in:        rapid.IntRange(1, 9).Draw(t, "effects"),
 		accident:  rapid.SampledFrom([]accident{died, died, failed, gaveWay}).Draw(t, "accident"),
 		takenBack: rapid.Bool().Draw(t, "taken back"),
+		after:     time.Duration(rapid.SampledFrom([]int{0, 0, 10, 3000}).Draw(t, "repeated after")) * time.Second,
 	}
 	c.record()
 }
@@ -52,6 +59,7 @@ func (c *cluster) record() {
 		return
 	}
 	c.crash.state, c.crash.spec, c.crash.logged = c.state, c.spec, nil
+	c.crash.list = nil
 	if c.ledger != nil {
 		c.crash.ledger = c.ledger.copied(c)
 	}
@@ -83,7 +91,11 @@ func (c *cluster) forget(plan job.Plan) {
 	case gaveWay:
 		c.state = c.roundTrip(c.crash.state)
 	case died:
+		c.pass(c.crash.after)
 		state, spec := c.roundTrip(c.crash.state), c.spec
+		if c.crash.list != nil {
+			state = state.Listed(*c.crash.list, c.now)
+		}
 		if c.crash.takenBack && !spec.Deleting {
 			spec = c.crash.spec
 			if spec.Generation != c.spec.Generation {

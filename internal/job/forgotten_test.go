@@ -122,3 +122,53 @@ func TestAJobWhosePodsSucceedListsNothing(t *testing.T) {
 	}
 	equal(t, "outcome", d.decide().Finished.Outcome, job.Complete)
 }
+
+// A plan that is forgotten may have written a status that the next one does not want, and
+// would take for written.
+func TestAStatusThatAForgottenPlanMayHaveWrittenIsWrittenAnew(t *testing.T) {
+	t.Run("for another spec", func(t *testing.T) {
+		d := newDesk(t, specOf(1, 1))
+		d.apply(d.decide(), job.Report{})
+		equal(t, "status", d.decide().Status == nil, true)
+		again := d.spec
+		again.Generation += 2 // suspended meanwhile, and resumed
+		d.state, d.spec = d.state.Edited(d.spec, again)
+		plan := d.decide()
+		equal(t, "active", plan.Status.Active, 1)
+		d.apply(plan, job.Report{StatusRefused: "conflict"})
+		d.listed()
+		d.now = d.now.Add(time.Minute)
+		d.apply(d.decide(), job.Report{})
+		equal(t, "status, once it is written", d.decide().Status == nil, true)
+	})
+	t.Run("with a Pod that is disowned since", func(t *testing.T) {
+		d := newDesk(t, specOf(1, 1))
+		stranger := job.PodFact{Name: "stranger", UID: "other", Phase: corev1.PodFailed, Tracked: true, Version: 2}
+		disowned := stranger
+		disowned.Disowned, disowned.Tracked, disowned.Version = true, false, 3
+		d.apply(d.decide(), job.Report{})
+		d.state = d.state.Observe([]job.PodFact{stranger, disowned})
+		equal(t, "status", d.decide().Status != nil, true)
+	})
+	t.Run("after what is to be said", func(t *testing.T) {
+		d := newDesk(t, specOf(1, 1))
+		d.apply(d.decide(), job.Report{})
+		again := d.spec
+		again.Generation, again.Mistakes = again.Generation+2, []string{"unreadable"}
+		d.state, d.spec = d.state.Edited(d.spec, again)
+		plan := d.decide()
+		equal(t, "events, and a status", [2]bool{len(plan.Events) == 1, plan.Status != nil}, [2]bool{true, false})
+		d.apply(plan, job.Report{})
+		plan = d.decide()
+		equal(t, "events, and a status", [2]bool{len(plan.Events) == 1, plan.Status != nil}, [2]bool{false, true})
+	})
+}
+
+func TestAPodOfOthersThatAForgottenPlanReleasedIsCounted(t *testing.T) {
+	d := newDesk(t, specOf(1, 1))
+	stranger := job.PodFact{Name: "stranger", UID: "other", Phase: corev1.PodFailed, Tracked: true, Version: 2}
+	released := stranger
+	released.Tracked, released.Version = false, 3
+	d.state = d.state.Observe([]job.PodFact{stranger, released})
+	equal(t, "failed", d.decide().Status.Failed, 1)
+}

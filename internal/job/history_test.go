@@ -293,6 +293,23 @@ func (c *cluster) checkRest() {
 	if len(c.state.Evidence) > c.config.MaxAttempts {
 		c.t.Fatalf("evidence of %d Pods", len(c.state.Evidence))
 	}
+	c.checkBelief()
+}
+
+// checkBelief asserts that the workflow knows of the status that the API server has. The
+// numbers of active and terminating Pods that a forgotten plan wrote may stand until the
+// next status is written: each of these Pods brings one when it ends.
+func (c *cluster) checkBelief() {
+	if c.now.Before(c.state.StatusRetry.Until) || c.now.Before(c.state.ErrorRetry.Until) {
+		return
+	}
+	known, stored := c.state.Status(), c.status
+	if c.ledger.crashed {
+		known.Active, known.Ready, known.Terminating = stored.Active, stored.Ready, stored.Terminating
+	}
+	if !sameStatus(known, stored) {
+		c.t.Fatalf("the workflow believes in status %s, the API server has %s", describeStatus(known), describeStatus(stored))
+	}
 }
 
 // runToTheEnd takes all obstacles away and lets every Pod succeed.

@@ -44,8 +44,9 @@ type ledger struct {
 
 // entry is what the workflow knows of a Pod. Closed ones are accounted for.
 type entry struct {
-	fact        job.PodFact
-	own         bool
+	fact job.PodFact
+	// own Pods were made by Ostinato, met ones carried the finalizer in a fact.
+	own, met    bool
 	fate        job.Fate
 	since       time.Time
 	pendingOver bool
@@ -94,9 +95,12 @@ func (l *ledger) created(pod *modelPod) {
 func (l *ledger) hear(facts []job.PodFact) {
 	for _, fact := range facts {
 		known, ok := l.pods[fact.UID]
+		if ok {
+			known.met = known.met || fact.Tracked
+		}
 		switch {
 		case !ok:
-			l.pods[fact.UID] = &entry{fact: fact, own: l.owns(fact), closed: l.misses(fact)}
+			l.pods[fact.UID] = &entry{fact: fact, own: l.owns(fact), met: fact.Tracked, closed: l.misses(fact)}
 		case !known.closed:
 			known.learn(fact)
 		}
@@ -170,7 +174,7 @@ func (l *ledger) restart(list job.List) {
 	}
 	for _, fact := range list.Pods {
 		tracked[fact.UID] = fact.Tracked
-		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Ended()}
+		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, met: fact.Tracked, closed: !fact.Tracked && fact.Ended()}
 		switch {
 		case !fact.Tracked:
 			known.fate = job.PodUncounted
@@ -352,7 +356,7 @@ func (l *ledger) count() {
 }
 
 func (l *ledger) countable(known *entry) bool {
-	return !known.fact.Removed && (known.fact.Tracked || known.own) && (!l.c.indexed() || l.validIndex(known.fact))
+	return !known.fact.Removed && (known.fact.Tracked || known.own || known.met) && (!l.c.indexed() || l.validIndex(known.fact))
 }
 
 func (l *ledger) validIndex(fact job.PodFact) bool {
@@ -448,6 +452,10 @@ func (l *ledger) close() {
 func (l *ledger) forgetBeyondCompletions() {
 	if !l.c.indexed() {
 		return
+	}
+	for _, known := range l.pods {
+		// Its failures are forgotten with its index.
+		l.clean = l.clean && (known.fact.Index == nil || *known.fact.Index < *l.c.spec.Completions)
 	}
 	for _, set := range []map[int32]bool{l.completed, l.failedIndexes} {
 		for index := range set {

@@ -22,6 +22,8 @@ func (s State) Observe(facts []PodFact) State {
 			continue
 		}
 		fact = fact.plausible()
+		// A plan that is forgotten may have counted a Pod that is disowned since.
+		s.Restate = s.Restate || fact.Disowned
 		if i, ok := known.find(fact); ok {
 			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
 			s.Pods[i].Met = s.Pods[i].Met || s.meets(fact)
@@ -40,10 +42,10 @@ func (s State) Observe(facts []PodFact) State {
 	return s
 }
 
-// meets reports whether the fact is of a Pod that a forgotten plan has asked for and that
-// nobody has counted yet. Without the finalizer it may be one that an earlier workflow of
-// the Job has counted.
-func (s State) meets(fact PodFact) bool { return fact.Tracked && fact.Attempt > s.Attempts }
+// meets reports whether the fact shows that nobody has counted the Pod yet: one of others,
+// or that a forgotten plan has asked for. Without the finalizer it may be one that an
+// earlier workflow of the Job has counted.
+func (s State) meets(fact PodFact) bool { return fact.Tracked && !s.named(Pod{PodFact: fact}) }
 
 // accounted reports whether an unknown Pod is already accounted for. A Pod whose name
 // a known Pod has too is not: a create that was repeated because its result was

@@ -82,6 +82,10 @@ type State struct {
 	Rebuild bool `json:"rebuild,omitempty"`
 	// Revised is set when the spec has changed since the Job's first plan.
 	Revised bool `json:"revised,omitempty"`
+	// Restate is set when a plan that is forgotten may have written a status that nobody
+	// wants any more: for a spec that was edited, or with a Pod that is disowned since.
+	// So the next is written even if nothing in it has changed.
+	Restate bool `json:"restate,omitempty"`
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.
@@ -99,8 +103,8 @@ type Pod struct {
 	Undeleted bool  `json:"undeleted,omitempty"`
 	// PendingFailed is set when the Pod was given up because it did not start in time.
 	PendingFailed bool `json:"pendingFailed,omitempty"`
-	// Met is set when a plan that is forgotten has asked for the Pod, and a fact has told
-	// of it while it carried the finalizer.
+	// Met is set when a fact has told of the Pod while it carried the finalizer, and its
+	// name does not say that it is one to be counted.
 	Met bool `json:"met,omitempty"`
 }
 
