@@ -212,7 +212,7 @@ func (c *cluster) listed() {
 		c.ledger.listed(list)
 	}
 	if c.record(); c.crash.in > 0 {
-		c.crash.state, c.crash.list = before, &list
+		c.crash.state, c.crash.list, c.crash.asked = before, &list, c.now
 	}
 }
 

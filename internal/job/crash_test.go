@@ -31,8 +31,10 @@ type crash struct {
 	takenBack bool
 	// after is how long it takes until the workflow task is repeated.
 	after time.Duration
-	// list is the answer that the task begins with, which it takes in anew.
-	list *job.List
+	// list is the answer that the task begins with, which it takes in anew, and asked when
+	// it was asked for.
+	list  *job.List
+	asked time.Time
 	// state, spec and ledger are what is remembered after it.
 	state  job.State
 	spec   job.Spec
@@ -94,7 +96,7 @@ func (c *cluster) forget(plan job.Plan) {
 		c.pass(c.crash.after)
 		state, spec := c.roundTrip(c.crash.state), c.spec
 		if c.crash.list != nil {
-			state = state.Listed(*c.crash.list, c.now)
+			state = state.Listed(*c.crash.list, c.crash.asked)
 		}
 		if c.crash.takenBack && !spec.Deleting {
 			spec = c.crash.spec

@@ -172,3 +172,25 @@ func TestAPodOfOthersThatAForgottenPlanReleasedIsCounted(t *testing.T) {
 	d.state = d.state.Observe([]job.PodFact{stranger, released})
 	equal(t, "failed", d.decide().Status.Failed, 1)
 }
+
+// The list is older than a plan that has created Pods and is forgotten: the workflow task
+// that begins with its answer is repeated, and the deadline has passed.
+func TestAListFromBeforeTheDeadlineIsNotEnoughForTheVerdict(t *testing.T) {
+	spec := specOf(1, 1)
+	spec.ActiveDeadlineSeconds = pointer[int64](60)
+	d := newDesk(t, spec)
+	d.apply(d.decide(), job.Report{})
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)}).Doubt()
+	d.now = start.Add(50 * time.Second)
+	asked := d.now
+	answer := job.List{Pods: slices.Clone(d.pods), Attempts: 1}
+	before := d.state
+	d.state = before.Listed(answer, asked)
+	equal(t, "creates", len(d.decide().Creates), 1)
+
+	d.now = start.Add(70 * time.Second)
+	d.state = before.Listed(answer, asked)
+	equal(t, "list", d.decide().List, true)
+	d.listed()
+	equal(t, "conditions", conditionsOf(*d.decide().Status), []string{"FailureTarget/DeadlineExceeded", "Failed/DeadlineExceeded"})
+}

@@ -37,7 +37,7 @@ func Begin(namespace, name, uid string, spec Spec, status batchv1.JobStatus) Sta
 // don't tell, evidence and the numbers of attempts, stays as before. Pods without the
 // finalizer were counted, or given up uncounted, already; the list holds those that
 // failed where indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
-func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, now time.Time) State {
+func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, asked time.Time) State {
 	state := NewState(before.Namespace, before.Name, before.UID)
 	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
 	state.Announced, state.Skipped, state.Revised = before.Announced, before.Skipped, before.Revised
@@ -57,9 +57,9 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, n
 			alive = append(alive, fact)
 		}
 	}
-	state = state.takePods(alive).Heard(now)
+	state = state.takePods(alive).Heard(asked)
 	state.keepAccounted(before)
-	state.Listing, state.Fresh = now, true
+	state.Listing, state.Fresh = asked, true
 	for i := range state.Pods {
 		if !state.Pods[i].Tracked {
 			state.Pods[i].Fate = PodUncounted
@@ -128,8 +128,9 @@ func (s *State) recountIndexFailures(spec Spec, pods []PodFact) {
 // Listed merges a list of the Job's Pods: Pods that it does not hold are gone,
 // creates whose Pod it does not hold did not happen, and Pods still tracked that
 // count as accounted for are taken in again, to be released, and to be counted where
-// another Pod had taken their number.
-func (s State) Listed(list List, now time.Time) State {
+// another Pod had taken their number. asked is when the list was asked for: what a plan has
+// done since, which may be forgotten, is not in it.
+func (s State) Listed(list List, asked time.Time) State {
 	listed := make(map[string]bool, len(list.Pods))
 	for _, fact := range list.Pods {
 		listed[fact.UID] = true
@@ -152,8 +153,8 @@ func (s State) Listed(list List, now time.Time) State {
 	if !slices.EqualFunc(before, s.Pods, equalPods) {
 		lists = 0
 	}
-	s.Silence = Silence{Since: now, Lists: lists}
-	s.Listing, s.Fresh, s.Doubtful, s.ErrorRetry = now, true, false, Retry{}
+	s.Silence = Silence{Since: asked, Lists: lists}
+	s.Listing, s.Fresh, s.Doubtful, s.ErrorRetry = asked, true, false, Retry{}
 	return s
 }
 

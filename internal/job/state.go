@@ -68,9 +68,9 @@ type State struct {
 	Announced []string `json:"announced,omitempty"`
 	// Silence says since when no fact has come.
 	Silence Silence `json:"silence,omitzero"`
-	// Listing is when the Pods were listed last.
+	// Listing is when the last list of the Pods was asked for.
 	Listing time.Time `json:"listing,omitzero"`
-	// Fresh is set when nothing was planned since that list, or only removals that
+	// Fresh is set when nothing is known to have been planned since that list, or only removals that
 	// it was the base of.
 	Fresh bool `json:"fresh,omitempty"`
 	// Doubtful is set when a fact says of a Pod that is accounted for that it is the
