@@ -28,6 +28,23 @@ func TestAPodThatAForgottenPlanRemovedIsNoFailure(t *testing.T) {
 	equal(t, "replaced", len(plan.Creates), 1)
 }
 
+// The forgotten plan's worker died between the finalizer and the delete.
+func TestAPodThatAForgottenPlanHalfRemovedIsDeleted(t *testing.T) {
+	d := newDesk(t, specOf(2, 2))
+	removed := d.pods[0]
+	removed.Removed, removed.Tracked = true, false
+	removed.Version++
+	d.state = d.state.Observe([]job.PodFact{removed})
+	plan := d.decide()
+	equal(t, "deletes", deleted(plan), []string{"pod-1"})
+	d.apply(plan, job.Report{})
+	removed.Gone = true
+	d.state = d.state.Observe([]job.PodFact{removed})
+	plan = d.decide()
+	equal(t, "creates", len(plan.Creates), 1)
+	equal(t, "failed", plan.Next.Failed, 0)
+}
+
 func TestAPodThatAForgottenPlanCreatedCountsWhenItVanishes(t *testing.T) {
 	d := newDesk(t, specOf(1, 2))
 	forgotten := job.PodFact{Name: "work-2", UID: "pod-2", Attempt: 2, Phase: corev1.PodRunning, Tracked: true, Version: 2}

@@ -168,7 +168,9 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 	if l.c.spec.Suspend {
 		surplus = active
 	}
-	if pendingFailed {
+	if useless := len(l.which(func(known *entry) bool { return known.active() && known.fact.Removed })); useless > 0 {
+		surplus = useless // A forgotten plan had begun to remove them.
+	} else if pendingFailed {
 		surplus = 0
 	}
 	if removed != surplus {
