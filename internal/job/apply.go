@@ -110,8 +110,7 @@ func (s *State) takeCreated(created []CreatedPod) {
 		if !requested {
 			continue
 		}
-		_, accounted := slices.BinarySearch(s.Accounted, pod.UID)
-		if _, seen := known.byUID[pod.UID]; seen || accounted {
+		if _, seen := known.byUID[pod.UID]; seen || s.over(pod.UID) {
 			// The name meets a Pod that was seen before: the attempt is used up.
 			s.Pods[i].Gone = true
 			continue

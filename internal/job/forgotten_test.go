@@ -88,6 +88,23 @@ func TestAPodWhoseNumberAnotherHasIsCounted(t *testing.T) {
 	})
 }
 
+// The next plan has asked for it by its name, and was refused, when a late fact came.
+func TestAPodThatAForgottenPlanCreatedCountsOnce(t *testing.T) {
+	d := newDesk(t, specOf(1, 2))
+	forgotten := job.PodFact{Name: "?", UID: "pod-2", Attempt: 2, Phase: corev1.PodSucceeded, Tracked: true, Version: 2}
+	wanted := d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
+	forgotten.Name = job.Decide(job.DefaultConfig(), wanted, d.spec, d.now).Creates[0].Name
+	d.state = d.state.Observe([]job.PodFact{forgotten})
+	d.apply(d.decide(), job.Report{})
+	equal(t, "succeeded", d.state.Succeeded, 1)
+	d.spec.Parallelism, d.spec.Completions = 2, pointer[int32](3)
+	plan := d.decide()
+	equal(t, "asks for it", plan.Creates[0].Name, forgotten.Name)
+	d.apply(plan, job.Report{CreateRefused: "exceeded quota"})
+	d.state = d.state.Observe([]job.PodFact{forgotten})
+	equal(t, "succeeded", d.decide().Next.Succeeded, 1)
+}
+
 // One of the names is taken; of the other a Pod may exist, or a plan that is forgotten has
 // made it.
 func TestAPodBesideANameThatIsTakenIsCounted(t *testing.T) {

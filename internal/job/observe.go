@@ -24,7 +24,7 @@ func (s State) Observe(facts []PodFact) State {
 		fact = fact.plausible()
 		// A plan that is forgotten may have counted a Pod that is disowned since.
 		s.Restate = s.Restate || fact.Disowned
-		if i, ok := known.find(fact); ok {
+		if i, ok := s.find(known, fact); ok {
 			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
 			s.Pods[i].Met = s.Pods[i].Met || s.meets(fact)
 			known.byUID[fact.UID] = i
@@ -54,8 +54,13 @@ func (s State) accounted(fact PodFact, known index) bool {
 	if s.named(Pod{PodFact: fact}) && known.names[fact.Name] == 0 {
 		return true
 	}
-	_, accounted := slices.BinarySearch(s.Accounted, fact.UID)
-	return accounted
+	return s.over(fact.UID)
+}
+
+// over reports whether the Pod is among those that are accounted for by their UID.
+func (s State) over(uid string) bool {
+	_, found := slices.BinarySearch(s.Accounted, uid)
+	return found
 }
 
 // reused reports whether a fact that is accounted for may be of a Pod that is not: a plan
@@ -63,8 +68,7 @@ func (s State) accounted(fact PodFact, known index) bool {
 // that one gave its number to another. One that carries the finalizer was never released,
 // unless the fact is late: a list tells.
 func (s State) reused(fact PodFact) bool {
-	_, accounted := slices.BinarySearch(s.Accounted, fact.UID)
-	return !accounted && fact.Tracked && !fact.Disowned && fact.Index != nil
+	return !s.over(fact.UID) && fact.Tracked && !fact.Disowned && fact.Index != nil
 }
 
 // index finds Pods of a State by UID and, while that is not known, by name.
@@ -92,12 +96,17 @@ func newIndex(pods []Pod) index {
 	return known
 }
 
-func (x index) find(fact PodFact) (int, bool) {
-	if i, ok := x.byUID[fact.UID]; ok {
+// find finds the Pod that a fact is about. A Pod that is accounted for may have the name of
+// one that is asked for: a forgotten plan had made it.
+func (s State) find(known index, fact PodFact) (int, bool) {
+	if i, ok := known.byUID[fact.UID]; ok {
 		return i, true
 	}
-	i, ok := x.requested[fact.Name]
-	delete(x.requested, fact.Name)
+	if s.over(fact.UID) {
+		return 0, false
+	}
+	i, ok := known.requested[fact.Name]
+	delete(known.requested, fact.Name)
 	return i, ok
 }
 
