@@ -60,6 +60,10 @@ func (s Spec) mostCreates(status batchv1.JobStatus) int32 {
 		return 0
 	case s.Completions == nil:
 		return s.Parallelism
+	case s.indexed():
+		// Of a Job that was scaled down status.succeeded may hold more (reportedSuccesses).
+		completed := ParseIndexes(status.CompletedIndexes).Below(*s.Completions)
+		return max(min(s.Parallelism, *s.Completions-completed.Len()), 0)
 	}
 	return max(min(s.Parallelism, *s.Completions-status.Succeeded), 0)
 }

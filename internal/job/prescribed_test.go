@@ -110,6 +110,9 @@ func TestPrescribed(t *testing.T) {
 		"a negative index":               {object: prescribing(byIndex), creates: []job.Create{{Name: "x", Attempt: 1, Index: new(int32(-1))}}, refusal: "index -1 is none"},
 		"a completed index": {object: prescribing(byIndex, func(object *batchv1.Job) { object.Status.CompletedIndexes = "0,2-3" }),
 			creates: []job.Create{ofIndex(2, 4)}, refusal: "index 2 is over"},
+		"an index of a Job that was scaled down": {object: prescribing(byIndex, counted(5, 0), func(object *batchv1.Job) {
+			object.Status.CompletedIndexes = "1-4,7-9"
+		}), creates: []job.Create{ofIndex(0, 4)}, count: true},
 		"a failed index": {object: prescribing(byIndex, func(object *batchv1.Job) { object.Status.FailedIndexes = new("1") }),
 			creates: []job.Create{ofIndex(1, 4)}, refusal: "index 1 is over"},
 	}
