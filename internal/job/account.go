@@ -147,14 +147,14 @@ func (p *pass) release() {
 		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
-		if p.delayed(pod) {
+		if p.delayed(pod) || pod.Undeleted {
 			continue
 		}
 		if len(p.plan.Releases) == p.config.MaxPods {
 			p.capped = true
 			return
 		}
-		if pod.Retry == (Retry{}) {
+		if !pod.Announced {
 			p.announceFailure(pod)
 		}
 		release := Release{Name: pod.Name, UID: pod.UID}

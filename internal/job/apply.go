@@ -98,7 +98,7 @@ func (s *State) markReleased(releases []Release) {
 	known := newIndex(s.Pods)
 	for _, release := range releases {
 		if i, ok := known.byUID[release.UID]; ok {
-			s.Pods[i].Tracked = false
+			s.Pods[i].Tracked, s.Pods[i].Announced = false, true
 		}
 	}
 }

@@ -117,14 +117,15 @@ func (c *cluster) happenings() map[string]func(*rapid.T) {
 		"adopt":   c.adoptSome,
 		"deliver": c.deliverSome,
 		// Facts that were lost come to light when the Pods are listed.
-		"lose facts":          func(*rapid.T) { c.mailbox = nil; c.listed() },
-		"lose facts for long": func(*rapid.T) { c.mailbox = nil },
-		"crash":               c.drawCrash,
-		"let writes pass":     func(*rapid.T) { c.mend() },
-		"wait":                func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second) },
-		"suspend":             func(*rapid.T) { c.edit(func(spec *job.Spec) { spec.Suspend = !spec.Suspend }) },
-		"scale":               c.scale,
-		"edit":                c.editLimits,
+		"lose facts":           func(*rapid.T) { c.mailbox = nil; c.listed() },
+		"lose facts for long":  func(*rapid.T) { c.mailbox = nil },
+		"crash":                c.drawCrash,
+		"stop writes of a Pod": on(func(pod *modelPod) bool { return !pod.gone }, func(pod *modelPod) { pod.stuck = true }),
+		"let writes pass":      func(*rapid.T) { c.mend() },
+		"wait":                 func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(0, 3000).Draw(t, "seconds")) * time.Second) },
+		"suspend":              func(*rapid.T) { c.edit(func(spec *job.Spec) { spec.Suspend = !spec.Suspend }) },
+		"scale":                c.scale,
+		"edit":                 c.editLimits,
 		"refuse": func(t *rapid.T) {
 			c.refuseCreates = rapid.IntRange(0, 3).Draw(t, "creates")
 			c.refuseStatus = rapid.IntRange(0, 2).Draw(t, "statuses")
@@ -296,16 +297,16 @@ func (c *cluster) checkRest() {
 	c.checkBelief()
 }
 
-// checkBelief asserts that the workflow knows of the status that the API server has. The
-// numbers of active and terminating Pods that a forgotten plan wrote may stand until the
-// next status is written: each of these Pods brings one when it ends.
+// checkBelief asserts that the workflow knows of the status that the API server has. One
+// that a forgotten plan wrote may stand where the next plan knows of more Pods that are
+// active or terminating: each of these brings a status when it ends.
 func (c *cluster) checkBelief() {
 	if c.now.Before(c.state.StatusRetry.Until) || c.now.Before(c.state.ErrorRetry.Until) {
 		return
 	}
 	known, stored := c.state.Status(), c.status
-	if c.ledger.crashed {
-		known.Active, known.Ready, known.Terminating = stored.Active, stored.Ready, stored.Terminating
+	if c.ledger.crashed && (known.Active != stored.Active || number(known.Terminating) != number(stored.Terminating)) {
+		return
 	}
 	if !sameStatus(known, stored) {
 		c.t.Fatalf("the workflow believes in status %s, the API server has %s", describeStatus(known), describeStatus(stored))

@@ -158,10 +158,10 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 	}
 	for _, deletion := range plan.Deletes {
 		switch {
-		case !deletion.Release:
-			pendingFailed = true
-		case l.pods[deletion.UID].active():
+		case deletion.Release && l.pods[deletion.UID].active():
 			removed++
+		default:
+			pendingFailed = true // or a delete is tried again
 		}
 	}
 	surplus = max(surplus, active-l.want())

@@ -47,6 +47,7 @@ type entry struct {
 	fact job.PodFact
 	// own Pods were made by Ostinato, met ones carried the finalizer in a fact.
 	own, met    bool
+	undeleted   bool
 	fate        job.Fate
 	since       time.Time
 	pendingOver bool
@@ -219,8 +220,11 @@ func (l *ledger) report(plan job.Plan, report job.Report) {
 		}
 	}
 	for _, failure := range report.Failures {
-		if !deletes(plan, failure.UID) {
-			l.pods[failure.UID].fact.Tracked = true
+		known := l.pods[failure.UID]
+		if known.undeleted = deletes(plan, failure.UID); known.undeleted {
+			known.fact.Tracked = known.before.fact.Tracked
+		} else {
+			known.fact.Tracked = true
 		}
 	}
 	for _, fact := range report.Found {
@@ -274,6 +278,7 @@ func (l *ledger) plan(plan job.Plan) {
 	}
 	l.forgetBeyondCompletions()
 	l.expirePending(plan)
+	l.retryDeletes(plan)
 	l.count()
 	verdict, early := l.rule(), true
 	if verdict == (ruling{}) {
@@ -390,6 +395,25 @@ func (l *ledger) expirePending(plan job.Plan) {
 				l.c.t.Fatalf("Pod %s is given up without having been looked at", fact.Name)
 			}
 			known.pendingOver, known.fact.Deleting = true, true
+		}
+	}
+}
+
+// retryDeletes takes from the plan which deletes are tried again that have failed. What
+// was to be removed and has ended before that is counted.
+func (l *ledger) retryDeletes(plan job.Plan) {
+	for uid, known := range l.pods {
+		over := known.fact.Ended() || known.fact.Disowned
+		switch {
+		case known.closed || !known.undeleted:
+		case over:
+			known.undeleted = false
+			if known.fate == job.PodUncounted && known.fact.Tracked && !known.fact.Gone && !known.fact.Disowned && l.recorded() == (ruling{}) && l.decided == (ruling{}) {
+				known.fate = job.Undecided
+			}
+		case deletes(plan, uid):
+			known.undeleted = false
+			known.fact.Tracked = known.fact.Tracked && known.fate != job.PodUncounted
 		}
 	}
 }

@@ -103,6 +103,9 @@ type Pod struct {
 	Undeleted bool  `json:"undeleted,omitempty"`
 	// PendingFailed is set when the Pod was given up because it did not start in time.
 	PendingFailed bool `json:"pendingFailed,omitempty"`
+	// Announced is set when what is said once of the Pod was said with its release, which
+	// may have failed.
+	Announced bool `json:"announced,omitempty"`
 	// Met is set when a fact has told of the Pod while it carried the finalizer, and its
 	// name does not say that it is one to be counted.
 	Met bool `json:"met,omitempty"`
