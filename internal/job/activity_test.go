@@ -188,7 +188,7 @@ func (c *cluster) mayDelete(target job.Delete, report *job.Report) bool {
 	case pod.disowned, target.Release && pod.terminal() && pod.tracked:
 		report.Found = append(report.Found, pod.fact())
 	case pod.stuck:
-		pod.disturbed = true // Until the next attempt all may be decided.
+		pod.givenUp, pod.disturbed = true, true // Until the next attempt all may be decided.
 		report.Failures = append(report.Failures, job.PodFailure{UID: pod.uid, Message: "the webhook does not answer"})
 	default:
 		// What is deleted and not removed was decided upon, however it ends, or has ended.

@@ -167,7 +167,7 @@ func (c *cluster) checkActive(created *modelPod) {
 	c.t.Helper()
 	active := int32(0)
 	for _, pod := range c.pods {
-		if !pod.active() || pod.foreign {
+		if !pod.active() || pod.foreign || pod.givenUp {
 			continue
 		}
 		active++
