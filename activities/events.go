@@ -33,6 +33,7 @@ const (
 	failedDelete     = "FailedDelete"
 	failedStatus     = "FailedUpdateStatus"
 	signalRefused    = "SignalRefused"
+	invalidTemplate  = "InvalidTemplate"
 )
 
 // Recorders emit Events, asynchronously: a slow API server loses Events rather

@@ -194,9 +194,9 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 	return refused, nil
 }
 
-// runningPods names the Job's Pods that can still run, as the API server's watch cache
+// runningPods returns the Job's Pods that can still run, as the API server's watch cache
 // has them.
-func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]string, error) {
+func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job.Running, error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
 		return nil, invalidRequest(err)
@@ -209,13 +209,13 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]str
 	if err != nil {
 		return nil, outage(err, "count Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
-	var names []string
+	var running []job.Running
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !k8s.Ended(pod) && a.owns(owner, pod) {
-			names = append(names, pod.Name)
+			running = append(running, job.Running{Name: pod.Name, Index: k8s.PodFact(pod).Index})
 		}
 	}
-	return names, nil
+	return running, nil
 }
 
 // refusedJob answers with what was refused. Where the Job itself does not prescribe the

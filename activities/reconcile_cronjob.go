@@ -62,12 +62,16 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 			return result, err
 		}
 	}
+	if request.Judge && result.Refused == nil {
+		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
+	}
 	if request.Status != nil && result.Refused == nil {
 		if err := a.applyCronJobStatus(ctx, cronJob, *request.Status, &result); err != nil {
 			return result, err
 		}
 	}
 	a.Events.onCronJob(request.CronJob, request.Events...)
+	a.announceJudgement(request.CronJob, result.Judgement)
 	return result, nil
 }
 
@@ -297,6 +301,9 @@ func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *prot
 func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, status ostinatov1.CronJobStatus, result *protocol.CronJobResult) error {
 	if result.Started != nil {
 		status = schedule.StatusStarted(status, result.Started.Run, cronJob.Namespace)
+	}
+	if result.Judgement != nil {
+		status = schedule.StatusJudged(status, *result.Judgement)
 	}
 	status.Workflow = &ostinatov1.WorkflowReference{
 		Namespace: a.Namespace,

@@ -26,6 +26,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 			Deletes: plan.Deletes,
 			Start:   plan.Start,
 			Status:  plan.Status,
+			Judge:   plan.Judge,
 			Events:  plan.Events,
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
@@ -45,7 +46,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		return
 	}
 	c.pause.reset()
-	report := schedule.Report{Deleted: result.Deleted}
+	report := schedule.Report{Deleted: result.Deleted, Judgement: result.Judgement}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
 	}
@@ -82,7 +83,11 @@ func summary(plan schedule.Plan) string {
 	if prune > 0 {
 		parts = append(parts, "delete old jobs")
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) > 0:
+	case plan.Status == nil:
+		return "check the template"
+	default:
 		return "update status"
 	}
 	return truncate(strings.Join(parts, ", "), maxSummary)

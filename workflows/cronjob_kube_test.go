@@ -55,6 +55,8 @@ type cronJobKube struct {
 	ends func(protocol.JobInput) (job.Result, error)
 	// answer, when set, may answer a ReconcileCronJob in place of the API server.
 	answer func(protocol.CronJobRequest) (*protocol.CronJobResult, error)
+	// judge, when set, answers dry runs of the template.
+	judge func() *schedule.Judgement
 	// refuseSuspend is the answer to SetSuspend.
 	refuseSuspend error
 	unmanaged     bool
@@ -100,8 +102,14 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 	for _, wanted := range request.Deletes {
 		result.Deleted = append(result.Deleted, wanted.Name)
 	}
+	if request.Judge && k.judge != nil {
+		result.Judgement = k.judge()
+	}
 	if request.Status != nil {
 		k.status = *request.Status
+	}
+	if request.Status != nil && result.Judgement != nil {
+		k.status = schedule.StatusJudged(k.status, *result.Judgement)
 	}
 	if start := request.Start; start != nil {
 		run := schedule.Run{

@@ -168,16 +168,18 @@ func reportOf(result protocol.JobResult, podsOnly bool) job.Report {
 // lack them, and a fact on its way about one of them would count it once more. So its
 // answer is in the history before anything follows from it.
 func (w *runningJob) list(ctx workflow.Context) error {
+	asked := workflow.Now(ctx)
 	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
 	if err != nil || w.gone || w.foreign {
 		return err
 	}
-	w.state = w.state.Listed(listOf(list), workflow.Now(ctx))
+	w.state = w.state.Listed(listOf(list), asked)
 	return nil
 }
 
 // rebuild makes the state anew from the Job and its Pods.
 func (w *runningJob) rebuild(ctx workflow.Context) error {
+	asked := workflow.Now(ctx)
 	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Rebuild: true})
 	if err != nil || w.gone || w.foreign {
 		return err
@@ -189,7 +191,7 @@ func (w *runningJob) rebuild(ctx workflow.Context) error {
 	if list.Status != nil {
 		status = *list.Status
 	}
-	w.state = job.Reconstruct(w.state, w.spec, status, listOf(list), workflow.Now(ctx))
+	w.state = job.Reconstruct(w.state, w.spec, status, listOf(list), asked)
 	return nil
 }
 

@@ -129,7 +129,7 @@ type CronJobStatus struct {
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
-	// Conditions are ScheduleValid and Suspended.
+	// Conditions are ScheduleValid, Suspended and TemplateValid.
 	//
 	// +optional
 	// +listType=map
@@ -158,4 +158,7 @@ const (
 	ConditionScheduleValid = "ScheduleValid"
 	// ConditionSuspended is True while no new runs start.
 	ConditionSuspended = "Suspended"
+	// ConditionTemplateValid is False when the API server would refuse the Job of the
+	// next run, as a dry run at each new generation shows.
+	ConditionTemplateValid = "TemplateValid"
 )

@@ -55,11 +55,11 @@ func (p *pass) countFinished() {
 }
 
 // countable reports whether a Pod that ended is to be counted (parity 2.6). Another's
-// Pod that never carried the finalizer is not, nor is one that an earlier workflow
+// Pod that was never seen with the finalizer is not, nor is one that an earlier workflow
 // of the Job has counted, nor one without a valid index of an Indexed Job. One that
 // Ostinato has removed is not either, although the plan that did so may be forgotten.
 func (p *pass) countable(pod Pod) bool {
-	return !pod.Removed && (pod.Tracked || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
+	return !pod.Removed && (pod.Tracked || pod.Met || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
 }
 
 // countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports
@@ -147,14 +147,14 @@ func (p *pass) release() {
 		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
-		if p.delayed(pod) {
+		if p.delayed(pod) || pod.Undeleted {
 			continue
 		}
 		if len(p.plan.Releases) == p.config.MaxPods {
 			p.capped = true
 			return
 		}
-		if pod.Retry == (Retry{}) {
+		if !pod.Announced {
 			p.announceFailure(pod)
 		}
 		release := Release{Name: pod.Name, UID: pod.UID}

@@ -67,7 +67,8 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state.takeLogs(report.Logs)
 	state.takeCreated(report.Created)
 	if report.NameTaken {
-		state.giveUp(plan.Creates)
+		// A list tells which of the Pods exist; the attempts of the others are used up.
+		state.Doubtful = true
 	}
 	switch {
 	case report.CreateRefused != "":
@@ -97,7 +98,7 @@ func (s *State) markReleased(releases []Release) {
 	known := newIndex(s.Pods)
 	for _, release := range releases {
 		if i, ok := known.byUID[release.UID]; ok {
-			s.Pods[i].Tracked = false
+			s.Pods[i].Tracked, s.Pods[i].Announced = false, true
 		}
 	}
 }
@@ -109,8 +110,7 @@ func (s *State) takeCreated(created []CreatedPod) {
 		if !requested {
 			continue
 		}
-		_, accounted := slices.BinarySearch(s.Accounted, pod.UID)
-		if _, seen := known.byUID[pod.UID]; seen || accounted {
+		if _, seen := known.byUID[pod.UID]; seen || s.over(pod.UID) {
 			// The name meets a Pod that was seen before: the attempt is used up.
 			s.Pods[i].Gone = true
 			continue
@@ -118,11 +118,4 @@ func (s *State) takeCreated(created []CreatedPod) {
 		s.Pods[i].UID = pod.UID
 	}
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() && pod.Gone })
-}
-
-// giveUp uses up the attempts of creates that are not known to have happened.
-func (s *State) giveUp(creates []Create) {
-	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
-		return !pod.exists() && slices.ContainsFunc(creates, func(create Create) bool { return create.Name == pod.Name })
-	})
 }

@@ -29,7 +29,10 @@ type cluster struct {
 	state  job.State
 	now    time.Time
 
-	status   batchv1.JobStatus
+	status batchv1.JobStatus
+	// counted is the annotation of the Pods that the status counts and that carry the
+	// finalizer still.
+	counted  []string
 	pods     []*modelPod
 	mailbox  []job.PodFact
 	version  int64
@@ -54,8 +57,15 @@ type cluster struct {
 	// ledger counts along, where a test wants it to.
 	ledger *ledger
 
-	// forgotten is how many of the creates were asked for by a workflow that was lost.
+	// forgotten is how many of the creates were asked for by a workflow that was lost, or
+	// by plans that may have been forgotten.
 	forgotten int
+	// crash is the accident to come, crashed that it has just happened, and unknown that
+	// the status may be one that the workflow does not know of.
+	crash            crash
+	crashed, unknown bool
+	// misled says that a create was refused which the Job does not prescribe.
+	misled bool
 
 	// writes are the statuses accepted, creates, removed (Pods deleted untracked),
 	// events and handled all that were asked for.
@@ -87,14 +97,16 @@ func newCluster(t fatal, spec job.Spec) *cluster {
 // settle plans and carries out until there is nothing left to do.
 func (c *cluster) settle() *cluster {
 	c.t.Helper()
+	c.crashed = false
 	for range 100 {
-		plan := c.plan()
-		c.wake, c.waiting = plan.Wake, plan.Waiting
-		if plan.Finished != nil {
-			c.finished = plan.Finished
+		if c.crash.accident != died {
+			c.record()
 		}
+		plan := c.plan()
+		c.wake, c.waiting, c.finished = plan.Wake, plan.Waiting, plan.Finished
 		if plan.Idle() {
 			c.state = c.roundTrip(plan.Next)
+			c.record()
 			return c
 		}
 		switch {
@@ -103,7 +115,9 @@ func (c *cluster) settle() *cluster {
 		case plan.List:
 			c.listed()
 		default:
-			c.execute(plan)
+			if !c.execute(plan) {
+				return c
+			}
 		}
 	}
 	c.t.Fatalf("planning does not come to rest: %+v", job.Decide(c.config, c.state, c.spec, c.now))
@@ -118,76 +132,6 @@ func (c *cluster) plan() job.Plan {
 		c.ledger.plan(plan)
 	}
 	return plan
-}
-
-func (c *cluster) execute(plan job.Plan) {
-	c.t.Helper()
-	report := job.Report{PodsOnly: c.bulk > 0 && len(plan.Creates)+len(plan.Deletes) > c.bulk}
-	for _, create := range plan.Creates {
-		pod, refused := c.create(create)
-		if refused {
-			report.CreateRefused = "exceeded quota"
-			if report.NameTaken = pod != nil && pod.disowned; report.NameTaken && c.ledger != nil {
-				c.ledger.giveUp(pod)
-			}
-			break
-		}
-		report.Created = append(report.Created, job.CreatedPod{Name: pod.name, UID: pod.uid})
-		if c.ledger != nil {
-			c.ledger.created(pod)
-		}
-	}
-	for _, deletion := range plan.Deletes {
-		pod := c.byUID(deletion.UID)
-		pod.disturbed = true
-		if deletion.Release {
-			pod.tracked = false
-			c.removed = append(c.removed, pod.uid)
-		}
-		c.delete(pod)
-	}
-	if report.CreateRefused == "" && !report.PodsOnly {
-		if plan.Status != nil {
-			report.StatusRefused = c.write(*plan.Status)
-		}
-		if report.StatusRefused == "" {
-			report.Logs = c.release(plan.Releases)
-			c.events = append(c.events, plan.Events...)
-			for action, count := range plan.Handled {
-				c.handled[action] += count
-			}
-		}
-	}
-	c.state = c.roundTrip(job.Apply(plan, report, c.now))
-	if report.StatusRefused != "" && c.reread {
-		c.state, _ = c.state.Reread(c.spec, c.spec, c.status)
-		if c.ledger != nil {
-			c.ledger.rebase()
-		}
-	}
-}
-
-func (c *cluster) release(releases []job.Release) []job.PodLog {
-	var logs []job.PodLog
-	for _, release := range releases {
-		pod := c.byUID(release.UID)
-		if release.Logs {
-			pod.logged = true
-			switch c.logs {
-			case logsRead:
-				logs = append(logs, job.PodLog{UID: pod.uid, Lines: "last words of " + pod.name})
-			case logsMissing:
-				logs = append(logs, job.PodLog{UID: pod.uid, Missing: "the node is gone"})
-			case logsLate:
-			}
-		}
-		pod.tracked = false
-		c.changed(pod)
-		if c.ledger != nil {
-			c.ledger.released(pod.uid)
-		}
-	}
-	return logs
 }
 
 // checkPlan asserts what must hold for every plan.
@@ -217,35 +161,13 @@ func (c *cluster) checkPlan(plan job.Plan) {
 	}
 }
 
-func (c *cluster) create(create job.Create) (pod *modelPod, refused bool) {
-	c.t.Helper()
-	c.creates = append(c.creates, create)
-	refused = c.refuseCreates > 0
-	if refused {
-		c.refuseCreates--
-	}
-	for _, pod := range c.pods {
-		if pod.name == create.Name && !pod.gone {
-			return pod, refused || pod.disowned
-		}
-	}
-	if refused && !c.loseCreates {
-		return nil, true
-	}
-	pod = c.newPod(create.Name)
-	pod.attempt, pod.index, pod.failures, pod.ignored = create.Attempt, create.Index, create.Failures, create.Ignored
-	c.changed(pod)
-	c.checkActive(pod)
-	return pod, refused
-}
-
 // checkActive asserts that a Pod just created is neither too many nor the second
 // of its index, among those that Ostinato made.
 func (c *cluster) checkActive(created *modelPod) {
 	c.t.Helper()
 	active := int32(0)
 	for _, pod := range c.pods {
-		if !pod.active() || pod.foreign {
+		if !pod.active() || pod.foreign || pod.givenUp {
 			continue
 		}
 		active++
@@ -258,24 +180,6 @@ func (c *cluster) checkActive(created *modelPod) {
 	}
 }
 
-func (c *cluster) write(status batchv1.JobStatus) (refusal string) {
-	c.t.Helper()
-	if c.refuseStatus > 0 {
-		c.refuseStatus--
-		return "conflict"
-	}
-	if err := validateStatus(c.status, status, c.spec); err != nil {
-		c.t.Fatalf("the API server refuses the status: %v", err)
-	}
-	if verdict := recordedVerdict(status); verdict != recordedVerdict(c.status) && verdict.reason == "CompletionsReached" &&
-		c.spec.Completions != nil && status.Succeeded < *c.spec.Completions {
-		c.t.Fatalf("Complete with %d of %d completions", status.Succeeded, *c.spec.Completions)
-	}
-	c.status = status
-	c.writes = append(c.writes, status)
-	return ""
-}
-
 // deliver hands over all waiting facts.
 func (c *cluster) deliver() *cluster {
 	c.hear(c.mailbox...)
@@ -284,10 +188,14 @@ func (c *cluster) deliver() *cluster {
 }
 
 func (c *cluster) hear(facts ...job.PodFact) {
+	if len(facts) == 0 {
+		return
+	}
 	c.state = c.roundTrip(c.state.Observe(facts).Heard(c.now))
 	if c.ledger != nil {
 		c.ledger.hear(facts)
 	}
+	c.record()
 }
 
 // pass lets time go by.
@@ -298,16 +206,19 @@ func (c *cluster) pass(duration time.Duration) *cluster {
 
 // listed takes in a list of the Job's Pods.
 func (c *cluster) listed() {
-	list := c.list(c.state.Undecided(), false)
+	list, before := c.list(c.state.Undecided(), false), c.state
 	c.state = c.roundTrip(c.state.Listed(list, c.now))
 	if c.ledger != nil {
 		c.ledger.listed(list)
+	}
+	if c.record(); c.crash.in > 0 {
+		c.crash.state, c.crash.list, c.crash.asked = before, &list, c.now
 	}
 }
 
 // list is what the ListPods activity answers.
 func (c *cluster) list(undecided []string, rebuild bool) job.List {
-	var list job.List
+	list := job.List{Counted: c.counted}
 	for _, pod := range c.pods {
 		if pod.gone {
 			continue
@@ -329,7 +240,7 @@ func (c *cluster) restart() *cluster {
 	c.mailbox, c.forgotten = nil, len(c.creates)
 	c.state = job.NewState("default", "work", "uid-1")
 	if c.ledger != nil {
-		c.ledger.remembered = 0
+		c.ledger.remembered = map[string]bool{}
 	}
 	c.rebuild()
 	return c
@@ -342,6 +253,8 @@ func (c *cluster) rebuild() {
 		c.ledger.restart(list)
 	}
 	c.state = c.roundTrip(job.Reconstruct(c.state, c.spec, c.status, list, c.now))
+	c.unknown = false
+	c.record()
 }
 
 // roundTrip is what continue-as-new does to a State.

@@ -119,11 +119,21 @@ func (p *pass) completionsReached() *Verdict {
 // running, so that the Pods are listed before the first one. A Job of fixed completions
 // whose Pods have all succeeded wants the same Pods whenever it is asked.
 func (p *pass) mayHaveForgotten(decided Verdict) bool {
-	if p.interim() != nil || p.state.Fresh || p.before.Verdict != (Verdict{}) || p.now.Before(p.state.StatusRetry.Until) {
+	if p.interim() != nil || p.fresh(decided) || p.before.Verdict != (Verdict{}) || p.now.Before(p.state.StatusRetry.Until) {
 		return false
 	}
 	return decided.failure() || p.state.Failed > 0 || p.state.Revised || p.spec.Completions == nil ||
 		decided.Reason == batchv1.JobReasonSuccessPolicy
+}
+
+// fresh reports whether the Pods have just been listed. Without the verdict Pods would have
+// been created after the list, and a plan that is forgotten may have done so before the
+// deadline: then the list was asked for before it, too.
+func (p *pass) fresh(decided Verdict) bool {
+	if deadline, ok := p.deadline(); ok && decided.Reason == batchv1.JobReasonDeadlineExceeded && p.state.Listing.Before(deadline) {
+		return false
+	}
+	return p.state.Fresh
 }
 
 // uncertain reports whether there may be Pods that nothing is known of, since a

@@ -5,9 +5,9 @@ import (
 )
 
 // remember keeps the evidence of a Pod that failed; the oldest is dropped when
-// there is too much.
+// there is too much. A rebuild that counts a Pod anew finds its evidence.
 func (p *pass) remember(pod Pod) {
-	if p.config.MaxAttempts <= 0 {
+	if p.config.MaxAttempts <= 0 || p.state.evidenceOf(pod.UID) != nil {
 		return
 	}
 	p.state.Evidence = append(slices.Clip(p.state.Evidence), attemptOf(pod))

@@ -51,6 +51,7 @@ func (s State) terminal() *batchv1.JobCondition {
 // do only for a workflow that was started anew: Pods that the lost one left with
 // the finalizer on.
 func (p *pass) cleanUp() {
+	p.retryDeletes()
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.active() {
@@ -60,7 +61,6 @@ func (p *pass) cleanUp() {
 		}
 	}
 	p.release()
-	p.retryDeletes()
 	if p.plan.Idle() && p.plan.Wake.At.IsZero() {
 		p.plan.Finished = p.state.result()
 	}
@@ -75,7 +75,8 @@ func (s State) result() *Result {
 	if condition.Type == batchv1.JobComplete {
 		result.Outcome = Complete
 	}
-	result.Succeeded = s.Status().Succeeded
+	// Somebody else, or a plan that is forgotten, may have ended the Job and counted less.
+	result.Succeeded, result.Failed = s.Status().Succeeded, s.Status().Failed
 	return &result
 }
 

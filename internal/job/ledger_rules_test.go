@@ -40,8 +40,8 @@ func (l *ledger) rule() ruling {
 	}
 	if spec.ActiveDeadlineSeconds != nil && !spec.Suspend {
 		started := l.c.now.Truncate(time.Second)
-		if l.c.status.StartTime != nil {
-			started = l.c.status.StartTime.Time
+		if l.status.StartTime != nil {
+			started = l.status.StartTime.Time
 		}
 		if l.c.now.Sub(started) >= time.Duration(*spec.ActiveDeadlineSeconds)*time.Second {
 			return failure("DeadlineExceeded")
@@ -61,8 +61,8 @@ func (l *ledger) rule() ruling {
 	return ruling{}
 }
 
-// recorded returns the verdict that the API server has.
-func (l *ledger) recorded() ruling { return recordedVerdict(l.c.status) }
+// recorded returns the verdict that the API server has, as far as the workflow knows.
+func (l *ledger) recorded() ruling { return recordedVerdict(l.status) }
 
 func recordedVerdict(status batchv1.JobStatus) ruling {
 	for _, condition := range status.Conditions {
@@ -148,7 +148,7 @@ func (l *ledger) which(match func(*entry) bool) []*entry {
 func (l *ledger) checkRemovals(plan job.Plan) {
 	l.c.t.Helper()
 	active, removed, surplus := len(l.which((*entry).active)), 0, 0
-	places := map[int32]bool{}
+	places, pendingFailed := map[int32]bool{}, false
 	for _, known := range l.which((*entry).active) {
 		if l.c.indexed() && (!l.validIndex(known.fact) || places[*known.fact.Index]) {
 			surplus++
@@ -157,15 +157,20 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 		}
 	}
 	for _, deletion := range plan.Deletes {
-		if deletion.Release {
+		switch {
+		case deletion.Release && l.pods[deletion.UID].active():
 			removed++
+		default:
+			pendingFailed = true // or a delete is tried again
 		}
 	}
 	surplus = max(surplus, active-l.want())
 	if l.c.spec.Suspend {
 		surplus = active
 	}
-	if pendingFailed := len(plan.Deletes) > removed; pendingFailed {
+	if useless := len(l.which(func(known *entry) bool { return known.active() && known.fact.Removed })); useless > 0 {
+		surplus = useless // A forgotten plan had begun to remove them.
+	} else if pendingFailed {
 		surplus = 0
 	}
 	if removed != surplus {
@@ -238,8 +243,8 @@ func (l *ledger) compare(plan job.Plan, verdict ruling) {
 	if failed := verdict.interim == batchv1.JobFailureTarget; !failed && l.failed > l.c.spec.BackoffLimit && verdict == (ruling{}) {
 		l.c.t.Fatalf("%d Pods failed and the Job goes on with a limit of %d", l.failed, l.c.spec.BackoffLimit)
 	}
-	if kept := len(next.Evidence) + next.EvidenceOmitted; kept != l.remembered {
-		l.c.t.Fatalf("there is evidence of %d Pods, %d failed", kept, l.remembered)
+	if kept := len(next.Evidence) + next.EvidenceOmitted; kept != len(l.remembered) {
+		l.c.t.Fatalf("there is evidence of %d Pods, %d failed", kept, len(l.remembered))
 	}
 }
 

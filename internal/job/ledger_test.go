@@ -17,6 +17,8 @@ import (
 type ledger struct {
 	c    *cluster
 	pods map[string]*entry
+	// status is the last one that the workflow knows of.
+	status batchv1.JobStatus
 	// succeeded and failed are the counters, completed and failedIndexes the sets.
 	succeeded, failed int32
 	completed         map[int32]bool
@@ -26,24 +28,34 @@ type ledger struct {
 	// decided is the verdict that Pods were deleted by, written or not.
 	decided ruling
 	backoff naiveBackoff
-	// remembered counts the Pods whose evidence is to be kept, handled and expired
+	// remembered are the Pods whose evidence is to be kept, handled and expired count
 	// those that were released and match a rule of podFailurePolicy, or did not start.
-	remembered int
+	remembered map[string]bool
 	handled    map[batchv1.PodFailurePolicyAction]int32
 	expired    int
 	// clean histories have no Pods of others, no index that was forgotten and no
 	// lost workflow, so that the attempts of an index can be counted.
 	clean bool
+	// inexact is set when the counters can't be told from the Pods: the Job was taken
+	// over, or forgot indexes. crashed is set when a plan was forgotten: what is said of
+	// a Pod once is said again then, or not at all.
+	inexact, crashed bool
 }
 
 // entry is what the workflow knows of a Pod. Closed ones are accounted for.
 type entry struct {
-	fact        job.PodFact
-	own         bool
+	fact job.PodFact
+	// own Pods were made by Ostinato, met ones carried the finalizer in a fact.
+	own, met    bool
+	undeleted   bool
 	fate        job.Fate
 	since       time.Time
 	pendingOver bool
 	closed      bool
+	// released is set once the Pod's release was asked for, before what it was before
+	// the last plan.
+	released bool
+	before   *entry
 }
 
 // ruling is a verdict: the interim condition and its reason.
@@ -55,9 +67,22 @@ type ruling struct {
 func (c *cluster) withLedger() *cluster {
 	c.ledger = &ledger{
 		c: c, pods: map[string]*entry{}, completed: map[int32]bool{}, failedIndexes: map[int32]bool{},
-		handled: map[batchv1.PodFailurePolicyAction]int32{}, clean: true,
+		handled: map[batchv1.PodFailurePolicyAction]int32{}, remembered: map[string]bool{}, clean: true,
 	}
 	return c
+}
+
+// copied is a ledger that goes on from here by itself.
+func (l *ledger) copied(c *cluster) *ledger {
+	other := *l
+	other.c, other.pods = c, make(map[string]*entry, len(l.pods))
+	for uid, known := range l.pods {
+		known := *known
+		other.pods[uid] = &known
+	}
+	other.completed, other.failedIndexes = maps.Clone(l.completed), maps.Clone(l.failedIndexes)
+	other.handled, other.remembered = maps.Clone(l.handled), maps.Clone(l.remembered)
+	return &other
 }
 
 func (l *ledger) created(pod *modelPod) {
@@ -71,13 +96,31 @@ func (l *ledger) created(pod *modelPod) {
 func (l *ledger) hear(facts []job.PodFact) {
 	for _, fact := range facts {
 		known, ok := l.pods[fact.UID]
+		if ok {
+			known.met = known.met || fact.Tracked
+		}
 		switch {
 		case !ok:
-			l.pods[fact.UID] = &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign}
+			l.pods[fact.UID] = &entry{fact: fact, own: l.owns(fact), met: fact.Tracked, closed: l.misses(fact)}
 		case !known.closed:
 			known.learn(fact)
 		}
 	}
+}
+
+// owns reports whether Ostinato has made the Pod of which this is the first word, as far
+// as can be told. One that a forgotten plan made, and that has lost its finalizer by force
+// before anybody told of it, reads like one that an earlier workflow has counted.
+func (l *ledger) owns(fact job.PodFact) bool {
+	return !l.c.byUID(fact.UID).foreign && (fact.Tracked || fact.Attempt <= l.c.state.Attempts)
+}
+
+// misses reports whether nobody can tell that the Pod is not over: the first word of it is
+// that it has lost its finalizer by force, a forgotten plan has made it, and another Pod
+// was given its number since and is over.
+func (l *ledger) misses(fact job.PodFact) bool {
+	return !fact.Tracked && fact.Attempt > 0 && fact.Attempt <= l.c.state.Attempts &&
+		!slices.ContainsFunc(l.c.state.Pods, func(pod job.Pod) bool { return pod.Name == fact.Name })
 }
 
 // giveUp records that a Pod that was asked for is not the Job's: its name was found
@@ -94,87 +137,30 @@ func (e *entry) learn(fact job.PodFact) {
 	fact.Gone = fact.Gone || older.Gone
 	fact.Disowned = fact.Disowned || older.Disowned
 	fact.Tracked = fact.Tracked && older.Tracked
+	fact.Removed = fact.Removed || older.Removed
 	e.fact = fact
-}
-
-func (l *ledger) listed(list job.List) {
-	listed := map[string]bool{}
-	for _, fact := range list.Pods {
-		listed[fact.UID] = true
-	}
-	l.hear(list.Pods)
-	for _, pod := range l.c.pods {
-		if l.pods[pod.uid] == nil && !pod.foreign {
-			l.giveUp(pod)
-		}
-	}
-	for uid, known := range l.pods {
-		if !listed[uid] && !known.closed {
-			known.fact.Gone = true
-		}
-	}
-}
-
-// restart forgets all but what the status and a list of the Pods say. What
-// uncountedTerminatedPods names and has lost its finalizer was counted by upstream
-// already; what carries it is counted now.
-func (l *ledger) restart(list job.List) {
-	status := l.c.status
-	l.clean, l.decided, l.backoff = false, ruling{}, naiveBackoff{}
-	l.succeeded, l.failed = status.Succeeded, status.Failed
-	l.completed, l.failedIndexes = setOf(status.CompletedIndexes), setOf(dereference(status.FailedIndexes))
-	tracked := map[string]bool{}
-	for uid, known := range l.pods {
-		known.closed = true
-		l.pods[uid] = known
-	}
-	for _, fact := range list.Pods {
-		tracked[fact.UID] = fact.Tracked
-		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Ended()}
-		if !fact.Tracked {
-			known.fate = job.PodUncounted
-		}
-		l.pods[fact.UID] = known
-	}
-	if uncounted := status.UncountedTerminatedPods; uncounted != nil {
-		for _, uid := range uncounted.Succeeded {
-			if !tracked[string(uid)] {
-				l.succeeded++
-			}
-		}
-		for _, uid := range uncounted.Failed {
-			if !tracked[string(uid)] {
-				l.failed++
-			}
-		}
-	}
-}
-
-// rebase takes in what the API server has after it refused a status: indexes that
-// were to be forgotten are there still.
-func (l *ledger) rebase() {
-	maps.Copy(l.completed, setOf(l.c.status.CompletedIndexes))
-	maps.Copy(l.failedIndexes, setOf(dereference(l.c.status.FailedIndexes)))
-}
-
-func (l *ledger) released(uid string) {
-	known := l.pods[uid]
-	if action := l.action(known); action != "" && (known.fate == job.PodFailed || known.fate == job.PodIgnored) {
-		l.handled[action]++
-	}
-	if known.pendingOver {
-		l.expired++
-	}
 }
 
 // plan counts what a plan had to count and compares.
 func (l *ledger) plan(plan job.Plan) {
 	l.c.t.Helper()
-	if plan.List || finished(l.c.status) {
+	for _, known := range l.open() {
+		before := *known
+		known.before = &before
+	}
+	if l.c.now.Before(l.c.state.ErrorRetry.Until) {
+		l.clockPending()
+		if !plan.Idle() {
+			l.c.t.Fatalf("%+v is planned during the pause after an error", plan)
+		}
+		return
+	}
+	if plan.List || finished(l.status) {
 		return
 	}
 	l.forgetBeyondCompletions()
 	l.expirePending(plan)
+	l.retryDeletes(plan)
 	l.count()
 	verdict, early := l.rule(), true
 	if verdict == (ruling{}) {
@@ -229,7 +215,7 @@ func (l *ledger) count() {
 			}
 		default:
 			failures = append(failures, l.finish(known))
-			l.remembered++
+			l.remembered[fact.UID] = true
 			action := l.action(known)
 			known.fate = job.PodIgnored
 			if action != batchv1.PodFailurePolicyActionIgnore {
@@ -257,7 +243,7 @@ func (l *ledger) count() {
 }
 
 func (l *ledger) countable(known *entry) bool {
-	return (known.fact.Tracked || known.own) && (!l.c.indexed() || l.validIndex(known.fact))
+	return !known.fact.Removed && (known.fact.Tracked || known.own || known.met) && (!l.c.indexed() || l.validIndex(known.fact))
 }
 
 func (l *ledger) validIndex(fact job.PodFact) bool {
@@ -278,13 +264,11 @@ func (l *ledger) finish(known *entry) time.Time {
 func (l *ledger) expirePending(plan job.Plan) {
 	limit := time.Duration(l.c.spec.PendingDeadlineSeconds) * time.Second
 	halted := l.c.spec.Suspend || l.c.spec.Deleting || l.recorded() != (ruling{})
+	if limit <= 0 {
+		return
+	}
+	l.clockPending()
 	for _, known := range l.open() {
-		if limit <= 0 {
-			return
-		}
-		if known.since.IsZero() {
-			known.since = l.c.now.Truncate(time.Second)
-		}
 		fact := known.fact
 		starts := fact.Phase == "" || fact.Phase == corev1.PodPending && fact.Pending != ""
 		overdue := !l.c.now.Before(known.since.Add(limit))
@@ -293,6 +277,15 @@ func (l *ledger) expirePending(plan job.Plan) {
 				l.c.t.Fatalf("Pod %s is given up without having been looked at", fact.Name)
 			}
 			known.pendingOver, known.fact.Deleting = true, true
+		}
+	}
+}
+
+// clockPending starts the clock of Pods that are new.
+func (l *ledger) clockPending() {
+	for _, known := range l.open() {
+		if known.since.IsZero() && l.c.spec.PendingDeadlineSeconds > 0 {
+			known.since = l.c.now.Truncate(time.Second)
 		}
 	}
 }
@@ -347,11 +340,15 @@ func (l *ledger) forgetBeyondCompletions() {
 	if !l.c.indexed() {
 		return
 	}
+	for _, known := range l.pods {
+		// Its failures are forgotten with its index.
+		l.clean = l.clean && (known.fact.Index == nil || *known.fact.Index < *l.c.spec.Completions)
+	}
 	for _, set := range []map[int32]bool{l.completed, l.failedIndexes} {
 		for index := range set {
 			if index >= *l.c.spec.Completions {
 				delete(set, index)
-				l.clean = false
+				l.clean, l.inexact = false, true
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func Begin(namespace, name, uid string, spec Spec, status batchv1.JobStatus) Sta
 // don't tell, evidence and the numbers of attempts, stays as before. Pods without the
 // finalizer were counted, or given up uncounted, already; the list holds those that
 // failed where indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
-func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, now time.Time) State {
+func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, asked time.Time) State {
 	state := NewState(before.Namespace, before.Name, before.UID)
 	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
 	state.Announced, state.Skipped, state.Revised = before.Announced, before.Skipped, before.Revised
@@ -57,8 +57,9 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, n
 			alive = append(alive, fact)
 		}
 	}
-	state = state.takePods(alive).Heard(now)
-	state.Listing, state.Fresh = now, true
+	state = state.takePods(alive).Heard(asked)
+	state.keepAccounted(before)
+	state.Listing, state.Fresh = asked, true
 	for i := range state.Pods {
 		if !state.Pods[i].Tracked {
 			state.Pods[i].Fate = PodUncounted
@@ -67,6 +68,20 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, n
 	state.takeCounted(list.Counted)
 	state.recountIndexFailures(spec, list.Pods)
 	return state
+}
+
+// keepAccounted keeps in mind the Pods of others that the State before knew and this one
+// does not: they were counted, or given up, and facts about them are late.
+func (s *State) keepAccounted(before State) {
+	known := newIndex(s.Pods)
+	s.Accounted = slices.Clone(before.Accounted)
+	for _, pod := range before.Pods {
+		if _, ok := known.byUID[pod.UID]; !ok && pod.exists() && !s.named(pod) {
+			s.Accounted = append(s.Accounted, pod.UID)
+		}
+	}
+	slices.Sort(s.Accounted)
+	s.Accounted = slices.Compact(s.Accounted)
 }
 
 // flushUncounted counts the Pods that upstream has noted in the status and
@@ -112,8 +127,10 @@ func (s *State) recountIndexFailures(spec Spec, pods []PodFact) {
 
 // Listed merges a list of the Job's Pods: Pods that it does not hold are gone,
 // creates whose Pod it does not hold did not happen, and Pods still tracked that
-// count as accounted for are taken in again, to be released.
-func (s State) Listed(list List, now time.Time) State {
+// count as accounted for are taken in again, to be released, and to be counted where
+// another Pod had taken their number. asked is when the list was asked for: what a plan has
+// done since, which may be forgotten, is not in it.
+func (s State) Listed(list List, asked time.Time) State {
 	listed := make(map[string]bool, len(list.Pods))
 	for _, fact := range list.Pods {
 		listed[fact.UID] = true
@@ -128,7 +145,7 @@ func (s State) Listed(list List, now time.Time) State {
 		if !listed[pod.UID] {
 			pod.Gone = true
 		}
-		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) {
+		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) && !s.reused(pod.PodFact) {
 			pod.Fate = PodUncounted
 		}
 	}
@@ -136,13 +153,12 @@ func (s State) Listed(list List, now time.Time) State {
 	if !slices.EqualFunc(before, s.Pods, equalPods) {
 		lists = 0
 	}
-	s.Silence = Silence{Since: now, Lists: lists}
-	s.Listing, s.Fresh, s.Doubtful, s.ErrorRetry = now, true, false, Retry{}
+	s.Silence = Silence{Since: asked, Lists: lists}
+	s.Listing, s.Fresh, s.Doubtful, s.ErrorRetry = asked, true, false, Retry{}
 	return s
 }
 
-// takePods takes in the Pods of a list that are tracked and not known. Those
-// that ended and are accounted for were counted before.
+// takePods takes in the Pods of a list that are tracked and not known.
 func (s State) takePods(pods []PodFact) State {
 	known := newIndex(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
@@ -150,7 +166,7 @@ func (s State) takePods(pods []PodFact) State {
 		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Ended() {
 			continue
 		}
-		s.Pods = append(s.Pods, Pod{PodFact: fact})
+		s.Pods = append(s.Pods, Pod{PodFact: fact, Met: s.meets(fact)})
 	}
 	sortPods(s.Pods)
 	return s

@@ -19,8 +19,10 @@ func (p *pass) manage() {
 		return
 	}
 	p.managed = true
+	p.removeAgain()
 	if len(p.plan.Deletes) > 0 {
-		// Pods that did not start in time go first; creates wait for the next plan.
+		// Pods that are of no use go first, such as did not start in time; creates wait for
+		// the next plan.
 		return
 	}
 	active := p.active()
@@ -91,6 +93,16 @@ func (p *pass) remove(surplus []int) {
 		pod := &p.state.Pods[i]
 		pod.Fate, pod.Deleting, pod.Tracked = PodUncounted, true, false
 		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: true})
+	}
+}
+
+// removeAgain deletes the Pods that a plan which is forgotten had begun to remove: they
+// would run on, and not be counted.
+func (p *pass) removeAgain() {
+	for i, pod := range p.state.Pods {
+		if pod.active() && pod.Removed {
+			p.remove([]int{i})
+		}
 	}
 }
 

@@ -38,11 +38,21 @@ type modelPod struct {
 	noted bool
 	// logged Pods were released with their log read.
 	logged bool
+	// removed Pods carry the annotation of a removal.
+	removed bool
+	// stuck Pods can't be deleted or released: a webhook does not answer.
+	stuck bool
+	// givenUp Pods run on although they were to be deleted, since that failed. They count as
+	// terminating (Pod.Undeleted), so that another may be created beside them.
+	givenUp bool
 }
 
 func (p *modelPod) terminal() bool {
 	return p.gone || p.phase == corev1.PodSucceeded || p.phase == corev1.PodFailed
 }
+
+// disturb notes that it does not matter any more how the Pod ends, if it has not ended.
+func (p *modelPod) disturb() { p.disturbed = p.disturbed || !p.terminal() }
 
 func (p *modelPod) active() bool { return !p.terminal() && !p.deleting && !p.disowned }
 
@@ -51,7 +61,7 @@ func (p *modelPod) running() bool { return !p.terminal() && !p.disowned }
 func (p *modelPod) fact() job.PodFact {
 	fact := job.PodFact{
 		Name: p.name, UID: p.uid, Attempt: p.attempt, Index: p.index, Version: p.version, Phase: p.phase, Ready: p.ready,
-		Deleting: p.deleting, Tracked: p.tracked, Gone: p.gone, Disowned: p.disowned, Restarts: p.restarts,
+		Deleting: p.deleting, Tracked: p.tracked, Gone: p.gone, Disowned: p.disowned, Removed: p.removed, Restarts: p.restarts,
 		Started: p.started, Finished: p.ended, Failures: p.failures, Ignored: p.ignored, Node: p.node,
 	}
 	if p.phase == corev1.PodPending {
@@ -89,9 +99,7 @@ func (c *cluster) delete(pod *modelPod) {
 	if pod.gone {
 		return
 	}
-	if !pod.terminal() {
-		pod.disturbed = true
-	}
+	pod.disturb()
 	pod.deleting, pod.ready = true, false
 	c.changed(pod)
 }

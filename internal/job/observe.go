@@ -22,22 +22,30 @@ func (s State) Observe(facts []PodFact) State {
 			continue
 		}
 		fact = fact.plausible()
-		if i, ok := known.find(fact); ok {
+		// A plan that is forgotten may have counted a Pod that is disowned since.
+		s.Restate = s.Restate || fact.Disowned
+		if i, ok := s.find(known, fact); ok {
 			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
+			s.Pods[i].Met = s.Pods[i].Met || s.meets(fact)
 			known.byUID[fact.UID] = i
 			continue
 		}
 		if s.accounted(fact, known) {
-			s.Doubtful = s.Doubtful || fact.alive()
+			s.Doubtful = s.Doubtful || fact.alive() || s.reused(fact)
 			continue
 		}
 		known.byUID[fact.UID] = len(s.Pods)
 		known.names[fact.Name]++
-		s.Pods = append(s.Pods, Pod{PodFact: fact})
+		s.Pods = append(s.Pods, Pod{PodFact: fact, Met: s.meets(fact)})
 	}
 	sortPods(s.Pods)
 	return s
 }
+
+// meets reports whether the fact shows that nobody has counted the Pod yet: one of others,
+// or that a forgotten plan has asked for. Without the finalizer it may be one that an
+// earlier workflow of the Job has counted.
+func (s State) meets(fact PodFact) bool { return fact.Tracked && !s.named(Pod{PodFact: fact}) }
 
 // accounted reports whether an unknown Pod is already accounted for. A Pod whose name
 // a known Pod has too is not: a create that was repeated because its result was
@@ -46,8 +54,21 @@ func (s State) accounted(fact PodFact, known index) bool {
 	if s.named(Pod{PodFact: fact}) && known.names[fact.Name] == 0 {
 		return true
 	}
-	_, accounted := slices.BinarySearch(s.Accounted, fact.UID)
-	return accounted
+	return s.over(fact.UID)
+}
+
+// over reports whether the Pod is among those that are accounted for by their UID.
+func (s State) over(uid string) bool {
+	_, found := slices.BinarySearch(s.Accounted, uid)
+	return found
+}
+
+// reused reports whether a fact that is accounted for may be of a Pod that is not: a plan
+// that is forgotten has asked for it, of an index for which the next plan did not, and
+// that one gave its number to another. One that carries the finalizer was never released,
+// unless the fact is late: a list tells.
+func (s State) reused(fact PodFact) bool {
+	return !s.over(fact.UID) && fact.Tracked && !fact.Disowned && fact.Index != nil
 }
 
 // index finds Pods of a State by UID and, while that is not known, by name.
@@ -75,12 +96,17 @@ func newIndex(pods []Pod) index {
 	return known
 }
 
-func (x index) find(fact PodFact) (int, bool) {
-	if i, ok := x.byUID[fact.UID]; ok {
+// find finds the Pod that a fact is about. A Pod that is accounted for may have the name of
+// one that is asked for: a forgotten plan had made it.
+func (s State) find(known index, fact PodFact) (int, bool) {
+	if i, ok := known.byUID[fact.UID]; ok {
 		return i, true
 	}
-	i, ok := x.requested[fact.Name]
-	delete(x.requested, fact.Name)
+	if s.over(fact.UID) {
+		return 0, false
+	}
+	i, ok := known.requested[fact.Name]
+	delete(known.requested, fact.Name)
 	return i, ok
 }
 

@@ -53,7 +53,7 @@ func (s *State) takeFound(plan Plan, found []PodFact) {
 // takeFailures delays what the API server would not do with single Pods. They concern no
 // other Pod, and nothing else of the Job.
 func (s *State) takeFailures(plan Plan, failures []PodFailure, now time.Time) {
-	known := newIndex(s.Pods)
+	known, before := newIndex(s.Pods), newIndex(plan.before.Pods)
 	for _, failure := range failures {
 		i, ok := known.byUID[failure.UID]
 		if !ok {
@@ -63,6 +63,9 @@ func (s *State) takeFailures(plan Plan, failures []PodFailure, now time.Time) {
 		pod.Retry = pod.Retry.refusedPod(plan.config, failure.Message, now)
 		if slices.ContainsFunc(plan.Deletes, func(wanted Delete) bool { return wanted.UID == failure.UID }) {
 			pod.Undeleted = true
+			if j, planned := before.byUID[failure.UID]; planned {
+				pod.Tracked = plan.before.Pods[j].Tracked
+			}
 		} else {
 			pod.Tracked = true
 		}
@@ -88,13 +91,18 @@ func (p *pass) retryDeletes() {
 		}
 		if pod.done() {
 			pod.Undeleted, pod.Retry = false, Retry{}
+			if pod.Fate == PodUncounted && pod.Tracked && !pod.Gone && !pod.Disowned && p.interim() == nil && p.state.Verdict == (Verdict{}) {
+				pod.Fate = Undecided // It was to be removed, and has ended before that.
+			}
 			continue
 		}
 		if p.delayed(*pod) {
 			continue
 		}
 		pod.Undeleted = false
-		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: pod.Fate == PodUncounted})
+		release := pod.Fate == PodUncounted
+		pod.Tracked = pod.Tracked && !release
+		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: release})
 	}
 }
 

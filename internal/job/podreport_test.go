@@ -265,3 +265,45 @@ func (d *desk) release(uid string) {
 	d.pods[i].Tracked = false
 	d.pods[i].Version++
 }
+
+func TestAPodWhoseRemovalFailedAndThatEndsIsCountedAndReleased(t *testing.T) {
+	d := newDesk(t, specOf(1, 2))
+	d.suspend()
+	d.listed()
+	d.apply(d.decide(), job.Report{Failures: []job.PodFailure{{UID: "pod-1", Message: "webhook down"}}})
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
+	plan := d.decide()
+	equal(t, "succeeded", plan.Status.Succeeded, 1)
+	equal(t, "releases", releasedBy(plan), []string{"pod-1"})
+}
+
+func TestWhatIsSaidOfAPodIsSaidOnce(t *testing.T) {
+	spec := specOf(1, 1)
+	spec.PendingDeadlineSeconds = 10
+	d := newDesk(t, spec)
+	pending := d.pods[0]
+	pending.Phase, pending.Pending, pending.UID, pending.Name = corev1.PodPending, job.PendingImagePull, "pod-9", "other"
+	pending.Attempt = 2
+	d.pods = append(d.pods[:0], pending)
+	d.listed()
+	d.apply(d.decide(), job.Report{})
+	d.now = d.now.Add(time.Minute)
+	d.listed()
+	plan, said := d.decide(), 0
+	for range 3 {
+		for _, event := range plan.Events {
+			if event.Reason == job.PendingDeadlineExceeded {
+				said++
+			}
+		}
+		d.apply(plan, job.Report{Failures: []job.PodFailure{{UID: "pod-9", Message: "no"}, {UID: "pod-9", Message: "no"}}})
+		d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
+		d.now = d.now.Add(time.Hour)
+		plan = d.decide()
+		if plan.List {
+			d.listed()
+			plan = d.decide()
+		}
+	}
+	equal(t, "said", said, 1)
+}

@@ -60,6 +60,10 @@ func (s Spec) mostCreates(status batchv1.JobStatus) int32 {
 		return 0
 	case s.Completions == nil:
 		return s.Parallelism
+	case s.indexed():
+		// Of a Job that was scaled down status.succeeded may hold more (reportedSuccesses).
+		completed := ParseIndexes(status.CompletedIndexes).Below(*s.Completions)
+		return max(min(s.Parallelism, *s.Completions-completed.Len()), 0)
 	}
 	return max(min(s.Parallelism, *s.Completions-status.Succeeded), 0)
 }
@@ -111,16 +115,33 @@ func (s Spec) misnamed(object *batchv1.Job, create Create) string {
 	return ""
 }
 
-// TooMany says why creates would make more Pods than the Job is to have: running are
-// the names of those that can still run.
-func TooMany(object *batchv1.Job, creates []Create, running []string) string {
+// Running is one of the Job's Pods that can still run.
+type Running struct {
+	Name  string
+	Index *int32
+}
+
+// TooMany says why creates would make more Pods than the Job is to have, in all or of an
+// index: running are those that can still run. A plan that is forgotten may have asked
+// for Pods of which the next one knows nothing.
+func TooMany(object *batchv1.Job, creates []Create, running []Running) string {
 	spec := SpecOf(object)
-	total := map[string]bool{}
-	for _, name := range running {
-		total[name] = true
+	total, byIndex := map[string]bool{}, map[int32]string{}
+	for _, pod := range running {
+		total[pod.Name] = true
+		if pod.Index != nil {
+			byIndex[*pod.Index] = pod.Name
+		}
 	}
 	for _, create := range creates {
 		total[create.Name] = true
+		if create.Index == nil {
+			continue
+		}
+		if other, taken := byIndex[*create.Index]; taken && other != create.Name {
+			return fmt.Sprintf("index %d has Pod %s, and %s was to be created", *create.Index, other, create.Name)
+		}
+		byIndex[*create.Index] = create.Name
 	}
 	if len(total) <= int(spec.Parallelism) {
 		return ""

@@ -110,6 +110,9 @@ func TestPrescribed(t *testing.T) {
 		"a negative index":               {object: prescribing(byIndex), creates: []job.Create{{Name: "x", Attempt: 1, Index: new(int32(-1))}}, refusal: "index -1 is none"},
 		"a completed index": {object: prescribing(byIndex, func(object *batchv1.Job) { object.Status.CompletedIndexes = "0,2-3" }),
 			creates: []job.Create{ofIndex(2, 4)}, refusal: "index 2 is over"},
+		"an index of a Job that was scaled down": {object: prescribing(byIndex, counted(5, 0), func(object *batchv1.Job) {
+			object.Status.CompletedIndexes = "1-4,7-9"
+		}), creates: []job.Create{ofIndex(0, 4)}, count: true},
 		"a failed index": {object: prescribing(byIndex, func(object *batchv1.Job) { object.Status.FailedIndexes = new("1") }),
 			creates: []job.Create{ofIndex(1, 4)}, refusal: "index 1 is over"},
 	}
@@ -128,22 +131,26 @@ func TestPrescribed(t *testing.T) {
 }
 
 func TestTooMany(t *testing.T) {
-	named := func(creates []job.Create) []string {
-		var list []string
+	named := func(creates []job.Create) []job.Running {
+		var list []job.Running
 		for _, create := range creates {
-			list = append(list, create.Name)
+			list = append(list, job.Running{Name: create.Name, Index: create.Index})
 		}
 		return list
 	}
 	for name, test := range map[string]struct {
 		creates []job.Create
-		running []string
+		running []job.Running
 		refused bool
 	}{
 		"none runs":                          {creates: attempts(7, 8, 9)},
 		"as many as there is room for":       {creates: attempts(8, 9), running: named(attempts(1))},
 		"those that run are created again":   {creates: attempts(1, 2, 3), running: named(attempts(1, 2, 3))},
 		"one more than there is room for":    {creates: attempts(8, 9), running: named(attempts(1, 2)), refused: true},
+		"another index runs":                 {creates: []job.Create{ofIndex(0, 8)}, running: named([]job.Create{ofIndex(1, 7)})},
+		"the index runs under its name":      {creates: []job.Create{ofIndex(1, 7)}, running: named([]job.Create{ofIndex(1, 7)})},
+		"the index runs under another name":  {creates: []job.Create{ofIndex(1, 8)}, running: named([]job.Create{ofIndex(1, 7)}), refused: true},
+		"an index twice":                     {creates: []job.Create{ofIndex(1, 8), ofIndex(1, 9)}, refused: true},
 		"others run already, more than many": {creates: attempts(9), running: named(attempts(1, 2, 3)), refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {

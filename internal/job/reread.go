@@ -18,7 +18,7 @@ func (s State) Edited(from, to Spec) (State, Spec) {
 		return s, from
 	}
 	s.CreateRetry, s.StatusRetry, s.ErrorRetry = Retry{}, Retry{}, Retry{}
-	s.Fresh = false
+	s.Fresh, s.Restate = false, true
 	s.Revised = s.Revised || !prescribesSame(from, to)
 	s.Doubtful = s.Doubtful || to.wantsFewer(from)
 	return s, to

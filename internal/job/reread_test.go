@@ -112,3 +112,25 @@ func TestAnErrorDelaysWhatIsPlanned(t *testing.T) {
 	equal(t, "active", c.status.Active, 1)
 	equal(t, "wake", c.wake.Reason, job.WakeList)
 }
+
+// The status of a plan that is forgotten ended the Job, before a Pod was counted that
+// has ended since.
+func TestTheResultCountsWhatTheStatusDoes(t *testing.T) {
+	spec := specOf(2, 2)
+	spec.BackoffLimit = 0
+	d := newDesk(t, spec)
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed), d.end(2, corev1.PodFailed)})
+	d.listed()
+	plan := d.decide()
+	equal(t, "failed", plan.Status.Failed, 2)
+	d.apply(plan, job.Report{StatusRefused: "conflict"})
+	status := *plan.Status
+	status.Failed = 1
+	d.state.Written = &batchv1.JobStatus{Failed: 1}
+	d.state, _ = d.state.Reread(spec, spec, status)
+	d.listed()
+	for plan = d.decide(); plan.Finished == nil; plan = d.decide() {
+		d.apply(plan, job.Report{})
+	}
+	equal(t, "failed", plan.Finished.Failed, 1)
+}

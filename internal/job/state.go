@@ -68,19 +68,24 @@ type State struct {
 	Announced []string `json:"announced,omitempty"`
 	// Silence says since when no fact has come.
 	Silence Silence `json:"silence,omitzero"`
-	// Listing is when the Pods were listed last.
+	// Listing is when the last list of the Pods was asked for.
 	Listing time.Time `json:"listing,omitzero"`
-	// Fresh is set when nothing was planned since that list, or only removals that
+	// Fresh is set when nothing is known to have been planned since that list, or only removals that
 	// it was the base of.
 	Fresh bool `json:"fresh,omitempty"`
 	// Doubtful is set when a fact says of a Pod that is accounted for that it is the
-	// Job's and alive: it is late, or the Pod was let go and is the Job's again.
+	// Job's and alive, or not released: it is late, the Pod was let go and is the Job's
+	// again, or its number is also that of another Pod.
 	Doubtful bool `json:"doubtful,omitempty"`
 	// Rebuild is set when the State can't be believed: the Job has a past that it does
 	// not hold, or somebody else has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
 	// Revised is set when the spec has changed since the Job's first plan.
 	Revised bool `json:"revised,omitempty"`
+	// Restate is set when a plan that is forgotten may have written a status that nobody
+	// wants any more: for a spec that was edited, or with a Pod that is disowned since.
+	// So the next is written even if nothing in it has changed.
+	Restate bool `json:"restate,omitempty"`
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.
@@ -98,6 +103,12 @@ type Pod struct {
 	Undeleted bool  `json:"undeleted,omitempty"`
 	// PendingFailed is set when the Pod was given up because it did not start in time.
 	PendingFailed bool `json:"pendingFailed,omitempty"`
+	// Announced is set when what is said once of the Pod was said with its release, which
+	// may have failed.
+	Announced bool `json:"announced,omitempty"`
+	// Met is set when a fact has told of the Pod while it carried the finalizer, and its
+	// name does not say that it is one to be counted.
+	Met bool `json:"met,omitempty"`
 }
 
 // Fate says how a Pod was counted. Once given it never changes, whatever facts

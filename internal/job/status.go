@@ -62,12 +62,19 @@ func (p *pass) writeStatus() {
 		return
 	}
 	status := p.state.status(p.spec, int32(len(p.plan.Creates)))
-	if equalStatus(status, p.state.Written) && p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
+	if !p.restates() && equalStatus(status, p.state.Written) && p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
 		return
 	}
 	p.plan.Status, p.plan.Counted = status, p.state.counted()
+	p.state.Restate = false
 	p.state.Written = withoutIndexes(*status)
 	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes
+}
+
+// restates reports whether a status is to be written even if it is the one that is known.
+// What is said with a status goes first: it is left unsaid with one that is there already.
+func (p *pass) restates() bool {
+	return p.state.Restate && len(p.plan.Events) == 0 && len(p.plan.Handled) == 0
 }
 
 // withoutIndexes leaves out the strings of indexes, which can be long.
@@ -97,7 +104,7 @@ func (s State) withStatusOf(before State) State {
 	s.StartTime = before.StartTime
 	s.CompletionTime = before.CompletionTime
 	s.Written, s.WrittenCompleted, s.WrittenFailed = before.Written, before.WrittenCompleted, before.WrittenFailed
-	s.Announced = before.Announced
+	s.Announced, s.Restate = before.Announced, before.Restate
 	return s
 }
 

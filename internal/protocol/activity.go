@@ -60,7 +60,7 @@ const (
 	// RefusedForbidden: quota, admission or authorisation; may be lifted later.
 	RefusedForbidden = "Forbidden"
 	// RefusedInvalid: the object is invalid; only an edit helps.
-	RefusedInvalid = "Invalid"
+	RefusedInvalid = schedule.Invalid
 	// RefusedNamespaceTerminating: the namespace is being deleted.
 	RefusedNamespaceTerminating = "NamespaceTerminating"
 	// RefusedForeignObject: another owner's object has the name.
@@ -88,6 +88,9 @@ type CronJobRequest struct {
 	// run was started, the activity puts it into Status with
 	// schedule.StatusStarted. Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// Judge asks for a dry run of the next run's Job, after Start. The activity puts what
+	// it learns into Status with schedule.StatusJudged.
+	Judge bool `json:"judge,omitempty"`
 	// Events are emitted after the writes.
 	Events []event.Event `json:"events,omitempty"`
 	// Digest is schedule.Spec.Digest of the spec that was planned with. A CronJob whose
@@ -113,6 +116,8 @@ type CronJobResult struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Deleted names the Jobs that were deleted or already gone.
 	Deleted []string `json:"deleted,omitempty"`
+	// Judgement is of the template, where it was asked for and the start was not refused.
+	Judgement *schedule.Judgement `json:"judgement,omitempty"`
 }
 
 // StartedJob is a Job that was created for a run.

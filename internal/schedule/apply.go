@@ -19,22 +19,32 @@ type Report struct {
 	Message string
 	// Deleted names the Jobs that were deleted or already gone.
 	Deleted []string
+	// Judgement is what became of Judge; nil where it was not come to.
+	Judgement *Judgement
 }
 
 // Apply returns the state after a Plan was carried out as the report says.
 func Apply(plan Plan, report Report, now time.Time) State {
 	s, now := plan.Next.clone(), now.UTC()
 	s.applyDeletes(plan.Deletes, report.Deleted, now)
+	s.applyJudgement(plan, report.Judgement, now)
 	switch {
 	case plan.Start == nil:
 	case report.Started != nil:
 		s.applyStarted(*plan.Start, *report.Started, now)
+		s.proveTemplate(plan, "", now)
 	default:
 		s.applyRefused(*plan.Start, report, now)
+		if report.Refusal == Invalid {
+			s.proveTemplate(plan, report.Message, now)
+		}
 		return s
 	}
 	if plan.Status != nil {
 		status := *plan.Status
+		if report.Judgement != nil {
+			status = StatusJudged(status, *report.Judgement)
+		}
 		if plan.Start != nil {
 			status = StatusStarted(status, plan.Start.run(*report.Started), s.Namespace)
 		}

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -92,6 +93,11 @@ type cluster struct {
 	calls       int
 	// refuse answers creates; nil accepts all.
 	refuse func(schedule.Start) string
+	// refusal is the reason of what refuse says.
+	refusal string
+	// judge answers dry runs of the template; nil takes all. judged counts them.
+	judge  func(generation int64) schedule.Judgement
+	judged int
 	// outage is how long the next create takes to reach the API server.
 	outage time.Duration
 	// stuck names Jobs whose history delete fails.
@@ -162,10 +168,16 @@ func (c *cluster) execute(plan schedule.Plan) {
 			Name: plan.Start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
 		}
 	}
+	if plan.Judge && report.Message == "" {
+		report.Judgement = c.judgement()
+	}
 	if report.Message != "" && report.Refusal == "" {
-		report.Refusal = "Forbidden"
+		report.Refusal = cmp.Or(c.refusal, "Forbidden")
 	} else if report.Refusal == "" && plan.Status != nil {
 		c.status = *plan.Status
+		if report.Judgement != nil {
+			c.status = schedule.StatusJudged(c.status, *report.Judgement)
+		}
 		if report.Started != nil {
 			run := *report.Started
 			run.Scheduled, run.Manual = plan.Start.Scheduled, plan.Start.Manual
@@ -173,6 +185,16 @@ func (c *cluster) execute(plan schedule.Plan) {
 		}
 	}
 	c.state = schedule.Apply(plan, report, c.now)
+}
+
+func (c *cluster) judgement() *schedule.Judgement {
+	c.judged++
+	judgement := schedule.Judgement{}
+	if c.judge != nil {
+		judgement = c.judge(c.spec.Generation)
+	}
+	judgement.Generation, judgement.At = c.spec.Generation, c.now.Add(300*time.Millisecond)
+	return &judgement
 }
 
 // checkPolicy fails when a run starts that the concurrency policy forbids.

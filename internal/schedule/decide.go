@@ -21,6 +21,8 @@ type Plan struct {
 	// Status is the status to apply, without the run of Start (see StatusStarted);
 	// nil when the object has it already.
 	Status *ostinatov1.CronJobStatus
+	// Judge asks for a Judgement of the template, after Start.
+	Judge bool
 	// Events are to be emitted after the writes.
 	Events []event.Event
 	// Wake is when to plan again; zero for not before something happens.
@@ -29,9 +31,11 @@ type Plan struct {
 	Next State
 }
 
-// Idle reports whether there is nothing to carry out.
+// Idle reports whether there is nothing to carry out. A judgement comes with something
+// else, unless it has failed before: a new generation is reported in any case.
 func (p Plan) Idle() bool {
-	return len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0
+	return len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
+		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
 // Decide says what a CronJob does now. Scheduled times come from the last
@@ -57,6 +61,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 
 	s.setConditions(spec, now)
 	plan.Status = s.changedStatus(spec, plan)
+	plan.Judge = s.toJudge(spec, now)
 	plan.Events, s.Outbox = s.Outbox, nil
 	plan.Wake = s.wake(spec)
 	plan.Next = s
@@ -243,6 +248,7 @@ func (s *State) wake(spec Spec) time.Time {
 	if spec.Deleting {
 		return wake
 	}
+	earliest(s.Judging.Until)
 	if len(s.Triggers) > 0 {
 		earliest(s.Triggers[0].Retry.Until)
 	}

@@ -90,7 +90,7 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 		for index := range s.Triggers {
 			s.Triggers[index].Retry = Backoff{}
 		}
-		s.Prune = Backoff{}
+		s.Prune, s.Judging = Backoff{}, Backoff{}
 	}
 	return s
 }

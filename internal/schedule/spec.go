@@ -99,6 +99,9 @@ type Start struct {
 // no Job.
 const TooLate = "TooLate"
 
+// Invalid is the refusal of a Job that the API server can't take, whoever asks.
+const Invalid = "Invalid"
+
 // SignalRefused is the refusal of a manual run by an object that takes no triggers; it is
 // not tried again.
 const SignalRefused = "SignalRefused"

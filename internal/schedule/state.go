@@ -55,6 +55,8 @@ type State struct {
 	Ledger []LedgerEntry `json:"ledger,omitempty"`
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
+	// Judging is the back-off after the API server could not be asked about the template.
+	Judging Backoff `json:"judging,omitzero"`
 	// Reported is the status last applied to the object; nil before the first.
 	Reported *ostinatov1.CronJobStatus `json:"reported,omitempty"`
 	// Outbox holds Events that are still to be emitted.

@@ -104,7 +104,7 @@ func (s *State) setConditions(spec Spec, now time.Time) {
 		suspended.Status, suspended.Reason = true, conditionReasonSuspended
 	}
 	before := s.Conditions
-	s.Conditions = make([]Condition, 0, 2)
+	s.Conditions = make([]Condition, 0, 3)
 	for _, condition := range []Condition{valid, suspended} {
 		condition.ObservedGeneration = spec.Generation
 		condition.Since = now.UTC().Truncate(time.Second)
@@ -114,6 +114,9 @@ func (s *State) setConditions(spec Spec, now time.Time) {
 			}
 		}
 		s.Conditions = append(s.Conditions, condition)
+	}
+	if index := slices.IndexFunc(before, isTemplateValid); index >= 0 {
+		s.Conditions = append(s.Conditions, before[index])
 	}
 }
 

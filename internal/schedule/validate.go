@@ -53,7 +53,7 @@ func (s State) Validate() error {
 	if len(s.Triggers) > maxTriggers {
 		return fmt.Errorf("triggers: %d, want %d at most", len(s.Triggers), maxTriggers)
 	}
-	if s.Prune.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
+	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
 		return fmt.Errorf("a back-off has a negative number of attempts")
 	}
 	for _, trigger := range s.Triggers {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,11 +91,12 @@ func (f *filler) fill(value reflect.Value) {
 }
 
 // Every field of batch/v1 CronJobSpec, down to the last of the Pod template,
-// comes back as it was written.
+// comes back as it was written, but for the selector, which none may have.
 func TestEveryFieldSurvives(t *testing.T) {
 	var full batchv1.CronJobSpec
 	new(filler).fill(reflect.ValueOf(&full).Elem())
 	full.Schedule, full.TimeZone, full.ConcurrencyPolicy = harness.Yearly, ptr.To("Europe/Paris"), batchv1.ForbidConcurrent
+	admissible(&full.JobTemplate.Spec)
 
 	data, err := yaml.Marshal(full)
 	if err != nil {
@@ -111,6 +113,33 @@ func TestEveryFieldSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertSameJSON(t, full, read.Spec)
+}
+
+// admissible makes a Job of which every field has a value one that is not refused.
+func admissible(job *batchv1.JobSpec) {
+	job.Selector, job.ManualSelector = nil, new(bool)
+	job.Completions, job.MaxFailedIndexes = ptr.To(int32(5)), ptr.To(int32(4))
+	job.CompletionMode, job.PodReplacementPolicy = ptr.To(batchv1.IndexedCompletion), ptr.To(batchv1.Failed)
+	job.ManagedBy = ptr.To("example.com/value")
+	job.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	for i := range job.PodFailurePolicy.Rules {
+		rule := &job.PodFailurePolicy.Rules[i]
+		rule.Action = batchv1.PodFailurePolicyActionFailIndex
+		if i == 0 {
+			rule.OnExitCodes = nil
+			for j := range rule.OnPodConditions {
+				rule.OnPodConditions[j].Status = corev1.ConditionFalse
+			}
+			continue
+		}
+		rule.OnPodConditions = nil
+		rule.OnExitCodes.ContainerName = &job.Template.Spec.Containers[0].Name
+		rule.OnExitCodes.Operator = batchv1.PodFailurePolicyOnExitCodesOpNotIn
+	}
+	for i := range job.SuccessPolicy.Rules {
+		job.SuccessPolicy.Rules[i].SucceededIndexes = ptr.To("0-4")
+		job.SuccessPolicy.Rules[i].SucceededCount = ptr.To(int32(3))
+	}
 }
 
 func assertSameJSON(t *testing.T, want, got any) {

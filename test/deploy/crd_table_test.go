@@ -17,7 +17,8 @@ var name52 = strings.Repeat("n", 52)
 
 // What the API server takes as a CronJob of ours is what it takes as a CronJob
 // of batch/v1, except where a schema can't judge: then the CronJob is taken and
-// its condition ScheduleValid tells.
+// its condition ScheduleValid tells. The schedule and the template in detail:
+// test/deploy/admission.
 func TestCustomResourceAcceptsWhatBatchV1Accepts(t *testing.T) {
 	const (
 		taken      = ""
@@ -39,9 +40,9 @@ func TestCustomResourceAcceptsWhatBatchV1Accepts(t *testing.T) {
 		"descriptor":                 {schedule("@daily"), taken, ""},
 		"interval":                   {schedule("@every 90s"), taken, ""},
 		"impossible date":            {schedule("0 0 31 2 *"), taken, ""},
-		"no schedule at all":         {schedule("every now and then"), laterFound, ""},
-		"six fields":                 {schedule("0 * * * * *"), laterFound, ""},
-		"day of week 7":              {schedule("0 0 * * 7"), laterFound, ""},
+		"no schedule at all":         {schedule("every now and then"), refused, "five fields"},
+		"six fields":                 {schedule("0 * * * * *"), refused, "five fields"},
+		"day of week 7":              {schedule("0 0 * * 7"), refused, "Sunday is 0"},
 		"TZ in the schedule":         {schedule("TZ=UTC 0 0 * * *"), refused, "use timeZone"},
 		"CRON_TZ in the schedule":    {schedule("CRON_TZ=UTC 0 0 * * *"), refused, "use timeZone"},
 		"zone of two parts":          {zone("Europe/Paris"), taken, ""},

@@ -101,8 +101,8 @@ func firesOf(events []*history.HistoryEvent) [][]*history.HistoryEvent {
 	return fires
 }
 
-// writesTo counts the accepted writes of Ostinato for one run, Events left out,
-// as "verb resource". Writes to the CronJob's status count when they fall
+// writesTo counts the accepted writes of Ostinato for one run, Events and dry runs left
+// out, as "verb resource". Writes to the CronJob's status count when they fall
 // between the Job's creation and two seconds after its end.
 func writesTo(t *testing.T, namespace string, job batchv1.Job) map[string]int {
 	t.Helper()
@@ -110,7 +110,8 @@ func writesTo(t *testing.T, namespace string, job batchv1.Job) map[string]int {
 	writes := map[string]int{}
 	for _, entry := range auditEntries(t) {
 		object := entry.ObjectRef
-		if object.Namespace != namespace || object.Resource == "events" || !strings.Contains(entry.UserAgent, "ostinato") || entry.ResponseStatus.Code >= 300 {
+		if object.Namespace != namespace || object.Resource == "events" || !strings.Contains(entry.UserAgent, "ostinato") || entry.ResponseStatus.Code >= 300 ||
+			strings.Contains(entry.RequestURI, "dryRun=") {
 			continue
 		}
 		aboutRun := object.Name == job.Name || strings.HasPrefix(object.Name, job.Name+"-")
@@ -129,6 +130,7 @@ func writesTo(t *testing.T, namespace string, job batchv1.Job) map[string]int {
 type auditEntry struct {
 	Verb           string           `json:"verb"`
 	UserAgent      string           `json:"userAgent"`
+	RequestURI     string           `json:"requestURI"`
 	StageTimestamp metav1.MicroTime `json:"stageTimestamp"`
 	ObjectRef      struct {
 		Namespace   string `json:"namespace"`

@@ -31,8 +31,7 @@ func TestUnusableSchedules(t *testing.T) {
 		zone     *string
 		event    string
 	}{
-		"not a cron expression": {"every day at noon", nil, "UnparseableSchedule"},
-		"too many fields":       {"0 0 0 1 1 *", nil, "UnparseableSchedule"},
+		"interval of centuries": {"@every 9999999h", nil, "UnparseableSchedule"},
 		"unknown zone":          {harness.Minutely, &zone, "UnknownTimeZone"},
 		"impossible date":       {"0 0 31 2 *", nil, "NeverFires"},
 	} {
@@ -84,13 +83,15 @@ func TestRefusedJobStartsWhenTheTemplateIsRepaired(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "refused", harness.Yearly,
-		harness.JobSpec(harness.RestartPolicy(corev1.RestartPolicyAlways))))
+		harness.JobSpec(harness.PodTemplate(func(template *corev1.PodTemplateSpec) {
+			template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		}))))
 	awaitWorkflow(t, namespace, "refused")
 	stack.Signal(t, harness.CronJobWorkflow(namespace, "refused"), protocol.TriggerSignal, nil)
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return stack.HasEvent(ctx, namespace, "CronJob", "refused", "FailedCreate")
 	})
-	patch := []byte(`{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never"}}}}}}`)
+	patch := []byte(`{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"volumes":[{"name":"data","emptyDir":{}}]}}}}}}`)
 	if _, err := stack.CronJobs.CronJobs(namespace).Patch(t.Context(), "refused", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,106 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// Judgement is what the API server said when it was asked, without effect, for the Job of
+// the next run.
+type Judgement struct {
+	// Generation is the CronJob's.
+	Generation int64 `json:"generation"`
+	// At is when it was asked.
+	At time.Time `json:"at"`
+	// Refusal is its message; empty if it would take the Job.
+	Refusal string `json:"refusal,omitempty"`
+	// Unknown is set when it was not reached, or its answer was not about the template.
+	Unknown bool `json:"unknown,omitempty"`
+}
+
+// Reasons of the condition TemplateValid.
+const (
+	conditionReasonTemplateTaken   = "JobAccepted"
+	conditionReasonTemplateRefused = "JobRefused"
+)
+
+// StatusJudged returns the status with a judgement in it. It is pure and idempotent; the
+// status passed in is not changed.
+func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinatov1.CronJobStatus {
+	if judgement.Unknown {
+		return status
+	}
+	var conditions []Condition
+	for _, condition := range status.Conditions {
+		conditions = append(conditions, conditionOf(condition))
+	}
+	status.Conditions = nil
+	for _, condition := range judgement.amongst(conditions) {
+		status.Conditions = append(status.Conditions, condition.render())
+	}
+	return status
+}
+
+// amongst returns the conditions with the judgement's.
+func (j Judgement) amongst(conditions []Condition) []Condition {
+	condition := Condition{
+		Type: ostinatov1.ConditionTemplateValid, Status: j.Refusal == "", Reason: conditionReasonTemplateTaken, Message: j.Refusal,
+		ObservedGeneration: j.Generation, Since: j.At.UTC().Truncate(time.Second),
+	}
+	if j.Refusal != "" {
+		condition.Reason = conditionReasonTemplateRefused
+	}
+	index := slices.IndexFunc(conditions, isTemplateValid)
+	if index < 0 {
+		return append(slices.Clone(conditions), condition)
+	}
+	if conditions[index].Status == condition.Status {
+		condition.Since = conditions[index].Since
+	}
+	conditions = slices.Clone(conditions)
+	conditions[index] = condition
+	return conditions
+}
+
+func isTemplateValid(condition Condition) bool {
+	return condition.Type == ostinatov1.ConditionTemplateValid
+}
+
+// template returns the condition TemplateValid; of generation 0 if there is none.
+func (s *State) template() Condition {
+	if index := slices.IndexFunc(s.Conditions, isTemplateValid); index >= 0 {
+		return s.Conditions[index]
+	}
+	return Condition{}
+}
+
+// toJudge reports whether the template is to be judged with what else is to be done: each
+// generation is judged once.
+func (s *State) toJudge(spec Spec, now time.Time) bool {
+	return !spec.Deleting && s.template().ObservedGeneration != spec.Generation && !now.Before(s.Judging.Until)
+}
+
+// applyJudgement takes in what became of a plan's judgement. An answer without one comes
+// from a worker of an older version, or with a refused run.
+func (s *State) applyJudgement(plan Plan, judgement *Judgement, now time.Time) {
+	switch {
+	case !plan.Judge:
+	case judgement != nil && !judgement.Unknown:
+		s.Judging = Backoff{}
+		s.Conditions = judgement.amongst(s.Conditions)
+	case judgement != nil, s.Judging.Attempts > 0:
+		s.Judging = s.Judging.Next(now)
+	}
+}
+
+// proveTemplate takes the answer to a run's create for a judgement, where it says
+// otherwise than the one there is of the generation.
+func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
+	known := s.template()
+	if plan.Status == nil || known.ObservedGeneration != plan.Status.ObservedGeneration || known.Status == (refusal == "") {
+		return
+	}
+	s.Conditions = Judgement{Generation: known.ObservedGeneration, At: now, Refusal: refusal}.amongst(s.Conditions)
+}
