@@ -15,7 +15,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -30,7 +29,7 @@ import (
 // The Events of the request are emitted also when the start was refused: they
 // tell of what has happened.
 func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.CronJobRequest) (result protocol.CronJobResult, err error) {
-	if err := bounded(len(request.Deletes), len(request.Look), len(request.Events)); err != nil {
+	if err := bounded(len(request.Deletes), len(request.Look), len(request.Events), len(request.Known)); err != nil {
 		return result, err
 	}
 	cronJob, err := a.cronJob(ctx, request.CronJob)
@@ -38,7 +37,7 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		return protocol.CronJobResult{Gone: err == nil}, err
 	}
 	defer beat(ctx)()
-	if result.Ended, err = a.endedRuns(ctx, cronJob, request.Look); err != nil {
+	if err := a.lookAtRuns(ctx, cronJob, request, &result); err != nil {
 		return result, err
 	}
 	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
@@ -66,58 +65,11 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
 	}
 	if request.Status != nil && result.Refused == nil {
-		if err := a.applyCronJobStatus(ctx, cronJob, *request.Status, &result); err != nil {
-			return result, err
-		}
+		a.applyCronJobStatus(ctx, cronJob, *request.Status, &result)
 	}
 	a.Events.onCronJob(request.CronJob, request.Events...)
 	a.announceJudgement(request.CronJob, result.Judgement)
 	return result, nil
-}
-
-// endedRuns looks up runs that are said to have ended.
-func (a *Activities) endedRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run) ([]protocol.FinishedJob, error) {
-	ended := make([]*protocol.FinishedJob, len(runs))
-	indexes := make([]int, len(runs))
-	for i := range indexes {
-		indexes[i] = i
-	}
-	err := each(indexes, func(i int) error {
-		run := runs[i]
-		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, run.Name, types.UID(run.UID))
-		switch {
-		case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-			ended[i] = &protocol.FinishedJob{Run: run, Outcome: job.Deleted}
-		case err != nil:
-			return outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
-		default:
-			ended[i] = finishedJob(found, run)
-		}
-		return nil
-	})
-	var list []protocol.FinishedJob
-	for _, one := range ended {
-		if one != nil {
-			list = append(list, *one)
-		}
-	}
-	return list, err
-}
-
-// finishedJob returns how a run has ended; nil for one that has not.
-func finishedJob(found *batchv1.Job, run schedule.Run) *protocol.FinishedJob {
-	condition := claim.Finished(found)
-	if condition == nil {
-		return nil
-	}
-	finished := &protocol.FinishedJob{Run: run, Outcome: job.Outcome(condition.Type)}
-	if found.Status.StartTime != nil {
-		finished.StartTime = found.Status.StartTime.UTC()
-	}
-	if found.Status.CompletionTime != nil {
-		finished.CompletionTime = found.Status.CompletionTime.UTC()
-	}
-	return finished
 }
 
 // deleteJobs deletes what is replaced or falls out of the history limits, and
@@ -295,10 +247,9 @@ func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *prot
 	}
 }
 
-// applyCronJobStatus writes the status with the run in it that was started. A
-// status that is refused must not stop the schedule: it is announced, and the
-// next one is another attempt.
-func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, status ostinatov1.CronJobStatus, result *protocol.CronJobResult) error {
+// applyCronJobStatus writes the status with the run in it that was started. That it
+// can't be written stops no run: it is part of the result, and tried again later.
+func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, status ostinatov1.CronJobStatus, result *protocol.CronJobResult) {
 	if result.Started != nil {
 		status = schedule.StatusStarted(status, result.Started.Run, cronJob.Namespace)
 	}
@@ -309,22 +260,33 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 		Namespace: a.Namespace,
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
+	ctx, cancel := withHalfTheTime(ctx)
+	defer cancel()
 	err := k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, k8s.ErrGone) {
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, k8s.ErrGone):
 		result.Gone = true
-		return nil
+		return
+	}
+	result.StatusFailed = k8s.Bounded(err.Error())
+	if answered(err) {
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedStatus, "Error updating status: "+err.Error()))
 	}
 	if refused := refusal(err); refused != nil {
 		a.Metrics.countRefusal("CronJobStatus", refused)
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedStatus, "Error updating status: "+refused.Message))
-		activity.GetLogger(ctx).Error("CronJob status refused",
-			"namespace", cronJob.Namespace, "cronjob", cronJob.Name, "reason", refused.Reason, "message", refused.Message)
-		return nil
 	}
-	return outage(err, "apply status of CronJob %s/%s", cronJob.Namespace, cronJob.Name)
+	activity.GetLogger(ctx).Error("CronJob status not written", "namespace", cronJob.Namespace, "cronjob", cronJob.Name, "error", err)
+}
+
+// withHalfTheTime leaves time to report that a request was not answered.
+func withHalfTheTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
 }
 
 func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {

@@ -136,7 +136,7 @@ func (c *runningCronJob) evaluate(ctx workflow.Context, now time.Time) {
 		// task fails and is repeated until a worker can read it.
 		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
-	c.state = schedule.Take(c.state, c.spec, evaluation, now)
+	c.state = schedule.Take(c.state, c.spec, evaluation)
 }
 
 // wakeReason says what a plan's wake is for.

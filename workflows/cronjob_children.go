@@ -129,10 +129,15 @@ func (c *runningCronJob) runEnded(ended protocol.FinishedJob) {
 		c.state = schedule.Missing(c.state, ended.Run)
 		return
 	}
-	c.state = schedule.Finish(c.state, c.spec, schedule.Finished{
+	finished := schedule.Finished{
 		Run:            ended.Run,
 		Condition:      batchv1.JobConditionType(ended.Outcome),
 		StartTime:      ended.StartTime,
 		CompletionTime: ended.CompletionTime,
-	})
+	}
+	if c.state.Knows(ended.Run) {
+		c.state = schedule.Finish(c.state, c.spec, finished)
+		return
+	}
+	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}}, time.Time{})
 }

@@ -30,12 +30,13 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 // continueAsNew goes on in a new workflow run. The ends of runs still active come
 // to it as job-closed signals.
 func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
+	state := c.state.Bounded()
 	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, protocol.CronJobInput{
 		CronJob:          c.cronJob,
 		Created:          c.state.Created,
 		Spec:             c.spec,
 		SearchAttributes: c.searchAttributes,
-		State:            &c.state,
+		State:            &state,
 	})
 }
 

@@ -17,6 +17,10 @@ var errUnusableSpec = errors.New("its spec is not valid")
 // fails or gives way, the state stays as it was, so nothing planned is lost; what was
 // done of it is idempotent.
 func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
+	if plan.Search {
+		c.search(ctx, plan)
+		return
+	}
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  summary(plan),
 		activity: protocol.ReconcileCronJobActivity,
@@ -46,7 +50,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		return
 	}
 	c.pause.reset()
-	report := schedule.Report{Deleted: result.Deleted, Judgement: result.Judgement}
+	report := schedule.Report{Deleted: result.Deleted, StatusFailed: result.StatusFailed, Judgement: result.Judgement}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
 	}
@@ -57,6 +61,31 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	if plan.Start != nil && result.Started != nil && result.Started.Managed {
 		c.startChild(ctx, *plan.Start, *result.Started)
 	}
+}
+
+// search looks up the Jobs that the CronJob controls, before scheduled times get the
+// outcome that they did not start.
+func (c *runningCronJob) search(ctx workflow.Context, plan schedule.Plan) {
+	result, err := perform[protocol.CronJobResult](ctx, call{
+		summary:  "look for jobs of " + c.cronJob.Name,
+		activity: protocol.ReconcileCronJobActivity,
+		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Search: true, Known: c.state.Known()},
+		givesWay: func() bool { return c.mailbox.holds(steers) },
+	})
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+		return
+	case err != nil:
+		c.failed(ctx, "Looking for the CronJob's Jobs failed", err)
+		return
+	}
+	planned := digest(c.spec)
+	c.state = schedule.Found(plan.Next, nil, plan.SearchUntil)
+	if c.learn(ctx, result); result.CurrentSpec != nil && !c.gone && digest(c.spec) == planned {
+		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
+		return
+	}
+	c.pause.reset()
 }
 
 // summary says in a few words what a plan does.

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -151,6 +152,9 @@ func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResu
 	}
 	for _, ended := range result.Ended {
 		c.runEnded(ended)
+	}
+	for _, run := range result.Running {
+		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, time.Time{})
 	}
 }
 

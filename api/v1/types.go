@@ -129,6 +129,11 @@ type CronJobStatus struct {
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
+	// AccountedUntil is the time up to which every scheduled time has its outcome.
+	//
+	// +optional
+	AccountedUntil *metav1.Time `json:"accountedUntil,omitempty"`
+
 	// Conditions are ScheduleValid, Suspended and TemplateValid.
 	//
 	// +optional

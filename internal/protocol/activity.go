@@ -96,8 +96,12 @@ type CronJobRequest struct {
 	// Digest is schedule.Spec.Digest of the spec that was planned with. A CronJob whose
 	// spec has another one is left as it is, and answered with CurrentSpec.
 	Digest string `json:"digest,omitempty"`
-	// Look are runs that are said to have ended, to be looked up.
+	// Look are runs that are said to have started or ended, to be looked up.
 	Look []schedule.Run `json:"look,omitempty"`
+	// Search looks up all Jobs that the CronJob controls, but for those with the UIDs of
+	// Known.
+	Search bool     `json:"search,omitempty"`
+	Known  []string `json:"known,omitempty"`
 }
 
 // CronJobResult reports what a CronJobRequest did.
@@ -107,8 +111,10 @@ type CronJobResult struct {
 	// CurrentSpec is the CronJob's where it is not the one that was planned with;
 	// nothing was done then.
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	// Ended are those of Look that have ended: finished, or gone (job.Deleted).
+	// Ended are those of Look and Search that have ended: finished, or gone (job.Deleted).
 	Ended []FinishedJob `json:"ended,omitempty"`
+	// Running are those that run.
+	Running []schedule.Run `json:"running,omitempty"`
 	// Started is the run's Job, new or found from an earlier attempt.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job; Status was then not applied, since it is
@@ -116,6 +122,9 @@ type CronJobResult struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Deleted names the Jobs that were deleted or already gone.
 	Deleted []string `json:"deleted,omitempty"`
+	// StatusFailed is why the status was not written; the Event was emitted where the API
+	// server has answered.
+	StatusFailed string `json:"statusFailed,omitempty"`
 	// Judgement is of the template, where it was asked for and the start was not refused.
 	Judgement *schedule.Judgement `json:"judgement,omitempty"`
 }

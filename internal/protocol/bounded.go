@@ -32,6 +32,9 @@ func (j *JobInput) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobInput)(j))
 }
 
+// MarshalJSON implements json.Marshaler: the state of many runs is compressed.
+func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *CronJobInput) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCronJobInput)(c))

@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // most is what Temporal takes as one payload, in bytes.
@@ -92,5 +98,37 @@ func TestTheStateOfAJobIsBounded(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"state":`+state+`}`), &protocol.JobInput{}); err == nil {
 			t.Errorf("a state of %s is read without an error", name)
 		}
+	}
+}
+
+// A CronJob with far more runs than any cluster has can be carried over all the same.
+func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
+	state := schedule.State{Identity: schedule.Identity{Namespace: "default", Name: "hello", UID: "hello-uid"}}
+	for i := range 30_000 {
+		run := schedule.Run{
+			Name: fmt.Sprintf("hello-%d", 29_000_000+i), UID: string(uuid.NewUUID()), ResourceVersion: strconv.Itoa(1_000_000 + 7*i),
+			Scheduled: time.Unix(int64(60*i), 0).UTC(), Started: time.Unix(int64(60*i+1), 0).UTC(),
+		}
+		state.Active = append(state.Active, run)
+		state.Finished = append(state.Finished, schedule.Finished{Run: run, Condition: "Complete", StartTime: run.Started, CompletionTime: run.Started})
+	}
+	bounded := state.Bounded()
+	data, err := json.Marshal(protocol.CronJobInput{CronJob: protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "hello-uid"}, State: &bounded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d active and %d finished runs: %d bytes", len(bounded.Active), len(bounded.Finished), len(data))
+	if len(data) > most {
+		t.Errorf("%d bytes, want %d at most", len(data), most)
+	}
+	var again protocol.CronJobInput
+	if err := json.Unmarshal(data, &again); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.State.Validate(); err != nil {
+		t.Error(err)
+	}
+	if last := len(again.State.Active) - 1; again.State.Active[last].Name != state.Active[29_999].Name {
+		t.Errorf("the newest run is %+v", again.State.Active[last])
 	}
 }

@@ -17,6 +17,8 @@ type Report struct {
 	// was then not applied.
 	Refusal string
 	Message string
+	// StatusFailed is why the status was not written; empty when it was.
+	StatusFailed string
 	// Deleted names the Jobs that were deleted or already gone.
 	Deleted []string
 	// Judgement is what became of Judge; nil where it was not come to.
@@ -48,7 +50,10 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		if plan.Start != nil {
 			status = StatusStarted(status, plan.Start.run(*report.Started), s.Namespace)
 		}
-		s.Reported = &status
+		s.Reported, s.StatusRetry = &status, Backoff{}
+		if report.StatusFailed != "" {
+			s.Reported, s.StatusRetry = nil, plan.Next.StatusRetry.Next(now)
+		}
 	}
 	return s
 }
@@ -60,9 +65,10 @@ func (s Start) run(job Run) Run {
 }
 
 func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) {
-	failed := false
+	failed, pruned := false, false
 	for _, wanted := range deletes {
 		run := Run{Name: wanted.Name, UID: wanted.UID}
+		pruned = pruned || !wanted.Replaced
 		switch done := slices.Contains(deleted, wanted.Name); {
 		case done && wanted.Replaced:
 			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
@@ -72,9 +78,10 @@ func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) 
 			failed = true
 		}
 	}
-	if failed {
+	switch {
+	case failed:
 		s.Prune = s.Prune.Next(now)
-	} else {
+	case pruned:
 		s.Prune = Backoff{}
 	}
 }

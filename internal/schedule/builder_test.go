@@ -84,10 +84,22 @@ type cluster struct {
 	// status is the object's.
 	status ostinatov1.CronJobStatus
 
-	jobs    int
-	starts  []schedule.Start
-	deletes []schedule.Delete
-	events  []event.Event
+	// running and ended are the Jobs that exist.
+	running []schedule.Run
+	ended   []schedule.Finished
+	// forget loses what came of the next plan that starts a run: the workflow task is repeated.
+	forget bool
+	// lost says that this has happened, and that nothing was planned since.
+	lost bool
+	// refuseStatus fails writes of the status.
+	refuseStatus bool
+
+	jobs int
+	// searches counts look-ups of all Jobs.
+	searches int
+	starts   []schedule.Start
+	deletes  []schedule.Delete
+	events   []event.Event
 	// evaluations and calls count SideEffects and activity calls.
 	evaluations int
 	calls       int
@@ -121,13 +133,18 @@ func restored(
 
 // at moves the clock and plans until there is nothing more to do.
 func (c *cluster) at(now time.Time) *cluster {
-	c.now = now
+	c.now, c.lost = now, false
 	for range 1000 {
 		if schedule.NeedsEvaluation(c.state, c.spec, c.now) {
 			c.evaluations++
-			c.state = schedule.Take(c.state, c.spec, schedule.Evaluate(c.spec, c.state.Anchor(), c.now), c.now)
+			c.state = schedule.Take(c.state, c.spec, schedule.Evaluate(c.spec, c.state.Anchor(), c.now))
 		}
 		plan := schedule.Decide(c.state, c.spec, c.now)
+		if plan.Search {
+			c.searches++
+			c.state = schedule.Found(plan.Next, c.sightings(), plan.SearchUntil)
+			continue
+		}
 		if plan.Idle() {
 			c.state, c.wake = plan.Next, plan.Wake
 			if !c.wake.IsZero() && !c.wake.After(c.now) {
@@ -135,18 +152,53 @@ func (c *cluster) at(now time.Time) *cluster {
 			}
 			return c
 		}
-		c.execute(plan)
+		if c.execute(plan); c.lost {
+			// The task is repeated after its timeout.
+			c.now = c.now.Add(10 * time.Second)
+			return c
+		}
 	}
 	c.t.Fatalf("at %s: the planner does not come to rest: %+v", c.now, schedule.Decide(c.state, c.spec, c.now))
 	return c
 }
 
+// sightings are the Jobs that exist, as a look-up finds them.
+func (c *cluster) sightings() []schedule.Sighting {
+	var all []schedule.Sighting
+	for _, run := range c.running {
+		all = append(all, schedule.Sighting{Run: run})
+	}
+	for _, ended := range c.ended {
+		all = append(all, schedule.Sighting{Run: ended.Run, Finished: &ended})
+	}
+	return all
+}
+
+// find returns the Job of a name that exists.
+func (c *cluster) find(name string) *schedule.Run {
+	for _, sighting := range c.sightings() {
+		if sighting.Run.Name == name {
+			return &sighting.Run
+		}
+	}
+	return nil
+}
+
+func (c *cluster) remove(name, uid string) {
+	c.running = slices.DeleteFunc(c.running, func(run schedule.Run) bool { return run.Name == name && run.UID == uid })
+	c.ended = slices.DeleteFunc(c.ended, func(f schedule.Finished) bool { return f.Run.Name == name && f.Run.UID == uid })
+}
+
 func (c *cluster) execute(plan schedule.Plan) {
 	c.calls++
+	if c.forget && plan.Start != nil {
+		defer func(before schedule.State) { c.state, c.forget, c.lost = before, false, true }(c.state)
+	}
 	report := schedule.Report{}
 	for _, wanted := range plan.Deletes {
 		if !slices.Contains(c.stuck, wanted.Name) {
 			c.deletes = append(c.deletes, wanted)
+			c.remove(wanted.Name, wanted.UID)
 			report.Deleted = append(report.Deleted, wanted.Name)
 		}
 	}
@@ -160,19 +212,17 @@ func (c *cluster) execute(plan schedule.Plan) {
 			report.Message = c.refuse(*start)
 		}
 	}
-	if plan.Start != nil && report.Message == "" {
-		c.checkPolicy(plan)
-		c.jobs++
-		c.starts = append(c.starts, *plan.Start)
-		report.Started = &schedule.Run{
-			Name: plan.Start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
-		}
+	if plan.Start != nil && (report.Message == "" || c.find(plan.Start.Name) != nil) {
+		report.Refusal, report.Message = "", ""
+		report.Started = c.start(*plan.Start)
 	}
 	if plan.Judge && report.Message == "" {
 		report.Judgement = c.judgement()
 	}
 	if report.Message != "" && report.Refusal == "" {
 		report.Refusal = cmp.Or(c.refusal, "Forbidden")
+	} else if c.refuseStatus && plan.Status != nil {
+		report.StatusFailed = "the webhook does not answer"
 	} else if report.Refusal == "" && plan.Status != nil {
 		c.status = *plan.Status
 		if report.Judgement != nil {
@@ -197,17 +247,22 @@ func (c *cluster) judgement() *schedule.Judgement {
 	return &judgement
 }
 
-// checkPolicy fails when a run starts that the concurrency policy forbids.
-func (c *cluster) checkPolicy(plan schedule.Plan) {
-	active := len(c.state.Active)
-	for _, wanted := range plan.Deletes {
-		if wanted.Replaced {
-			active--
-		}
+// start makes the Job or finds it. It fails when the concurrency policy forbids the run.
+func (c *cluster) start(start schedule.Start) *schedule.Run {
+	if found := c.find(start.Name); found != nil {
+		return found
 	}
-	if active > 0 && c.spec.ConcurrencyPolicy != batchv1.AllowConcurrent {
-		c.t.Fatalf("at %s: %s starts under %s beside %d active", c.now, plan.Start.Name, c.spec.ConcurrencyPolicy, active)
+	if len(c.running) > 0 && c.spec.ConcurrencyPolicy != batchv1.AllowConcurrent {
+		c.t.Fatalf("at %s: %s starts under %s beside %v", c.now, start.Name, c.spec.ConcurrencyPolicy, c.running)
 	}
+	c.jobs++
+	c.starts = append(c.starts, start)
+	run := schedule.Run{
+		Name: start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
+		Scheduled: start.Scheduled, Manual: start.Manual,
+	}
+	c.running = append(c.running, run)
+	return &run
 }
 
 // finish ends the oldest active run.
@@ -216,9 +271,11 @@ func (c *cluster) finish(condition batchv1.JobConditionType, now time.Time) *clu
 	if len(c.state.Active) == 0 {
 		c.t.Fatal("no active run to finish")
 	}
-	c.state = schedule.Finish(c.state, c.spec, schedule.Finished{
-		Run: c.state.Active[0], Condition: condition, StartTime: c.state.Active[0].Started, CompletionTime: now,
-	})
+	run := c.state.Active[0]
+	finished := schedule.Finished{Run: run, Condition: condition, StartTime: run.Started, CompletionTime: now}
+	c.remove(run.Name, run.UID)
+	c.ended = append(c.ended, finished)
+	c.state = schedule.Finish(c.state, c.spec, finished)
 	return c.at(now)
 }
 

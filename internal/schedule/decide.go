@@ -14,6 +14,11 @@ import (
 // Plan is what Decide wants done, in one go; Apply takes in what came of it. Of an
 // idle Plan nothing is to be done, and Next is the new state.
 type Plan struct {
+	// Search asks to look up the Jobs that the CronJob controls, for Found with Next, and
+	// for nothing else: scheduled times would get the outcome that they did not start.
+	Search bool
+	// SearchUntil is the last of those times.
+	SearchUntil time.Time
 	// Deletes come before Start. Those with Replaced set must succeed.
 	Deletes []Delete
 	// Start asks for at most one run.
@@ -34,7 +39,7 @@ type Plan struct {
 // Idle reports whether there is nothing to carry out. A judgement comes with something
 // else, unless it has failed before: a new generation is reported in any case.
 func (p Plan) Idle() bool {
-	return len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
+	return !p.Search && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
@@ -43,8 +48,15 @@ func (p Plan) Idle() bool {
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
-	s.advance(spec, now)
+	s.advance(now)
 	s.dropLate(spec, now)
+	s.takeSighted(spec, now)
+	s.settleMissed(spec, now)
+	s.doubtTriggers(spec, now)
+	if s.Doubtful {
+		return s.search(state, spec, now)
+	}
+	s.settleSighted(now)
 
 	var plan Plan
 	if spec.Deleting {
@@ -60,12 +72,36 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
 
 	s.setConditions(spec, now)
-	plan.Status = s.changedStatus(spec, plan)
+	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Judge = s.toJudge(spec, now)
 	plan.Events, s.Outbox = s.Outbox, nil
 	plan.Wake = s.wake(spec)
 	plan.Next = s
 	return plan
+}
+
+// search returns the plan to look up Jobs, from the state before.
+func (s *State) search(before State, spec Spec, now time.Time) Plan {
+	next := before.clone()
+	if spec.Suspend || spec.Deleting {
+		// These times may be due again after the suspension, and are searched for then.
+		next.Calendar = s.Calendar
+		next.Calendar.Missed = before.Calendar.Missed
+	}
+	next.SearchedAt = now
+	return Plan{Search: true, SearchUntil: later(later(s.Searched, s.Settled), s.Created), Next: next}
+}
+
+// searchHolds is shorter than the time after which a workflow task is repeated.
+const searchHolds = 5 * time.Second
+
+// doubtTriggers leaves the state Doubtful where a trigger waits beside the run that is due:
+// a task that is repeated may have started either.
+func (s *State) doubtTriggers(spec Spec, now time.Time) {
+	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero()
+	if both && spec.ConcurrencyPolicy != batchv1.AllowConcurrent && now.Sub(s.SearchedAt) >= searchHolds {
+		s.Doubtful = true
+	}
 }
 
 // markSuspension opens and closes the suspension. While it lasts no times are
@@ -84,28 +120,51 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 		s.Suspension.To = now
 	}
 	if spec.Suspend || spec.Deleting {
+		// A run may have started in a task that is repeated now.
+		s.Doubtful = s.Doubtful || s.Calendar.last(now).After(s.Searched)
 		s.Calendar.Due, s.Calendar.Upcoming = time.Time{}, nil
 	}
 }
 
 // advance makes the run of the latest upcoming time that has come the due one.
-func (s *State) advance(spec Spec, now time.Time) {
+func (s *State) advance(now time.Time) {
 	passed := 0
 	for _, scheduled := range s.Calendar.Upcoming {
 		if scheduled.After(now) {
 			break
 		}
-		s.supersede(spec, now)
+		s.supersede()
 		s.Calendar.Due = scheduled
 		passed++
 	}
 	s.Calendar.Upcoming = s.Calendar.Upcoming[passed:]
 }
 
-// supersede settles the run that was due, since a later one is.
-func (s *State) supersede(spec Spec, now time.Time) {
+// supersede makes the run that was due a missed one, since a later one is due.
+func (s *State) supersede() {
 	if due := s.Calendar.Due; !due.IsZero() {
-		s.settle(s.notStarted(spec, due, now))
+		s.Calendar.Missed = append(s.Calendar.Missed, MissedRuns{First: due, Last: due, Count: 1})
+		s.Calendar.Due = time.Time{}
+	}
+}
+
+// settleMissed gives missed times their outcome. It leaves the state Doubtful where their
+// Jobs may exist: a workflow task that is repeated has forgotten what it did.
+func (s *State) settleMissed(spec Spec, now time.Time) {
+	missed := s.Calendar.Missed
+	s.Calendar.Missed = nil
+	for _, stretch := range missed {
+		if run := s.sighted(stretch); run != nil {
+			s.settle(started(*run, now))
+			continue
+		}
+		entry := s.notStarted(spec, stretch.Last, now)
+		// What is blocked still was blocked in every task before.
+		blocked := entry.Reason == ReasonJobAlreadyActive && s.forbidden(spec)
+		if !blocked && stretch.Last.After(s.Searched) {
+			s.Doubtful = true
+		}
+		s.settle(stretch.entry(entry))
 	}
 }
 
@@ -134,57 +193,87 @@ func tooLate(spec Spec, scheduled, now time.Time) bool {
 		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
 }
 
-// dropLate settles the due run when its starting deadline has passed.
+// dropLate makes the due run a missed one when its starting deadline has passed.
 func (s *State) dropLate(spec Spec, now time.Time) {
 	due := s.Calendar.Due
 	if due.IsZero() || !tooLate(spec, due, now) {
 		return
 	}
-	entry := s.notStarted(spec, due, now)
-	if entry.Reason != ReasonSuspended {
+	if s.notStarted(spec, due, now).Reason != ReasonSuspended {
 		s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 			"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
 	}
-	s.settle(entry)
+	s.supersede()
 }
 
-// chooseStart picks the one run to start now: the due one first, then triggers
-// in their order, which a suspension or a bad schedule does not stop.
+// chooseStart picks the one run to start now: the due one or the first of the triggers,
+// whichever came first. A workflow task that is repeated later, when more has come, so
+// asks for the same run first. A suspension or a bad schedule does not stop triggers.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
-	forbidden := spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(s.Active) > 0
+	if s.forbidden(spec) {
+		s.block(now)
+		return nil
+	}
+	due, manual := s.dueStart(spec, now), s.triggeredStart(now)
+	if manual != nil && (due == nil || s.Triggers[0].At.Before(due.Scheduled)) {
+		return manual
+	}
+	return due
+}
+
+// forbidden reports whether concurrencyPolicy Forbid holds back every start.
+func (s *State) forbidden(spec Spec) bool {
+	return spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(s.Active) > 0
+}
+
+// block keeps the due run waiting, and settles the triggers.
+func (s *State) block(now time.Time) {
 	if due := s.Calendar.Due; !due.IsZero() {
-		if s.Pending == nil || !s.Pending.Scheduled.Equal(due) {
-			s.Pending = &Pending{Scheduled: due}
-		}
-		if forbidden {
-			if !s.Pending.Blocked {
-				s.Outbox = append(s.Outbox, alreadyActive())
-			}
-			s.Pending.Blocked = true
-		} else if !now.Before(s.Pending.Retry.Until) {
-			return &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
-		}
-	}
-	for len(s.Triggers) > 0 {
-		trigger := s.Triggers[0]
-		if forbidden {
+		s.makePending(due)
+		if !s.Pending.Blocked {
 			s.Outbox = append(s.Outbox, alreadyActive())
-			s.Triggers = s.Triggers[1:]
-			s.record(trigger.entry(Skipped, ReasonJobAlreadyActive, now))
-			continue
 		}
-		if now.Before(trigger.Retry.Until) {
-			return nil
-		}
-		return &Start{
-			Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
-			Scheduled: trigger.At.Truncate(time.Second),
-			Manual:    true,
-			Sequence:  trigger.Sequence,
-			Note:      trigger.Note,
-		}
+		s.Pending.Blocked = true
 	}
-	return nil
+	for _, trigger := range s.Triggers {
+		s.Outbox = append(s.Outbox, alreadyActive())
+		s.record(trigger.entry(Skipped, ReasonJobAlreadyActive, now))
+	}
+	s.Triggers = nil
+}
+
+func (s *State) makePending(due time.Time) {
+	if s.Pending == nil || !s.Pending.Scheduled.Equal(due) {
+		s.Pending = &Pending{Scheduled: due}
+	}
+}
+
+// dueStart returns the start of the due run, unless there is none or its retry has to wait.
+func (s *State) dueStart(spec Spec, now time.Time) *Start {
+	due := s.Calendar.Due
+	if due.IsZero() {
+		return nil
+	}
+	if s.makePending(due); now.Before(s.Pending.Retry.Until) {
+		return nil
+	}
+	return &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
+}
+
+// triggeredStart returns the start of the first trigger's run, unless there is none or its
+// retry has to wait.
+func (s *State) triggeredStart(now time.Time) *Start {
+	if len(s.Triggers) == 0 || now.Before(s.Triggers[0].Retry.Until) {
+		return nil
+	}
+	trigger := s.Triggers[0]
+	return &Start{
+		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
+		Scheduled: trigger.At.Truncate(time.Second),
+		Manual:    true,
+		Sequence:  trigger.Sequence,
+		Note:      trigger.Note,
+	}
 }
 
 // startBefore returns when a due run may not start any more, as tooLate and
@@ -224,13 +313,13 @@ func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) Ledg
 
 // changedStatus returns the status to apply: what the state says, without the runs
 // that are to be replaced.
-func (s *State) changedStatus(spec Spec, plan Plan) *ostinatov1.CronJobStatus {
+func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.CronJobStatus {
 	rest := *s
 	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
 		return slices.ContainsFunc(plan.Deletes, func(d Delete) bool { return d.Replaced && d.UID == run.UID })
 	})
 	status := StatusOf(rest, spec)
-	if plan.Start == nil && s.Reported != nil && equalStatus(status, *s.Reported) {
+	if plan.Start == nil && (now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
 		return nil
 	}
 	return &status
@@ -245,6 +334,7 @@ func (s *State) wake(spec Spec) time.Time {
 		}
 	}
 	earliest(s.Prune.Until)
+	earliest(s.StatusRetry.Until)
 	if spec.Deleting {
 		return wake
 	}

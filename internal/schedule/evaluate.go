@@ -1,6 +1,9 @@
 package schedule
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // upcomingTimes is the number of scheduled times computed ahead. The workflow
 // records an Evaluation once for so many runs.
@@ -35,15 +38,25 @@ type Anchor struct {
 	Last time.Time
 	// Settled is the time up to which every scheduled time has its outcome.
 	Settled time.Time
+	// Apart are times, ascending, that are not to be summed up with others.
+	Apart []time.Time
 }
 
 // Anchor returns the point from which the state needs scheduled times.
 func (s State) Anchor() Anchor {
-	return Anchor{
+	anchor := Anchor{
 		Created: s.Created,
 		Last:    s.LastScheduled,
 		Settled: later(s.Settled, s.Calendar.Due),
 	}
+	for _, sighting := range s.Sighted {
+		anchor.Apart = append(anchor.Apart, sighting.Run.Scheduled)
+	}
+	if s.Pending != nil {
+		anchor.Apart = append(anchor.Apart, s.Pending.Scheduled)
+		slices.SortFunc(anchor.Apart, time.Time.Compare)
+	}
+	return anchor
 }
 
 // Evaluation is the part of a decision that depends on the time zone database.
@@ -56,8 +69,8 @@ type Evaluation struct {
 	// Due is the most recent scheduled time after the anchor and not after now;
 	// zero if no run is due.
 	Due time.Time `json:"due,omitzero"`
-	// Missed sums up the scheduled times between the anchor and Due.
-	Missed *MissedRuns `json:"missed,omitempty"`
+	// Missed sums up the scheduled times between the anchor and Due, ascending.
+	Missed []MissedRuns `json:"missed,omitempty"`
 	// TooMany is upstream's estimate that more than 100 times were missed.
 	TooMany bool `json:"tooMany,omitempty"`
 	// Upcoming are the next scheduled times after now, ascending: those that come soon,
@@ -74,6 +87,8 @@ type MissedRuns struct {
 	Count int64     `json:"count"`
 	// Estimated is set when there were too many to count one by one.
 	Estimated bool `json:"estimated,omitempty"`
+	// before is the time before Last, where there are two or more.
+	before time.Time
 }
 
 // Evaluate computes the scheduled times around now. Its work is bounded for every
@@ -93,8 +108,8 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 		line.base, line.ran = from.Last, true
 	}
 	after := later(later(line.base, from.Settled), dawn)
-	cursor := line.walk(after, now, &evaluation)
-	evaluation.look(line, cursor, now)
+	evaluation.Missed, evaluation.Due = line.passed(after, now, from.Apart)
+	evaluation.look(line, later(after, evaluation.Due), now)
 	if evaluation.Due.IsZero() && len(evaluation.Upcoming) == 0 {
 		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.neverFires()}
 	}
@@ -120,35 +135,53 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 	}
 }
 
-// walk finds Due and Missed, and returns where the upcoming times start.
-func (l timeline) walk(after, now time.Time, evaluation *Evaluation) time.Time {
-	var first, before, due time.Time
-	var count int64
-	for scheduled := l.next(after); !scheduled.IsZero() && !scheduled.After(now); scheduled = l.next(scheduled) {
-		if count++; count == 1 {
-			first = scheduled
+// passed returns the latest time that has come, and sums up those before it.
+func (l timeline) passed(after, now time.Time, apart []time.Time) (missed []MissedRuns, due time.Time) {
+	for _, single := range apart {
+		if !single.After(after) || single.After(now) {
+			continue
 		}
-		before, due = due, scheduled
-		if count == walkLimit {
-			break
+		until := single.Add(-time.Second)
+		missed = append(missed, l.stretch(after, until)...)
+		if l.next(until).Equal(single) {
+			missed = append(missed, MissedRuns{First: single, Last: single, Count: 1})
 		}
+		after = single
 	}
-	if count == 0 {
-		return after
+	missed = append(missed, l.stretch(after, now)...)
+	if len(missed) == 0 {
+		return nil, time.Time{}
 	}
-	estimated := false
-	if count == walkLimit {
-		if latest := l.latest(due, now); !latest.IsZero() && !latest.After(now) && latest.After(due) {
-			step := max(int64(due.Sub(before)/time.Second), 1)
-			count += (latest.Unix() - due.Unix()) / step
-			before, due, estimated = l.before(latest, due), latest, true
+	last := &missed[len(missed)-1]
+	due = last.Last
+	last.Last = last.before
+	if last.Count--; last.Count > 0 {
+		return missed, due
+	}
+	if len(missed) == 1 {
+		return nil, due
+	}
+	return missed[:len(missed)-1], due
+}
+
+// stretch sums up the times in (after, until].
+func (l timeline) stretch(after, until time.Time) []MissedRuns {
+	var m MissedRuns
+	for scheduled := l.next(after); !scheduled.IsZero() && !scheduled.After(until) && m.Count < walkLimit; scheduled = l.next(scheduled) {
+		if m.Count++; m.Count == 1 {
+			m.First = scheduled
 		}
+		m.before, m.Last = m.Last, scheduled
 	}
-	evaluation.Due = due
-	if count > 1 {
-		evaluation.Missed = &MissedRuns{First: first, Last: before, Count: count - 1, Estimated: estimated}
+	if m.Count == 0 {
+		return nil
 	}
-	return due
+	if latest := l.latest(m.Last, until); m.Count == walkLimit && !latest.IsZero() && !latest.After(until) && latest.After(m.Last) {
+		step := max(int64(m.Last.Sub(m.before)/time.Second), 1)
+		m.Count += (latest.Unix() - m.Last.Unix()) / step
+		m.before, m.Last, m.Estimated = l.before(latest, m.Last), latest, true
+	}
+	return []MissedRuns{m}
 }
 
 // before returns the last scheduled time before another; from is one before both.

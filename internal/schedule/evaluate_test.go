@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -159,7 +160,7 @@ func TestMissedRunsAreSummedUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			evaluation := schedule.Evaluate(cronSpec(test.expression), schedule.Anchor{Created: at(test.created)}, at(test.now))
-			missed := evaluation.Missed
+			missed := missedOf(evaluation)
 			if missed == nil {
 				t.Fatal("nothing missed")
 			}
@@ -168,6 +169,44 @@ func TestMissedRunsAreSummedUp(t *testing.T) {
 			if missed.Count != test.count || missed.Estimated != test.estimated {
 				t.Errorf("got %d (estimated %v), want %d (%v)", missed.Count, missed.Estimated, test.count, test.estimated)
 			}
+		})
+	}
+}
+
+// missedOf returns the one stretch of an evaluation in which no time is set apart, or nil.
+func missedOf(e schedule.Evaluation) *schedule.MissedRuns {
+	if len(e.Missed) == 0 {
+		return nil
+	}
+	return &e.Missed[0]
+}
+
+func TestTimesSetApartAreNotSummedUp(t *testing.T) {
+	for name, test := range map[string]struct {
+		apart []string
+		want  []string
+		due   string
+	}{
+		"none":                     {nil, []string{"11:00..14:00 x4"}, "15:00"},
+		"one in the middle":        {[]string{"12:00"}, []string{"11:00..11:00 x1", "12:00..12:00 x1", "13:00..14:00 x2"}, "15:00"},
+		"two neighbours":           {[]string{"12:00", "13:00"}, []string{"11:00..11:00 x1", "12:00..12:00 x1", "13:00..13:00 x1", "14:00..14:00 x1"}, "15:00"},
+		"the first":                {[]string{"11:00"}, []string{"11:00..11:00 x1", "12:00..14:00 x3"}, "15:00"},
+		"the last":                 {[]string{"15:00"}, []string{"11:00..14:00 x4"}, "15:00"},
+		"no time of the schedule":  {[]string{"12:30"}, []string{"11:00..12:00 x2", "13:00..14:00 x2"}, "15:00"},
+		"before the anchor or now": {[]string{"10:00", "16:00"}, []string{"11:00..14:00 x4"}, "15:00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			anchor := schedule.Anchor{Created: at("10:30")}
+			for _, apart := range test.apart {
+				anchor.Apart = append(anchor.Apart, at(apart))
+			}
+			evaluation := schedule.Evaluate(cronSpec("0 * * * *"), anchor, at("15:30"))
+			var got []string
+			for _, missed := range evaluation.Missed {
+				got = append(got, fmt.Sprintf("%s..%s x%d", missed.First.Format("15:04"), missed.Last.Format("15:04"), missed.Count))
+			}
+			wantStrings(t, "missed", got, test.want...)
+			wantTime(t, "due", evaluation.Due, test.due)
 		})
 	}
 }
@@ -207,7 +246,7 @@ func TestEvaluateEqualsBruteForce(t *testing.T) {
 		if !evaluation.Due.Equal(due) {
 			t.Fatalf("due: got %s, want %s", evaluation.Due, due)
 		}
-		if missed := evaluation.Missed; count > 1 && (missed == nil || (!missed.Estimated && missed.Count != count-1)) {
+		if missed := missedOf(evaluation); count > 1 && (missed == nil || (!missed.Estimated && missed.Count != count-1)) {
 			t.Fatalf("missed: got %+v, want %d", missed, count-1)
 		}
 		for index, upcoming := range evaluation.Upcoming {

@@ -161,7 +161,7 @@ func checkEvaluation(t fataler, e schedule.Evaluation, now time.Time) {
 		t.Fatalf("nothing due: %+v", e)
 	case !e.Recheck.IsZero() && (!e.Recheck.After(now) || !e.Recheck.Before(e.Upcoming[0])):
 		t.Fatalf("to be computed again at %s, between %s and %s", e.Recheck, now, e.Upcoming[0])
-	case e.Missed != nil && (e.Missed.Count < 1 || e.Missed.First.After(e.Missed.Last) || !e.Missed.Last.Before(e.Due)):
+	case len(e.Missed) > 1 || e.Missed != nil && (e.Missed[0].Count < 1 || e.Missed[0].First.After(e.Missed[0].Last) || !e.Missed[0].Last.Before(e.Due)):
 		t.Fatalf("missed %+v before %s", e.Missed, e.Due)
 	}
 }
@@ -169,7 +169,7 @@ func checkEvaluation(t fataler, e schedule.Evaluation, now time.Time) {
 // countMissed goes from time to time, each as the first after the one before.
 func countMissed(t fataler, spec schedule.Spec, from schedule.Anchor, e schedule.Evaluation) {
 	t.Helper()
-	if e.Due.IsZero() || e.Missed != nil && e.Missed.Estimated {
+	if e.Due.IsZero() || e.Missed != nil && e.Missed[0].Estimated {
 		return
 	}
 	var times []time.Time
@@ -183,7 +183,7 @@ func countMissed(t fataler, spec schedule.Spec, from schedule.Anchor, e schedule
 	}
 	missed := schedule.MissedRuns{}
 	if e.Missed != nil {
-		missed = *e.Missed
+		missed = e.Missed[0]
 	}
 	switch count := len(times); {
 	case count == 0 || !times[count-1].Equal(e.Due) || int64(count) != missed.Count+1:

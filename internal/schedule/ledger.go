@@ -12,7 +12,8 @@ type LedgerEntry struct {
 	Until time.Time `json:"until,omitzero"`
 	// Count is the number of scheduled times; 0 means 1.
 	Count int64 `json:"count,omitempty"`
-	// Estimated is set when Count is an estimate: the stretch was too long to walk.
+	// Estimated is set when Count is an estimate, since the stretch was too long to walk,
+	// or when Scheduled and Until are, since a time of the stretch has started after all.
 	Estimated bool `json:"estimated,omitempty"`
 	// Recorded is when the outcome was known; of a started run when it started.
 	Recorded time.Time `json:"recorded"`
@@ -62,6 +63,15 @@ const (
 	ReasonDeleting = "Deleting"
 )
 
+// entry returns the outcome of each time of the stretch.
+func (m MissedRuns) entry(outcome LedgerEntry) LedgerEntry {
+	outcome.Scheduled, outcome.Until, outcome.Count, outcome.Estimated = m.First, time.Time{}, 0, m.Estimated
+	if m.Last.After(m.First) {
+		outcome.Until, outcome.Count = m.Last, m.Count
+	}
+	return outcome
+}
+
 // ledgerLimit bounds State.Ledger; older entries fall out.
 const ledgerLimit = 50
 
@@ -90,6 +100,10 @@ func (s *State) record(entry LedgerEntry) {
 		return
 	}
 	s.Ledger = append(s.Ledger, entry)
+	s.boundLedger()
+}
+
+func (s *State) boundLedger() {
 	if over := len(s.Ledger) - ledgerLimit; over > 0 {
 		s.Ledger = append([]LedgerEntry(nil), s.Ledger[over:]...)
 	}

@@ -17,6 +17,9 @@ const maxTriggers = 100
 func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar
 	switch {
+	case state.Doubtful:
+		// What is found may change from when times count.
+		return false
 	case !calendar.madeFor(spec):
 		return true
 	case calendar.Problem != nil, spec.Suspend, spec.Deleting:
@@ -27,9 +30,9 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 }
 
 // Take returns the state with an Evaluation's times in it. Scheduled times that
-// passed before the most recent one get their outcome here.
-func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
-	s, now := state.clone(), now.UTC()
+// passed before the most recent one get their outcome by Decide.
+func Take(state State, spec Spec, evaluation Evaluation) State {
+	s := state.clone()
 	before := s.Calendar
 	s.Calendar = Calendar{
 		Made:     true,
@@ -37,6 +40,7 @@ func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
 		TimeZone: evaluation.TimeZone,
 		Problem:  evaluation.Problem,
 		Due:      before.Due,
+		Missed:   before.Missed,
 	}
 	if !before.madeFor(spec) && setsZone(evaluation.Schedule) {
 		s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
@@ -54,15 +58,8 @@ func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
 	if evaluation.Due.IsZero() {
 		return s
 	}
-	s.supersede(spec, now)
-	if missed := evaluation.Missed; missed != nil {
-		entry := s.notStarted(spec, missed.Last, now)
-		entry.Scheduled, entry.Count, entry.Estimated = missed.First, missed.Count, missed.Estimated
-		if missed.Last.After(missed.First) {
-			entry.Until = missed.Last
-		}
-		s.settle(entry)
-	}
+	s.supersede()
+	s.Calendar.Missed = append(s.Calendar.Missed, evaluation.Missed...)
 	s.Calendar.Due = evaluation.Due
 	if evaluation.TooMany {
 		s.Outbox = append(s.Outbox, event.Warning("TooManyMissedTimes",
@@ -76,12 +73,17 @@ func Take(state State, spec Spec, evaluation Evaluation, now time.Time) State {
 // ends the back-off after a refused create.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
+	// What is held back now may have started by the spec before, in a task that is
+	// repeated now.
+	s.Doubtful = s.Doubtful || s.Calendar.last(now).After(s.Searched) || len(s.Triggers) > 0
 	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
-		if due := s.Calendar.Due; !due.IsZero() {
-			s.settle(LedgerEntry{Scheduled: due, Recorded: now, Outcome: Skipped, Reason: ReasonScheduleChanged})
+		s.advance(now)
+		s.supersede()
+		for _, missed := range s.Calendar.Missed {
+			s.settle(missed.entry(LedgerEntry{Recorded: now, Outcome: Skipped, Reason: ReasonScheduleChanged}))
 		}
 		s.Settled = later(s.Settled, now)
-		s.Calendar.Due, s.Calendar.Upcoming, s.Pending = time.Time{}, nil, nil
+		s.Calendar.Due, s.Calendar.Missed, s.Calendar.Upcoming, s.Pending = time.Time{}, nil, nil, nil
 	}
 	if from.Generation != to.Generation {
 		if s.Pending != nil {

@@ -34,6 +34,14 @@ type State struct {
 	Settled time.Time `json:"settled,omitzero"`
 	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
+	// Searched is the last missed time for which the Jobs that the CronJob controls were
+	// looked up; Doubtful asks to look them up whatever time that was.
+	Searched time.Time `json:"searched,omitzero"`
+	Doubtful bool      `json:"doubtful,omitempty"`
+	// SearchedAt is when they were looked up last.
+	SearchedAt time.Time `json:"searchedAt,omitzero"`
+	// Sighted are Jobs that were found so and whose scheduled time is not settled yet.
+	Sighted []Sighting `json:"sighted,omitempty"`
 	// Pending says why the due run has not started yet.
 	Pending *Pending `json:"pending,omitempty"`
 	// Suspension is the present or else the last suspension.
@@ -42,8 +50,10 @@ type State struct {
 	Active []Run `json:"active,omitempty"`
 	// Finished lists the finished Jobs that still exist, for the history limits.
 	Finished []Finished `json:"finished,omitempty"`
-	// Prune is the back-off of history deletes that did not succeed.
-	Prune Backoff `json:"prune,omitzero"`
+	// Prune is the back-off of history deletes that did not succeed, StatusRetry that of
+	// the status.
+	Prune       Backoff `json:"prune,omitzero"`
+	StatusRetry Backoff `json:"statusRetry,omitzero"`
 	// Triggers lists the manual runs that were asked for and not yet decided.
 	Triggers []Trigger `json:"triggers,omitempty"`
 	// TriggerSequence is the number of the last trigger. A workflow that starts anew
@@ -75,11 +85,24 @@ type Calendar struct {
 	Problem *Problem `json:"problem,omitempty"`
 	// Due is the scheduled time of the due run; zero if there is none.
 	Due time.Time `json:"due,omitzero"`
+	// Missed are the scheduled times before Due that have no outcome yet, ascending.
+	Missed []MissedRuns `json:"missed,omitempty"`
 	// Upcoming are the next scheduled times, ascending.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
 	// Recheck is when to compute Upcoming again, for zone data that changed since; zero
 	// when it comes soon.
 	Recheck time.Time `json:"recheck,omitzero"`
+}
+
+// last returns the latest time that has come and is recorded.
+func (c Calendar) last(now time.Time) time.Time {
+	last := c.Due
+	for _, upcoming := range c.Upcoming {
+		if !upcoming.After(now) {
+			last = upcoming
+		}
+	}
+	return last
 }
 
 // madeFor reports whether the calendar was computed from the spec's schedule.
@@ -180,6 +203,9 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 	if status.LastSuccessfulTime != nil {
 		state.LastSuccessful = status.LastSuccessfulTime.UTC()
 	}
+	if status.AccountedUntil != nil {
+		state.Settled = status.AccountedUntil.UTC()
+	}
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
 	}
@@ -210,6 +236,8 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 // clone returns a copy that shares no slice or pointer that is written to.
 func (s State) clone() State {
 	s.Calendar.Upcoming = slices.Clone(s.Calendar.Upcoming)
+	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
+	s.Sighted = slices.Clone(s.Sighted)
 	if s.Pending != nil {
 		pending := *s.Pending
 		s.Pending = &pending

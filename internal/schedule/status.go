@@ -67,6 +67,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		LastScheduleTime:   timestamp(state.LastScheduled),
 		LastSuccessfulTime: timestamp(state.LastSuccessful),
 		ObservedGeneration: spec.Generation,
+		AccountedUntil:     timestamp(state.Settled),
 	}
 	for _, run := range state.Active {
 		status.Active = append(status.Active, reference(run, state.Namespace))

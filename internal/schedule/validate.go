@@ -10,7 +10,7 @@ const (
 	// maxText bounds schedules, time zones, names and notes, in bytes.
 	maxText = 128 << 10
 	// maxRuns bounds the lists of runs of a State.
-	maxRuns = 20_000
+	maxRuns = 15_000
 )
 
 // Validate reports whether the Spec can be that of a CronJob object: anybody who may
@@ -33,6 +33,17 @@ func (s Spec) Validate() error {
 	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
 }
 
+// Bounded returns the state without the oldest of what there is too much of to carry over.
+func (s State) Bounded() State {
+	s.Active = newest(s.Active)
+	s.Finished = newest(s.Finished)
+	s.Sighted = newest(s.Sighted)
+	s.Outbox = newest(s.Outbox)
+	return s
+}
+
+func newest[T any](list []T) []T { return list[max(len(list)-maxRuns, 0):] }
+
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
 	for _, field := range []struct {
@@ -42,6 +53,8 @@ func (s State) Validate() error {
 		{"active", len(s.Active)},
 		{"finished", len(s.Finished)},
 		{"ledger", len(s.Ledger)},
+		{"sighted", len(s.Sighted)},
+		{"missed", len(s.Calendar.Missed)},
 		{"outbox", len(s.Outbox)},
 		{"conditions", len(s.Conditions)},
 		{"upcoming", len(s.Calendar.Upcoming)},

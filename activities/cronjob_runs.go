@@ -1,0 +1,124 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// mostFound bounds the Jobs that one search returns, newest first.
+const mostFound = 1000
+
+// lookAtRuns looks up the runs that are said to have started or ended, and with Search
+// all that the CronJob controls.
+func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) error {
+	found := make([]*batchv1.Job, len(request.Look))
+	indexes := make([]int, len(request.Look))
+	for i := range indexes {
+		indexes[i] = i
+	}
+	err := each(indexes, func(i int) (err error) {
+		run := request.Look[i]
+		found[i], err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, run.Name, types.UID(run.UID))
+		switch {
+		case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found[i], cronJob.Name, cronJob.UID):
+			found[i] = nil
+			return nil
+		case err != nil:
+			return outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, run := range request.Look {
+		if found[i] == nil {
+			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
+		} else {
+			report(result, cronJob, found[i])
+		}
+	}
+	if !request.Search {
+		return nil
+	}
+	owned, err := a.searchJobs(ctx, cronJob, request.Known)
+	for _, one := range owned {
+		report(result, cronJob, one)
+	}
+	return err
+}
+
+// searchJobs lists the Jobs that the CronJob controls, but for those known. What was
+// created just now counts, so the list is not the watch cache's.
+func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob, known []string) ([]*batchv1.Job, error) {
+	var owned []*batchv1.Job
+	err := k8s.EachJob(ctx, a.Kubernetes, cronJob.Namespace, func(one *batchv1.Job) error {
+		if claim.OfCronJob(one, cronJob.Name, cronJob.UID) && !slices.Contains(known, string(one.UID)) {
+			owned = append(owned, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, outage(err, "look for the Jobs of CronJob %s/%s", cronJob.Namespace, cronJob.Name)
+	}
+	slices.SortFunc(owned, func(a, b *batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return owned[max(len(owned)-mostFound, 0):], nil
+}
+
+// report adds a Job of the CronJob to the result.
+func report(result *protocol.CronJobResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
+	run := runOf(cronJob, found)
+	if finished := finishedJob(found, run); finished != nil {
+		result.Ended = append(result.Ended, *finished)
+		return
+	}
+	result.Running = append(result.Running, run)
+}
+
+// runOf is the run that a Job of the CronJob says to be. One that has not the name of the
+// time it says was started by hand.
+func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
+	run := schedule.Run{
+		Name:            found.Name,
+		UID:             string(found.UID),
+		Started:         found.CreationTimestamp.UTC(),
+		ResourceVersion: found.ResourceVersion,
+	}
+	scheduled, err := time.Parse(time.RFC3339, found.Annotations[names.ScheduledTimestampAnnotation])
+	_, byHand := found.Annotations[names.InstantiateAnnotation]
+	run.Scheduled = scheduled.UTC()
+	run.Manual = byHand || err != nil || names.ScheduledJob(cronJob.Name, scheduled) != found.Name
+	if err != nil {
+		run.Scheduled = run.Started
+	}
+	return run
+}
+
+// finishedJob returns how a run has ended; nil for one that has not.
+func finishedJob(found *batchv1.Job, run schedule.Run) *protocol.FinishedJob {
+	condition := claim.Finished(found)
+	if condition == nil {
+		return nil
+	}
+	finished := &protocol.FinishedJob{Run: run, Outcome: job.Outcome(condition.Type)}
+	if found.Status.StartTime != nil {
+		finished.StartTime = found.Status.StartTime.UTC()
+	}
+	if found.Status.CompletionTime != nil {
+		finished.CompletionTime = found.Status.CompletionTime.UTC()
+	}
+	return finished
+}

@@ -1,0 +1,87 @@
+package activities_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// runsJob is a Job of the CronJob with the name of the run at the time.
+func runsJob(at time.Time) *batchv1.Job {
+	one := cronJobsJob(names.ScheduledJob("hello", at))
+	one.Annotations = map[string]string{names.ScheduledTimestampAnnotation: at.Format(time.RFC3339)}
+	one.CreationTimestamp = metav1.NewTime(at.Add(time.Second))
+	return one
+}
+
+func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
+	running, ended, known := runsJob(scheduled), runsJob(scheduled.Add(-time.Minute)), runsJob(scheduled.Add(-2*time.Minute))
+	ended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "")}
+	byHand := cronJobsJob("hello-by-hand")
+	byHand.CreationTimestamp = metav1.NewTime(scheduled.Add(time.Minute))
+	others := runsJob(scheduled.Add(time.Minute))
+	others.OwnerReferences[0].UID = "another"
+	s := newStage(t, []runtime.Object{running, ended, known, byHand, others, otherJob()}, []*ostinatov1.CronJob{helloCronJob()})
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity,
+		protocol.CronJobRequest{CronJob: cronJobRef, Search: true, Known: []string{string(known.UID)}})
+	if len(result.Running) != 2 || result.Running[0].Name != running.Name || result.Running[0].Manual || !result.Running[0].Scheduled.Equal(scheduled) {
+		t.Errorf("running %+v", result.Running)
+	}
+	if manual := result.Running[1]; manual.Name != byHand.Name || !manual.Manual || !manual.Scheduled.Equal(scheduled.Add(time.Minute)) {
+		t.Errorf("started by hand %+v", manual)
+	}
+	if len(result.Ended) != 1 || result.Ended[0].Run.Name != ended.Name || result.Ended[0].Outcome != job.Failed {
+		t.Errorf("ended %+v", result.Ended)
+	}
+	if len(s.writes()) != 0 {
+		t.Errorf("writes %v", s.writes())
+	}
+}
+
+// A Job's word for its scheduled time counts only together with its name.
+func TestAJobWithTheTimeOfAnotherRunWasStartedByHand(t *testing.T) {
+	copied := runsJob(scheduled)
+	copied.Name, copied.UID = "hello-copy", "hello-copy-uid"
+	s := newStage(t, []runtime.Object{copied}, []*ostinatov1.CronJob{helloCronJob()})
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+		CronJob: cronJobRef, Look: []schedule.Run{{Name: copied.Name, UID: string(copied.UID)}},
+	})
+	if len(result.Running) != 1 || !result.Running[0].Manual {
+		t.Errorf("running %+v", result.Running)
+	}
+}
+
+func TestAStatusThatCantBeWrittenIsReportedAndTheRunHasStarted(t *testing.T) {
+	for name, failure := range map[string]error{
+		"refused":                     apierrors.NewForbidden(jobs, "hello", nil),
+		"the webhook does not answer": apierrors.NewInternalError(errors.New("no answer")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+			s.cronJobs.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failure })
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			if result.Started == nil || result.StatusFailed == "" || !s.jobExists(start().Name) {
+				t.Errorf("result %+v", result)
+			}
+			if !slices.ContainsFunc(s.recorded(), func(e string) bool {
+				return strings.HasPrefix(e, "Warning FailedStatusUpdate") || strings.Contains(e, "Error updating status")
+			}) {
+				t.Errorf("events %v", s.recorded())
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// Sighting is a Job that the CronJob controls and that the state did not know: made by a
+// workflow task that was repeated and has forgotten it, or by somebody else.
+type Sighting struct {
+	Run Run `json:"run"`
+	// Finished is how the Job has ended; nil while it runs.
+	Finished *Finished `json:"finished,omitempty"`
+	// Taken is set once it is among the active or finished runs, and its scheduled time
+	// is not settled yet.
+	Taken bool `json:"taken,omitempty"`
+}
+
+// Found returns the state after Jobs of the CronJob were looked up, those that are
+// known included. Until is Plan.SearchUntil where these are all that there are, zero
+// otherwise.
+func Found(state State, jobs []Sighting, until time.Time) State {
+	s := state.clone()
+	if !until.IsZero() {
+		s.Searched, s.Doubtful = until, false
+	}
+	for _, job := range jobs {
+		job.Taken = false
+		if !s.Knows(job.Run) && len(s.Sighted) < maxRuns {
+			s.Sighted = append(s.Sighted, job)
+			if run := job.Run; !run.Manual && !run.Scheduled.After(s.Settled) {
+				s.LastScheduled = later(s.LastScheduled, run.Scheduled)
+			}
+		}
+	}
+	s.setApart()
+	slices.SortStableFunc(s.Sighted, func(a, b Sighting) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
+	return s
+}
+
+// setApart has times computed anew where a Job was found for one that is summed up with
+// others.
+func (s *State) setApart() {
+	for _, sighting := range s.Sighted {
+		for _, stretch := range s.Calendar.Missed {
+			at := sighting.Run.Scheduled
+			if stretch.Count > 1 && !at.Before(stretch.First) && !at.After(stretch.Last) {
+				s.Calendar.Missed, s.Calendar.Due, s.Calendar.Upcoming = nil, time.Time{}, nil
+				return
+			}
+		}
+	}
+}
+
+// Known returns the UIDs of the Jobs that the state knows.
+func (s State) Known() []string {
+	var uids []string
+	for _, run := range s.Active {
+		uids = append(uids, run.UID)
+	}
+	for _, finished := range s.Finished {
+		uids = append(uids, finished.Run.UID)
+	}
+	return uids
+}
+
+// Knows reports whether the state knows the run's Job.
+func (s State) Knows(run Run) bool {
+	return s.activeIndex(run) >= 0 ||
+		slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) }) ||
+		slices.ContainsFunc(s.Sighted, func(other Sighting) bool { return sameRun(other.Run, run) })
+}
+
+// takeSighted takes in the Jobs that were found: they count for the concurrency policy
+// and the history limits at once.
+func (s *State) takeSighted(spec Spec, now time.Time) {
+	sighted := s.Sighted
+	s.Sighted = nil
+	for _, sighting := range sighted {
+		run := sighting.Run
+		if !sighting.Taken {
+			s.Active = append(s.Active, run)
+			if !s.isDue(run) && !s.triggered(run) {
+				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
+					"Saw a job that the controller did not create or forgot: "+run.Name))
+			}
+			if sighting.Finished != nil {
+				*s = Finish(*s, spec, *sighting.Finished)
+			}
+		}
+		if run.Manual {
+			s.record(started(run, now))
+			continue
+		}
+		sighting.Taken = true
+		s.Sighted = append(s.Sighted, sighting)
+	}
+}
+
+// sighted returns the run of a Job that was found for a single missed time.
+func (s *State) sighted(stretch MissedRuns) *Run {
+	for _, sighting := range s.Sighted {
+		if stretch.Count == 1 && sighting.Run.Scheduled.Equal(stretch.First) {
+			return &sighting.Run
+		}
+	}
+	return nil
+}
+
+// settleSighted records the start of the Jobs that were found whose times are settled.
+func (s *State) settleSighted(now time.Time) {
+	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
+		switch run := sighting.Run; {
+		case s.isDue(run):
+			s.settle(started(run, now))
+		case run.Scheduled.After(s.Settled):
+			return false
+		default:
+			s.correct(started(run, now))
+		}
+		s.LastScheduled = later(s.LastScheduled, sighting.Run.Scheduled)
+		return true
+	})
+}
+
+func started(run Run, now time.Time) LedgerEntry {
+	return LedgerEntry{Scheduled: run.Scheduled, Recorded: now, Outcome: Started, Job: run.Name, Manual: run.Manual}
+}
+
+// isDue reports whether the run is the one that is due.
+func (s *State) isDue(run Run) bool {
+	return !run.Manual && !s.Calendar.Due.IsZero() && run.Scheduled.Equal(s.Calendar.Due)
+}
+
+// triggered reports whether the Job is that of a trigger that waits, and takes that off.
+func (s *State) triggered(run Run) bool {
+	before := len(s.Triggers)
+	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
+		return run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name
+	})
+	return len(s.Triggers) < before
+}
+
+// correct records that a time has started of which the ledger may say otherwise. A time
+// inside a stretch is taken out of its count and follows it.
+func (s *State) correct(started LedgerEntry) {
+	at := len(s.Ledger)
+	for i := range s.Ledger {
+		entry := &s.Ledger[i]
+		if entry.Manual || started.Scheduled.After(entry.last()) {
+			continue
+		}
+		if started.Scheduled.Before(entry.Scheduled) {
+			at = i
+			break
+		}
+		switch {
+		case entry.Outcome == Started:
+			return
+		case entry.Times() == 1:
+			*entry = started
+			return
+		}
+		entry.without(started.Scheduled)
+		at = i
+		for at < len(s.Ledger) && !s.Ledger[at].Scheduled.After(started.Scheduled) {
+			at++
+		}
+		break
+	}
+	s.Ledger = slices.Insert(s.Ledger, at, started)
+	s.boundLedger()
+}
+
+// without takes a time out of a stretch.
+func (e *LedgerEntry) without(at time.Time) {
+	e.Count--
+	if e.Count > 1 {
+		// Which time is the first or the last now is not known.
+		e.Estimated = e.Estimated || at.Equal(e.Scheduled) || at.Equal(e.Until)
+		return
+	}
+	e.Count = 0
+	if at.Equal(e.Scheduled) {
+		e.Scheduled = e.Until
+	}
+	e.Until = time.Time{}
+}
