@@ -93,6 +93,7 @@ type controller struct {
 	rivalry   *rivalry
 
 	memory memory
+	skew   skew
 }
 
 func newQueue(name string, metrics *Metrics, clock clock.WithTicker) *queue.Queue[key] {

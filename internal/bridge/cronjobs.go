@@ -31,6 +31,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 		}
 		c.memory.goneSent(item, gone)
 		c.memory.putCronJob(item, nil)
+		c.memory.prunedSeen(item, len(c.memory.prunedOf(item)))
 		return 0, nil
 	}
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
@@ -38,7 +39,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 
 	known := c.memory.cronJob(item).of(cronJob)
 	reference := c.reference(cronJobReference(cronJob))
-	decision := decideCronJob(cronJob, reference, known, sweep, c.overdueGrace, c.clock.Now())
+	decision := decideCronJob(cronJob, reference, known, sweep, c.grace(c.clock.Now()), c.clock.Now())
 	if err := c.endStale(ctx, cronJob, decision.stale); err != nil {
 		return 0, err
 	}
@@ -50,7 +51,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 	}
 	again, err := c.closeRuns(ctx, cronJob, &known)
 	if err == nil {
-		err = c.lookForHandmade(ctx, cronJob, &known)
+		err = c.mentionJobs(ctx, item, cronJob, &known)
 	}
 	c.memory.putCronJob(item, &known)
 	return earliest(decision.again, again), err

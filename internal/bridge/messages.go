@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
@@ -102,6 +103,11 @@ func (m messages) jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
 		Name:       run.name,
 		Result:     run.result,
 	}}
+}
+
+// jobSeen is the signal for a Job of which a CronJob's workflow may not know.
+func jobSeen(cronJob *ostinatov1.CronJob, name string, uid types.UID) Signal {
+	return Signal{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: string(cronJob.UID), Name: name, UID: string(uid)}}
 }
 
 // deleted is the signal for an object that is gone.

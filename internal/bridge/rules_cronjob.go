@@ -29,8 +29,8 @@ type cronJobMemory struct {
 	pokedAt time.Time
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
-	// handmade are the Jobs made by hand of which somebody was told.
-	handmade []handmade
+	// mentioned are the Jobs at which the workflow was asked to look.
+	mentioned []mention
 }
 
 // cronJobAction says what to send for a CronJob.
@@ -82,7 +82,7 @@ func decideCronJobMessage(cronJob *ostinatov1.CronJob, reference ostinatov1.Work
 		return cronJobDecision{action: sendCronJob, again: repeatWait(memory.sendsOf(cronJob) + 1)}
 	}
 	if overdueCronJob(cronJob, overdueGrace, now) {
-		if wait := repeatWait(memory.pokesOf(cronJob)) - now.Sub(memory.pokedAt); wait > 0 {
+		if wait := memory.pokeWait(cronJob, now); wait > 0 {
 			return cronJobDecision{action: leaveCronJob, again: wait}
 		}
 		return cronJobDecision{action: pokeCronJob, again: repeatWait(memory.pokesOf(cronJob) + 1)}
@@ -144,6 +144,11 @@ func (m cronJobMemory) pokesOf(cronJob *ostinatov1.CronJob) int {
 		return 0
 	}
 	return m.pokes
+}
+
+// pokeWait is how long to wait with the next poke for the run that is due.
+func (m cronJobMemory) pokeWait(cronJob *ostinatov1.CronJob, now time.Time) time.Duration {
+	return repeatWait(m.pokesOf(cronJob)) - now.Sub(m.pokedAt)
 }
 
 // repeatWait is the wait after a message was sent so many times.

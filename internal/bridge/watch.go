@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -150,9 +151,12 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.takenOver.added(job)
-	if owner, owned := c.objects.owner.cronJobOf(job); owned && owner.Native && !ofARun(job) {
-		name := types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}
-		c.main.AddAfter(key{nativeCronJobKind, name}, closedGrace)
+	owner, owned := c.objects.owner.cronJobOf(job)
+	if at := scheduledTime(job); owned && !initial && !at.IsZero() {
+		c.skew.ran(job.CreationTimestamp.Sub(at), c.clock.Now())
+	}
+	if owned && (!finished(job) || !ofARun(job)) {
+		c.main.AddAfter(ownerKey(job, owner), closedGrace)
 	}
 	switch {
 	case !c.objects.owner.ours(job) || finished(job):
@@ -184,6 +188,10 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 		c.memory.markGone(item, string(job.UID))
 		c.main.Add(item)
 	}
+	owner, owned := c.objects.owner.cronJobOf(job)
+	if condition := claim.Finished(job); owned && condition != nil {
+		c.memory.markPruned(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
+	}
 	c.runEnded(job)
 }
 
@@ -195,7 +203,11 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	delete(c.memory.jobs, item.NamespacedName)
 	c.memory.mu.Unlock()
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {
-		name := types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}
-		c.main.AddAfter(key{cronJobKindOf(owner.Native), name}, closedGraceOf(c.objects.owner, job))
+		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
 	}
+}
+
+// ownerKey is the key of the CronJob that controls a Job.
+func ownerKey(job *batchv1.Job, owner claim.CronJob) key {
+	return key{cronJobKindOf(owner.Native), types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}
 }

@@ -2,9 +2,11 @@ package bridge
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -22,24 +24,46 @@ func TestAJobMadeByHandFromANativeCronJobStartsAtOnce(t *testing.T) {
 	w.hears()
 }
 
-// Its CronJob says that it did not start the Job, once, and its workflow hears of the end,
-// since the Job counts for the history limits.
-func TestAJobMadeByHandFromANativeCronJob(t *testing.T) {
+// The workflow takes such a Job in when it has looked, and counts it for the history
+// limits when it has ended. It is asked once for each.
+func TestAJobThatTheWorkflowDidNotStartIsMentioned(t *testing.T) {
 	w := newWorld(t, native(nativeTaken, nativeNextRun(600))).takingOverCronJobs()
 	w.temporal.running[nativeID] = "n1"
 	w.lead().hears("start " + nativeID)
 	w.putJob(nativeRun("r1", foreign, madeByHand, running))
-	w.eventually(func() bool {
-		w.clock.Step(closedGrace)
-		return len(w.events.Events) > 0
-	}, "an Event")
-	assert.Equal(t, "Warning UnexpectedJob Saw a job that the controller did not create or forgot: report-r1", <-w.events.Events)
+	w.hearsInTime("signal " + nativeID + " job-seen report-r1")
 	w.putJob(nativeRun("r1", foreign, madeByHand, complete))
-	w.hearsInTime("signal " + nativeID + " job-closed report-r1 Complete")
-	assert.Empty(t, w.events.Events, "said once")
+	w.hearsInTime("signal " + nativeID + " job-seen report-r1")
+	w.clock.Step(time.Hour)
+	w.hears()
 }
 
-func TestWhichJobsAreMadeByHand(t *testing.T) {
+// What others delete no longer counts for a history limit; what the workflow deletes
+// itself leaves as many as the limit allows.
+func TestWhichDeletedJobsTheWorkflowStillCounts(t *testing.T) {
+	object := cronJob()
+	object.Spec.SuccessfulJobsHistoryLimit, object.Spec.FailedJobsHistoryLimit = ptr.To[int32](2), ptr.To[int32](0)
+	gone := []pruned{{"a", "a", batchv1.JobComplete}, {"b", "b", batchv1.JobFailed}}
+	for name, test := range map[string]struct {
+		left []*batchv1.Job
+		want []string
+	}{
+		"as many are left as are kept": {[]*batchv1.Job{nativeRun("r1", complete), nativeRun("r2", complete)}, nil},
+		"fewer are left":               {[]*batchv1.Job{nativeRun("r1", complete), nativeRun("r2", running)}, []string{"a"}},
+		"none are left, and none kept": {[]*batchv1.Job{nativeRun("r1", complete), nativeRun("r2", complete), nativeRun("r3", complete)}, nil},
+		"all are gone":                 {nil, []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names []string
+			for _, one := range prunedByOthers(object, gone, test.left) {
+				names = append(names, one.name)
+			}
+			assert.Equal(t, test.want, names)
+		})
+	}
+}
+
+func TestWhichJobsAreUnexpected(t *testing.T) {
 	object := cronJob(active("listed"))
 	for name, test := range map[string]struct {
 		job             *batchv1.Job
@@ -55,7 +79,7 @@ func TestWhichJobsAreMadeByHand(t *testing.T) {
 		"by hand, and not even a start yet": {job: nativeRun("r1", madeByHand), underWay: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			underWay, ended := byHand(object, []*batchv1.Job{test.job}, after(20))
+			underWay, ended := unexpected(object, []*batchv1.Job{test.job}, after(20))
 			assert.Equal(t, test.underWay, len(underWay) == 1)
 			assert.Equal(t, test.ended, len(ended) == 1)
 		})
