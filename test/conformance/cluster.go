@@ -14,8 +14,8 @@ import (
 	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
 
-// takeOverFlag makes worker and bridge reconcile Jobs that name no controller.
-const takeOverFlag = "--takeover=jobs"
+// takeOverFlag makes worker and bridge reconcile native CronJobs, and Jobs that name no controller.
+const takeOverFlag = "--takeover=cronjobs,jobs"
 
 // programs are the executables of a run.
 type programs struct {

@@ -13,8 +13,8 @@ import (
 	"ostinato.dev/ostinato/internal/command"
 )
 
-// focus selects the specs of Jobs and of their TTL. Specs are selected by nothing else: none is skipped.
-const focus = `\[sig-apps\] (Job|TTLAfterFinished) `
+// focus selects the specs of CronJobs, of Jobs and of their TTL. Specs are selected by nothing else: none is skipped.
+const focus = `\[sig-apps\] (CronJob|Job|TTLAfterFinished) `
 
 type options struct {
 	controller Controller

@@ -29,7 +29,8 @@ func TestDefaultsJudgeOstinatoByAllSpecs(t *testing.T) {
 	for name, want := range map[string]bool{
 		"Kubernetes e2e suite [sig-apps] Job should delete a job [Conformance]":                      true,
 		"Kubernetes e2e suite [sig-apps] TTLAfterFinished job should be deleted once it finishes":    true,
-		"Kubernetes e2e suite [sig-apps] CronJob should delete failed finished jobs":                 false,
+		"Kubernetes e2e suite [sig-apps] CronJob should delete failed finished jobs":                 true,
+		"Kubernetes e2e suite [sig-apps] Deployment should run the lifecycle of a Deployment":        false,
 		"Kubernetes e2e suite [sig-cli] Kubectl client Kubectl run job should create a Job from run": false,
 	} {
 		assert.Equal(t, want, selection.MatchString(name), name)
