@@ -10,6 +10,9 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
+// ledgerLimit is how many entries a ledger keeps.
+const ledgerLimit = 300
+
 // drawSteps lets anything happen to a CronJob, in any order, and calls check
 // after each step.
 func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
@@ -45,7 +48,7 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 			if len(c.state.Active) > 0 {
 				run := c.state.Active[len(c.state.Active)-1]
 				c.remove(run.Name, run.UID)
-				c.state = schedule.Missing(c.state, run)
+				c.state = schedule.Missing(c.state, run, now)
 				c.at(now)
 			}
 		case "refuse":
@@ -97,7 +100,7 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 				names[start.Name] = true
 			}
 			seen = len(c.starts)
-			if len(c.state.Ledger) > 50 {
+			if len(c.state.Ledger) > ledgerLimit {
 				rt.Fatalf("ledger has %d entries", len(c.state.Ledger))
 			}
 			checkLedger(rt, c)
@@ -113,12 +116,12 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 // checkStarts: each Job that was created has its one row in the ledger, and no other row
 // says that a run has started.
 func checkStarts(t *rapid.T, c *cluster) {
-	if len(c.state.Ledger) == 50 {
+	if len(c.state.Ledger) == ledgerLimit {
 		return
 	}
 	rows := map[string]int{}
 	for _, entry := range c.state.Ledger {
-		if entry.Outcome == schedule.Started {
+		if entry.Outcome.HasJob() {
 			rows[entry.Job]++
 		}
 	}
@@ -146,7 +149,7 @@ func checkLedger(t *rapid.T, c *cluster) {
 			continue
 		}
 		// A run that was found late is taken out of the count of its stretch.
-		if !entry.Scheduled.After(end) && !(entry.Outcome == schedule.Started && stretch) {
+		if !entry.Scheduled.After(end) && !(entry.Outcome.HasJob() && stretch) {
 			t.Fatalf("two outcomes for %s: %q", entry.Scheduled, c.ledger())
 		}
 		if entry.Estimated {
@@ -171,7 +174,7 @@ func TestEveryScheduledTimeGetsOneOutcome(t *testing.T) {
 			// A merged entry grows, so count afresh what the ledger still holds, from
 			// its first entry on.
 			recorded, counted = 0, c.state.Created
-			if len(c.state.Ledger) == 50 {
+			if len(c.state.Ledger) == ledgerLimit {
 				counted = c.state.Ledger[0].Scheduled.Add(-time.Second)
 			}
 			for _, entry := range c.state.Ledger {
