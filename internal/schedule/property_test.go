@@ -1,6 +1,8 @@
 package schedule_test
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,6 +107,8 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 			}
 			checkLedger(rt, c)
 			checkStarts(rt, c)
+			checkResults(rt, c)
+			checkRestored(rt, c)
 			calls := c.calls
 			if c.at(c.now); c.calls != calls {
 				rt.Fatalf("%s: planning again acted", step)
@@ -136,6 +140,31 @@ func checkStarts(t *rapid.T, c *cluster) {
 	}
 	if len(rows) != len(c.starts) {
 		t.Fatalf("%d rows of Jobs, %d were created: %q", len(rows), len(c.starts), c.ledger())
+	}
+}
+
+// checkResults: the row of a run says how its Job has ended, and of no other run that it has.
+func checkResults(t *rapid.T, c *cluster) {
+	for _, entry := range c.state.Ledger {
+		active := slices.ContainsFunc(c.state.Active, func(run schedule.Run) bool { return run.Name == entry.Job })
+		if entry.Outcome.HasJob() && active == (entry.Result != "") || !entry.Outcome.HasJob() && entry.Result != "" {
+			t.Fatalf("active %t, and its row says %q: %+v", active, entry.Result, entry)
+		}
+		for _, ended := range c.ended {
+			if ended.Run.Name == entry.Job && string(entry.Result) != string(ended.Condition) {
+				t.Fatalf("Job %s is %s, its row says %q", entry.Job, ended.Condition, entry.Result)
+			}
+		}
+	}
+}
+
+// checkRestored: a workflow that starts over from the object's status says the same of the past.
+func checkRestored(t *rapid.T, c *cluster) {
+	status := schedule.StatusOf(c.state, c.spec)
+	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil), c.spec)
+	if !reflect.DeepEqual(again.RecentRuns, status.RecentRuns) || again.LastOutcome != status.LastOutcome ||
+		again.ConsecutiveFailures != status.ConsecutiveFailures || !again.LastFailureTime.Equal(status.LastFailureTime) {
+		t.Fatalf("restored:\n%+v\nwant\n%+v", again, status)
 	}
 }
 
