@@ -113,6 +113,7 @@ func (e LedgerEntry) joins(next LedgerEntry) bool {
 // bounded returns the entry with texts that people can read and a state can carry.
 func (e LedgerEntry) bounded() LedgerEntry {
 	e.Message, e.Reason, e.ResultReason = bounded(e.Message), bounded(e.Reason), bounded(e.ResultReason)
+	e.Outcome, e.Result, e.Job = LedgerOutcome(bounded(string(e.Outcome))), RunResult(bounded(string(e.Result))), bounded(e.Job)
 	return e
 }
 

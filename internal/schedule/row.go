@@ -16,7 +16,8 @@ const recentRuns = 10
 // idempotent; the status passed in is not changed.
 func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostinatov1.CronJobStatus {
 	entry := start.entry(start.run(run), run.Started)
-	if slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool { return row.JobName == entry.Job }) {
+	known := slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool { return row.JobName == entry.Job })
+	if known || start.Scheduled.IsZero() {
 		return status
 	}
 	rows := append([]ostinatov1.RecentRun{entry.row()}, status.RecentRuns...)
@@ -29,13 +30,17 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 func rows(ledger []LedgerEntry) []ostinatov1.RecentRun {
 	var rows []ostinatov1.RecentRun
 	for _, entry := range ledger[max(len(ledger)-recentRuns, 0):] {
-		rows = append(rows, entry.row())
+		// The API server takes no row without a time, and then no status at all.
+		if !entry.Scheduled.IsZero() {
+			rows = append(rows, entry.row())
+		}
 	}
 	slices.Reverse(rows)
 	return rows
 }
 
 func (e LedgerEntry) row() ostinatov1.RecentRun {
+	e = e.bounded()
 	row := ostinatov1.RecentRun{
 		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: timestamp(e.Until), Count: e.Count,
 		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
@@ -52,8 +57,8 @@ func (e LedgerEntry) row() ostinatov1.RecentRun {
 func entryOf(row ostinatov1.RecentRun) LedgerEntry {
 	entry := LedgerEntry{
 		Scheduled: row.ScheduledTime.UTC(), Until: timeOf(row.Until), Count: max(row.Count, 0), Recorded: timeOf(row.StartTime),
-		Outcome: LedgerOutcome(bounded(row.Outcome)), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
-		Job: bounded(row.JobName), Result: RunResult(bounded(row.Result)), ResultReason: row.ResultReason, Ended: timeOf(row.EndTime),
+		Outcome: LedgerOutcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
+		Job: row.JobName, Result: RunResult(row.Result), ResultReason: row.ResultReason, Ended: timeOf(row.EndTime),
 		FailedAttempts: max(row.FailedAttempts, 0),
 	}
 	return entry.bounded()
