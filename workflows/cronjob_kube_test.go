@@ -68,7 +68,9 @@ type cronJobKube struct {
 	gone   bool
 }
 
-func newCronJobKube(t *testing.T) *cronJobKube { return newMeteredCronJobKube(t, client.MetricsNopHandler) }
+func newCronJobKube(t *testing.T) *cronJobKube {
+	return newMeteredCronJobKube(t, client.MetricsNopHandler)
+}
 
 // newMeteredCronJobKube returns one whose workflow's metrics go to the handler.
 func newMeteredCronJobKube(t *testing.T, metrics client.MetricsHandler) *cronJobKube {
