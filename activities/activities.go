@@ -36,6 +36,8 @@ type Options struct {
 	BulkQPS float32
 	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
 	TakeOverJobs bool
+	// TakeOverCronJobs makes CronJobs of batch/v1 Ostinato's too.
+	TakeOverCronJobs bool
 	// JobDefaults are what a Job gets that does not say it itself.
 	JobDefaults job.Defaults
 	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number

@@ -98,7 +98,11 @@ func (a *announcer) announce(owner protocol.ObjectReference, event event.Event) 
 
 // onCronJob and onJob emit Events on an object. Without a recorder they do nothing.
 func (r Recorders) onCronJob(object protocol.ObjectReference, events ...event.Event) {
-	emit(r.CronJobs, reference(object, ostinatov1.GroupVersion.String(), ostinatov1.CronJobKind.Kind), events)
+	version := ostinatov1.GroupVersion
+	if object.Native {
+		version = batchv1.SchemeGroupVersion
+	}
+	emit(r.CronJobs, reference(object, version.String(), ostinatov1.CronJobKind.Kind), events)
 }
 
 func (r Recorders) onJob(object protocol.ObjectReference, events ...event.Event) {

@@ -15,11 +15,21 @@ import (
 // (Options.Namespaces); not retryable, since every worker of a cluster serves the same.
 const NotServedErrorType = "NamespaceNotServed"
 
+// NotTakenOverErrorType: the object is a CronJob of batch/v1, and this worker does not
+// take those over (Options.TakeOverCronJobs); not retryable, as above.
+const NotTakenOverErrorType = "NotTakenOver"
+
 // serves returns an error that is not to be retried for what can't be the reference of
-// an object, and for an object in a namespace that these activities don't serve.
+// an object, and for an object that is none of these activities' business: in a namespace
+// that they don't serve, or of the built-in controller.
 func (a *Activities) serves(object protocol.ObjectReference) error {
 	if err := object.Validate(); err != nil {
 		return invalidRequest(err)
+	}
+	if object.Native && !a.TakeOverCronJobs {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(
+			"this worker does not take over CronJobs of batch/v1, such as %s/%s: run every worker and bridge with --takeover=cronjobs, or end the workflow",
+			object.Namespace, object.Name), NotTakenOverErrorType, nil)
 	}
 	if k8s.Serves(a.Namespaces, object.Namespace) {
 		return nil

@@ -77,9 +77,17 @@ func (a *Activities) jobFor(ctx context.Context, reference protocol.ObjectRefere
 	return owner, result, err != nil || is != ours, err
 }
 
+// cronJobs stores the CronJobs of either group.
+func (a *Activities) cronJobs(native bool) k8s.CronJobStore {
+	if native {
+		return k8s.NativeCronJobs(a.Kubernetes)
+	}
+	return k8s.OwnCronJobs(a.CronJobs)
+}
+
 // cronJob reads the CronJob that a request is about; nil when it is gone.
 func (a *Activities) cronJob(ctx context.Context, reference protocol.ObjectReference) (*ostinatov1.CronJob, error) {
-	cronJob, err := k8s.GetCronJob(ctx, a.CronJobs, reference.Namespace, reference.Name, types.UID(reference.UID))
+	cronJob, err := k8s.GetCronJob(ctx, a.cronJobs(reference.Native), reference.Namespace, reference.Name, types.UID(reference.UID))
 	switch {
 	case errors.Is(err, k8s.ErrGone):
 		return nil, nil

@@ -260,11 +260,11 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	}
 	status.Workflow = &ostinatov1.WorkflowReference{
 		Namespace: a.Namespace,
-		ID:        a.Cluster.CronJobWorkflowID(cronJob.Namespace, cronJob.Name),
+		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
 	ctx, cancel := withHalfTheTime(ctx)
 	defer cancel()
-	err := k8s.ApplyCronJobStatus(ctx, a.CronJobs, cronJob, &status)
+	err := k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
 	switch {
 	case err == nil:
 		return
@@ -292,5 +292,7 @@ func withHalfTheTime(ctx context.Context) (context.Context, context.CancelFunc) 
 }
 
 func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
-	return protocol.ObjectReference{Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID)}
+	return protocol.ObjectReference{
+		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
+	}
 }

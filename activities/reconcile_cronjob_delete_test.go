@@ -103,7 +103,7 @@ func TestJobsThatAreNotToBeDeleted(t *testing.T) {
 	nobodys := finishedCronJobsJob("a", batchv1.JobComplete)
 	nobodys.OwnerReferences = nil
 	upstream := finishedCronJobsJob("a", batchv1.JobComplete)
-	upstream.OwnerReferences[0].APIVersion = "batch/v1"
+	upstream.OwnerReferences[0].APIVersion, upstream.OwnerReferences[0].UID = "batch/v1", "native-uid"
 	recreated := finishedCronJobsJob("a", batchv1.JobComplete)
 	recreated.UID = "new-uid"
 	tests := map[string]struct {
@@ -115,7 +115,7 @@ func TestJobsThatAreNotToBeDeleted(t *testing.T) {
 	}{
 		"another CronJob's":                  {stored: another, forgotten: true},
 		"another CronJob's, as if replaced":  {stored: another, policy: batchv1.ReplaceConcurrent, replaced: true, forgotten: true},
-		"a CronJob's of batch/v1":            {stored: upstream, forgotten: true},
+		"batch/v1's of the same name":        {stored: upstream, forgotten: true},
 		"nobody's":                           {stored: nobodys, forgotten: true},
 		"re-created":                         {stored: recreated, forgotten: true},
 		"one that runs, as history":          {stored: cronJobsJob("a"), policy: batchv1.ReplaceConcurrent},

@@ -44,8 +44,7 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
-	patched, err := a.CronJobs.CronJobs(cronJob.Namespace).Patch(ctx, cronJob.Name, types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: k8s.CronJobFieldManager})
+	patched, err := a.cronJobs(request.Object.Native).Patch(ctx, cronJob.Namespace, cronJob.Name, patch)
 	if err != nil {
 		return suspendRefused(request, err)
 	}

@@ -59,6 +59,16 @@ var rights = map[string]struct {
 	"ostinato-bridge-probe": {
 		folder: "components/takeover-jobs", kind: "Role", account: "ostinato-bridge", namespace: probe, rules: []string{"get,list,create,delete jobs.batch"},
 	},
+	"ostinato-bridge-takeover-cronjobs": {
+		folder: "components/takeover-cronjobs/rbac", kind: "ClusterRole", account: "ostinato-bridge", rules: []string{"get,list,watch cronjobs.batch"},
+	},
+	"ostinato-worker-takeover-cronjobs": {folder: "components/takeover-cronjobs/rbac", kind: "ClusterRole", account: "ostinato-worker", rules: []string{
+		"get,patch,take-over cronjobs.batch", "patch cronjobs/status.batch", "update cronjobs/finalizers.batch",
+	}},
+	"ostinato-bridge-probe-cronjobs": {
+		folder: "components/takeover-cronjobs/shared", kind: "Role", account: "ostinato-bridge", namespace: probe,
+		rules: []string{"get,list,create,delete cronjobs.batch", "patch cronjobs/status.batch"},
+	},
 	"ostinato-metrics-authentication": {folder: "components/metrics-authentication", kind: "ClusterRole", account: "ostinato-bridge,ostinato-worker", rules: []string{
 		"create tokenreviews.authentication.k8s.io",
 		"create subjectaccessreviews.authorization.k8s.io",
@@ -92,7 +102,11 @@ func inWords(rule rbacv1.PolicyRule) string {
 	return text
 }
 
-var rightsFolders = []string{"base", "rbac", "components/takeover-jobs", "components/takeover-jobs/rbac", "components/metrics-authentication", "components/network-policy"}
+var rightsFolders = []string{
+	"base", "rbac", "components/takeover-jobs", "components/takeover-jobs/rbac",
+	"components/takeover-cronjobs", "components/takeover-cronjobs/rbac", "components/takeover-cronjobs/shared", "components/takeover-all",
+	"components/metrics-authentication", "components/network-policy",
+}
 
 func TestTheRightsAreThese(t *testing.T) {
 	found := map[string]bool{}
@@ -138,8 +152,12 @@ func TestTheRightsAreGivenToTheServiceAccounts(t *testing.T) {
 }
 
 func TestTakeOverIsOfBoth(t *testing.T) {
-	for _, deployment := range objectsOf[appsv1.Deployment](t, "components/takeover-jobs", "Deployment") {
-		assert.Equal(t, []corev1.EnvVar{{Name: "OSTINATO_TAKEOVER", Value: "jobs"}}, deployment.Spec.Template.Spec.Containers[0].Env, deployment.Name)
+	for component, want := range map[string]string{"takeover-jobs": "jobs", "takeover-cronjobs": "cronjobs", "takeover-all": "cronjobs,jobs"} {
+		deployments := objectsOf[appsv1.Deployment](t, "components/"+component, "Deployment")
+		assert.Len(t, deployments, 2)
+		for _, deployment := range deployments {
+			assert.Equal(t, []corev1.EnvVar{{Name: "OSTINATO_TAKEOVER", Value: want}}, deployment.Spec.Template.Spec.Containers[0].Env, deployment.Name)
+		}
 	}
 }
 
@@ -148,10 +166,12 @@ func TestTheProbeIsWhereTheRightIs(t *testing.T) {
 	var bridge config.Bridge
 	bridge.AddFlags(&command.Flags{})
 	assert.Equal(t, probe, bridge.ProbeNamespace)
-	namespaces := objectsOf[corev1.Namespace](t, "components/takeover-jobs", "Namespace")
-	require.Len(t, namespaces, 1)
-	assert.Equal(t, probe, namespaces[0].Name)
-	assert.Equal(t, "restricted", namespaces[0].Labels["pod-security.kubernetes.io/enforce"])
+	for _, component := range []string{"takeover-jobs", "takeover-cronjobs"} {
+		namespaces := objectsOf[corev1.Namespace](t, "components/"+component, "Namespace")
+		require.Len(t, namespaces, 1)
+		assert.Equal(t, probe, namespaces[0].Name)
+		assert.Equal(t, "restricted", namespaces[0].Labels["pod-security.kubernetes.io/enforce"])
+	}
 }
 
 func TestFlowsAreOfTheServiceAccounts(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // object is gone. It returns an error only when it is cancelled, continues as new, or
 // was started with an input that nobody of Ostinato sends.
 func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.CronJobInput) error {
-	if err := valid(ctx, cluster.CronJobWorkflowID(input.CronJob.Namespace, input.CronJob.Name), input); err != nil {
+	if err := valid(ctx, input.CronJob.CronJobWorkflowID(cluster), input); err != nil {
 		return err
 	}
 	c := newCronJob(ctx, cluster, input)

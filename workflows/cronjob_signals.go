@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -12,8 +13,8 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// mostClosed bounds the runs that are looked up in one call.
-const mostClosed = 100
+// mostRuns bounds the runs that are looked up in one call.
+const mostRuns = 100
 
 // cronJobHeard is what signals have asked for and what is not done yet. What they say
 // of the object or its runs is not believed: it is a reason to look.
@@ -23,13 +24,13 @@ type cronJobHeard struct {
 	// stranger is the input for another CronJob of the same name: a successor's, or one
 	// that is late and meant for a predecessor.
 	stranger *protocol.CronJobInput
-	// closed are runs that are said to have ended.
-	closed []schedule.Run
+	// runs are said to have started or ended.
+	runs []schedule.Run
 	// steering are wishes of people to suspend and resume, in their order.
 	steering []steering
 }
 
-func (h cronJobHeard) reasonToLook() bool { return h.look || h.stranger != nil || len(h.closed) > 0 }
+func (h cronJobHeard) reasonToLook() bool { return h.look || h.stranger != nil || len(h.runs) > 0 }
 
 func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
 
@@ -54,7 +55,13 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 		case protocol.CronJobSpecSignal:
 			c.takeSpec(ctx, received)
 		case protocol.JobClosedSignal:
-			c.takeClosed(ctx, received)
+			if closed, ok := open[protocol.JobClosed](ctx, received); ok {
+				c.heard.run(c.cronJob.UID, protocol.JobSeen{CronJobUID: closed.CronJobUID, Name: closed.Name, UID: closed.Result.UID})
+			}
+		case protocol.JobSeenSignal:
+			if seen, ok := open[protocol.JobSeen](ctx, received); ok {
+				c.heard.run(c.cronJob.UID, seen)
+			}
 		case protocol.DeletedSignal:
 			if deleted, ok := open[protocol.Deleted](ctx, received); ok && deleted.UID == c.cronJob.UID {
 				c.heard.look = true
@@ -93,7 +100,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		return
 	}
 	switch {
-	case signal.CronJob.Namespace != c.cronJob.Namespace || signal.CronJob.Name != c.cronJob.Name:
+	case signal.CronJob.CronJobWorkflowID(c.cluster) != c.cronJob.CronJobWorkflowID(c.cluster):
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
 	case signal.CronJob.UID != c.cronJob.UID:
 		c.heard.stranger = &protocol.CronJobInput{
@@ -113,23 +120,23 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	}
 }
 
-func (c *runningCronJob) takeClosed(ctx workflow.Context, received message) {
-	closed, ok := open[protocol.JobClosed](ctx, received)
-	if !ok || closed.CronJobUID != c.cronJob.UID || len(c.heard.closed) == mostClosed {
-		return
+// run notes that a run is to be looked at.
+func (h *cronJobHeard) run(cronJobUID string, seen protocol.JobSeen) {
+	run := schedule.Run{Name: seen.Name, UID: seen.UID}
+	if seen.CronJobUID == cronJobUID && len(h.runs) < mostRuns && !slices.Contains(h.runs, run) {
+		h.runs = append(h.runs, run)
 	}
-	c.heard.closed = append(c.heard.closed, schedule.Run{Name: closed.Name, UID: closed.Result.UID})
 }
 
 // look reads the CronJob, which may be gone or edited, and the runs that are said to
-// have ended. The stranger whose signal was the reason stays only where it is a
+// have started or ended. The stranger whose signal was the reason stays only where it is a
 // successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
-	closed := c.heard.closed
+	runs := c.heard.runs
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  "look at " + c.cronJob.Name,
 		activity: protocol.ReconcileCronJobActivity,
-		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: closed},
+		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: runs},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
@@ -139,7 +146,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 		c.failed(ctx, "Looking at the CronJob failed", err)
 		return
 	}
-	c.heard.look, c.heard.closed = false, c.heard.closed[len(closed):]
+	c.heard.look, c.heard.runs = false, c.heard.runs[len(runs):]
 	c.learn(ctx, result)
 	if !c.gone {
 		c.heard.stranger = nil

@@ -293,6 +293,17 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 			t.Errorf("next: %+v", next)
 		}
 	})
+	t.Run("but not to the CronJob of the other group", func(t *testing.T) {
+		twin := newer
+		twin.CronJob.Native = true
+		k := newCronJobKube(t)
+		k.after(19*time.Second, func() { k.gone = true })
+		k.signal(20*time.Second, protocol.CronJobSpecSignal, twin)
+		k.signal(25*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+		if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)}); err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	})
 	t.Run("but not while its own object exists", func(t *testing.T) {
 		k := newCronJobKube(t)
 		k.signal(20*time.Second, protocol.CronJobSpecSignal, newer)

@@ -20,23 +20,26 @@ import (
 
 // A workflow that no process of Ostinato has started ends with the reason.
 func TestInvalidInputsFailTheWorkflow(t *testing.T) {
-	nameless := hello
-	nameless.UID = ""
+	nameless, native := hello, hello
+	nameless.UID, native.Native = "", true
 	crooked := protocol.ObjectReference{Namespace: "../kube-system", Name: "hello", UID: "uid"}
 	for name, test := range map[string]struct {
 		workflow, id string
 		input        any
 		want         string
 	}{
-		"a Job without a UID":         {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: nameless}, "uid"},
-		"a Job under another ID":      {protocol.JobWorkflow, "job/default/mine", protocol.JobInput{Job: hello}, "start it under that ID"},
-		"a Job of another cluster":    {protocol.JobWorkflow, "east/job/default/hello", protocol.JobInput{Job: hello}, "start it under that ID"},
-		"a Job of a crooked name":     {protocol.JobWorkflow, "job/../kube-system/hello", protocol.JobInput{Job: crooked}, "namespace"},
-		"a negative parallelism":      {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: hello, Spec: job.Spec{Parallelism: -1}}, "parallelism"},
-		"a state of negative numbers": {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: hello, State: &job.State{Attempts: -1}}, "attempts"},
-		"a CronJob without a UID":     {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: nameless, Spec: cron("* * * * *", allow)}, "uid"},
-		"a CronJob under another ID":  {protocol.CronJobWorkflow, "x", protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)}, "start it under that ID"},
-		"a CronJob of no policy":      {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: hello, Spec: schedule.Spec{Schedule: "* * * * *"}}, "concurrencyPolicy"},
+		"a Job without a UID":            {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: nameless}, "uid"},
+		"a Job under another ID":         {protocol.JobWorkflow, "job/default/mine", protocol.JobInput{Job: hello}, "start it under that ID"},
+		"a Job of another cluster":       {protocol.JobWorkflow, "east/job/default/hello", protocol.JobInput{Job: hello}, "start it under that ID"},
+		"a Job of a crooked name":        {protocol.JobWorkflow, "job/../kube-system/hello", protocol.JobInput{Job: crooked}, "namespace"},
+		"a negative parallelism":         {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: hello, Spec: job.Spec{Parallelism: -1}}, "parallelism"},
+		"a state of negative numbers":    {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: hello, State: &job.State{Attempts: -1}}, "attempts"},
+		"a CronJob without a UID":        {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: nameless, Spec: cron("* * * * *", allow)}, "uid"},
+		"a CronJob under another ID":     {protocol.CronJobWorkflow, "x", protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)}, "start it under that ID"},
+		"ours, under a native's ID":      {protocol.CronJobWorkflow, "batch-cronjob/default/hello", protocol.CronJobInput{CronJob: hello, Spec: cron("* * * * *", allow)}, "start it under that ID"},
+		"a native, under the ID of ours": {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: native, Spec: cron("* * * * *", allow)}, "start it under that ID"},
+		"a Job that says native":         {protocol.JobWorkflow, "job/default/hello", protocol.JobInput{Job: native}, "native"},
+		"a CronJob of no policy":         {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: hello, Spec: schedule.Spec{Schedule: "* * * * *"}}, "concurrencyPolicy"},
 		"a negative history limit": {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{CronJob: hello, Spec: schedule.Spec{
 			Schedule: "* * * * *", ConcurrencyPolicy: allow, FailedJobsHistoryLimit: -1,
 		}}, "history limits"},

@@ -32,20 +32,21 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	defer stopEvents()
 	fatal := make(chan error, 1)
 	workers := newWorkers(settings, p.Temporal, activities.New(activities.Options{
-		Kubernetes:    p.Kubernetes.Kubernetes,
-		CronJobs:      p.Kubernetes.CronJobs,
-		Namespaces:    settings.Namespaces,
-		Temporal:      p.Temporal,
-		Namespace:     p.TemporalNamespace,
-		Cluster:       settings.Cluster,
-		Events:        events,
-		Metrics:       activities.NewMetrics(p.Registry),
-		BulkQPS:       float32(settings.BulkPodsPerSecond),
-		TakeOverJobs:  settings.TakeOver.Jobs,
-		JobDefaults:   settings.JobDefaults,
-		WatchShards:   settings.WatchShards,
-		AcceptSignals: settings.AcceptSignals,
-		Logs:          activities.LogLimits{Lines: settings.EvidenceLogLines, Bytes: settings.EvidenceLogBytes},
+		Kubernetes:       p.Kubernetes.Kubernetes,
+		CronJobs:         p.Kubernetes.CronJobs,
+		Namespaces:       settings.Namespaces,
+		Temporal:         p.Temporal,
+		Namespace:        p.TemporalNamespace,
+		Cluster:          settings.Cluster,
+		Events:           events,
+		Metrics:          activities.NewMetrics(p.Registry),
+		BulkQPS:          float32(settings.BulkPodsPerSecond),
+		TakeOverJobs:     settings.TakeOver.Jobs,
+		TakeOverCronJobs: settings.TakeOver.CronJobs,
+		JobDefaults:      settings.JobDefaults,
+		WatchShards:      settings.WatchShards,
+		AcceptSignals:    settings.AcceptSignals,
+		Logs:             activities.LogLimits{Lines: settings.EvidenceLogLines, Bytes: settings.EvidenceLogBytes},
 	}), fatal)
 	if err := workers.start(); err != nil {
 		return err

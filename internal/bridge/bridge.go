@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // ErrLeadershipLost is returned by Run when another process has or may have
@@ -60,7 +62,7 @@ func New(options Options) (*Bridge, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, probeNamespace: options.Config.ProbeNamespace}
+	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, takeOverCronJobs: options.Config.TakeOver.CronJobs, probeNamespace: options.Config.ProbeNamespace}
 	objects, err := newObjects(options.Clients, owner, options.Config.Namespaces)
 	if err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func (b *Bridge) Ready(context.Context) error {
 		return errors.New("waiting for the first list of CronJobs and Jobs")
 	}
 	if !b.probed.Load() {
-		return errors.New("looking whether the built-in job controller runs")
+		return errors.New("looking whether the built-in controllers run")
 	}
 	return nil
 }
@@ -96,6 +98,7 @@ func (b *Bridge) Ready(context.Context) error {
 // exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
 	runInformers(ctx, b.objects.jobs)
+	runInformers(ctx, b.objects.nativeCronJobs)
 	go b.kind.run(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
 		return nil
@@ -111,22 +114,29 @@ func (b *Bridge) Run(ctx context.Context) error {
 }
 
 // filled reports whether the caches hold all that there is.
-func (b *Bridge) filled() bool { return informersSynced(b.objects.jobs) && b.kind.known() }
+func (b *Bridge) filled() bool {
+	return informersSynced(b.objects.jobs) && informersSynced(b.objects.nativeCronJobs) && b.kind.known()
+}
 
-// probe returns an error when Jobs are to be taken over and the built-in job
-// controller runs.
+// probe returns an error when Jobs or CronJobs are to be taken over and the built-in
+// controller of them runs.
 func (b *Bridge) probe(ctx context.Context) error {
-	if !b.options.Config.TakeOver.Jobs {
-		return nil
+	owner, client := b.objects.owner, b.options.Clients.Kubernetes.BatchV1()
+	var subjects []probeSubject
+	if owner.takeOverCronJobs {
+		subjects = append(subjects, &cronJobProbe{client: client.CronJobs(owner.probeNamespace), namespace: owner.probeNamespace})
 	}
-	namespace := b.objects.owner.probeNamespace
-	p := prober{
-		jobs:      b.options.Clients.Kubernetes.BatchV1().Jobs(namespace),
-		namespace: namespace,
-		logger:    b.options.Logger,
-		clock:     b.options.Clock,
+	if owner.takeOverJobs {
+		subjects = append(subjects, &jobProbe{client: client.Jobs(owner.probeNamespace), namespace: owner.probeNamespace})
 	}
-	return p.run(ctx)
+	problems := make([]error, len(subjects))
+	var group sync.WaitGroup
+	for i, subject := range subjects {
+		p := prober{subject: subject, namespace: owner.probeNamespace, logger: b.options.Logger, clock: b.options.Clock}
+		group.Go(func() { problems[i] = p.run(ctx) })
+	}
+	group.Wait()
+	return errors.Join(problems...)
 }
 
 // elect leads while this process holds the lease.
@@ -198,6 +208,7 @@ func (b *Bridge) lead(ctx context.Context) error {
 
 func (b *Bridge) newController() *controller {
 	settings := b.options.Config
+	rivalry := &rivalry{metrics: b.options.Metrics, logger: b.options.Logger, clock: b.options.Clock}
 	messages := messages{cluster: settings.Cluster, searchAttributes: b.options.SearchAttributes, jobDefaults: settings.JobDefaults}
 	return &controller{
 		objects:  b.objects,
@@ -205,10 +216,10 @@ func (b *Bridge) newController() *controller {
 		clients:  b.options.Clients,
 		temporal: b.options.Temporal,
 		messages: messages,
-		reference: func(namespace, name string) ostinatov1.WorkflowReference {
+		reference: func(cronJob protocol.ObjectReference) ostinatov1.WorkflowReference {
 			return ostinatov1.WorkflowReference{
 				Namespace: b.options.TemporalNamespace,
-				ID:        settings.Cluster.CronJobWorkflowID(namespace, name),
+				ID:        cronJob.CronJobWorkflowID(settings.Cluster),
 			}
 		},
 		recorder:      b.options.Recorder,
@@ -223,7 +234,8 @@ func (b *Bridge) newController() *controller {
 		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
 		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),
 		busy:          keymutex.NewHashed(locks),
-		takenOver:     b.newTakenOver(),
+		takenOver:     b.newTakenOver(rivalry),
+		rivalry:       rivalry,
 		memory:        newMemory(),
 	}
 }

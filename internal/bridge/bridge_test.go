@@ -70,7 +70,7 @@ func (w *world) startedWith(check func(protocol.CronJobInput) bool) {
 
 func TestLeaderStartSendsOnlyWhatWasNotTaken(t *testing.T) {
 	w := newWorld(t,
-		cronJob(taken),
+		cronJob(taken, active("r1")),
 		cronJob(func(c *ostinatov1.CronJob) { c.Name, c.UID = "edited", "c2" }, taken, generation(3)),
 		run("r1", running), standalone(running), standalone(complete, func(j *batchv1.Job) { j.Name = "old" }),
 		standalone(foreign, func(j *batchv1.Job) { j.Name = "theirs" }))
@@ -162,7 +162,7 @@ func TestRecreatedJobReachesTheOldWorkflow(t *testing.T) {
 }
 
 func TestRunWithoutWorkflowIsStartedAfterTheGrace(t *testing.T) {
-	w := newWorld(t, cronJob(taken))
+	w := newWorld(t, cronJob(taken, active("r1", "r2")))
 	w.temporal.running[cronJobID] = "c1"
 	w.lead().hears("start " + cronJobID)
 	w.temporal.starts("job/shop/report-r2", "r2")

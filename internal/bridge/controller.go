@@ -14,6 +14,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/queue"
 )
 
@@ -34,18 +35,23 @@ const (
 type kind string
 
 const (
-	cronJobKind kind = "CronJob"
-	jobKind     kind = "Job"
-	// The two kinds of workflows whose object seems to be gone.
-	orphanCronJobKind kind = "orphaned CronJob workflow"
-	orphanJobKind     kind = "orphaned Job workflow"
+	cronJobKind       kind = "CronJob"
+	nativeCronJobKind kind = "batch/v1 CronJob"
+	jobKind           kind = "Job"
+	// The kinds of workflows whose object seems to be gone.
+	orphanCronJobKind       kind = "orphaned CronJob workflow"
+	orphanNativeCronJobKind kind = "orphaned batch/v1 CronJob workflow"
+	orphanJobKind           kind = "orphaned Job workflow"
+	// strayCronJobKind is a workflow of a batch/v1 CronJob where those are not taken over.
+	strayCronJobKind kind = "stray batch/v1 CronJob workflow"
 	// strayJobKind is a workflow of a Job that another controller has.
 	strayJobKind kind = "stray Job workflow"
 	// unattendedJobKind is a Job under way whose workflow has ended.
 	unattendedJobKind kind = "unattended Job"
 	// The searches for them; their names are empty.
-	cronJobScanKind kind = "scan for orphaned CronJob workflows"
-	jobScanKind     kind = "scan for orphaned Job workflows"
+	cronJobScanKind       kind = "scan for orphaned CronJob workflows"
+	nativeCronJobScanKind kind = "scan for orphaned batch/v1 CronJob workflows"
+	jobScanKind           kind = "scan for orphaned Job workflows"
 )
 
 // key is an item of a work queue.
@@ -67,7 +73,7 @@ type controller struct {
 	clients   *k8s.Clients
 	temporal  Temporal
 	messages  messages
-	reference func(namespace, name string) ostinatov1.WorkflowReference
+	reference func(cronJob protocol.ObjectReference) ostinatov1.WorkflowReference
 	recorder  record.EventRecorder
 	metrics   *Metrics
 	logger    *slog.Logger
@@ -84,8 +90,10 @@ type controller struct {
 	busy  keymutex.KeyMutex
 	// takenOver is nil where Jobs are not taken over.
 	takenOver *takenOver
+	rivalry   *rivalry
 
 	memory memory
+	skew   skew
 }
 
 func newQueue(name string, metrics *Metrics, clock clock.WithTicker) *queue.Queue[key] {
@@ -108,6 +116,7 @@ func (c *controller) run(ctx context.Context) error {
 	}
 	defer stopWatching()
 	c.sweep.Add(key{kind: jobScanKind})
+	c.sweep.Add(key{kind: nativeCronJobScanKind})
 
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -166,16 +175,20 @@ func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item ke
 // the latest; 0 means at the next change.
 func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Duration, error) {
 	switch item.kind {
-	case cronJobKind:
-		return c.syncCronJob(ctx, item.NamespacedName, sweep)
+	case cronJobKind, nativeCronJobKind:
+		return c.syncCronJob(ctx, item, sweep)
 	case jobKind:
 		return c.syncJob(ctx, item.NamespacedName, sweep)
 	case cronJobScanKind:
 		return 0, c.scanCronJobs(ctx)
+	case nativeCronJobScanKind:
+		return 0, c.scanNativeCronJobs(ctx)
 	case jobScanKind:
 		return 0, c.scanJobs(ctx)
 	case unattendedJobKind:
 		return 0, c.syncUnattended(ctx, item.NamespacedName)
+	case strayCronJobKind:
+		return 0, c.syncStrayCronJob(ctx, item.NamespacedName)
 	case strayJobKind:
 		return c.syncStray(ctx, item.NamespacedName)
 	default:

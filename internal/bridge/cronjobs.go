@@ -13,31 +13,36 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // overdueReason is the reason of the Event on an overdue CronJob.
 const overdueReason = "RunOverdue"
 
 // syncCronJob sends what a CronJob's workflow needs to hear.
-func (c *controller) syncCronJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
-	item := key{cronJobKind, name}
+func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.goneOf(item)
-	cronJob := c.objects.cronJob(name)
+	cronJob := c.objects.cronJob(item)
 	if cronJob == nil {
-		if err := c.sayGone(ctx, c.messages.cluster.CronJobWorkflowID(name.Namespace, name.Name), gone); err != nil {
+		reference := protocol.ObjectReference{Namespace: item.Namespace, Name: item.Name, Native: item.kind == nativeCronJobKind}
+		if err := c.sayGone(ctx, reference.CronJobWorkflowID(c.messages.cluster), gone); err != nil {
 			return 0, err
 		}
 		c.memory.goneSent(item, gone)
-		c.memory.putCronJob(name, nil)
+		c.memory.putCronJob(item, nil)
+		c.memory.prunedSeen(item, len(c.memory.prunedOf(item)))
 		return 0, nil
 	}
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
 	defer c.memory.goneSent(item, gone)
 
-	known := c.memory.cronJob(name).of(cronJob)
-	reference := c.reference(name.Namespace, name.Name)
-	decision := decideCronJob(cronJob, reference, known, sweep, c.overdueGrace, c.clock.Now())
+	known := c.memory.cronJob(item).of(cronJob)
+	reference := c.reference(cronJobReference(cronJob))
+	decision := decideCronJob(cronJob, reference, known, sweep, c.grace(c.clock.Now()), c.clock.Now())
+	if err := c.endStale(ctx, cronJob, decision.stale); err != nil {
+		return 0, err
+	}
 	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known); err != nil {
 		return 0, err
 	}
@@ -45,8 +50,32 @@ func (c *controller) syncCronJob(ctx context.Context, name types.NamespacedName,
 		known.taken(cronJob)
 	}
 	again, err := c.closeRuns(ctx, cronJob, &known)
-	c.memory.putCronJob(name, &known)
+	if err == nil {
+		err = c.mentionJobs(ctx, item, cronJob, &known)
+	}
+	c.memory.putCronJob(item, &known)
 	return earliest(decision.again, again), err
+}
+
+// endStale ends a workflow that began before the built-in controller went on with the
+// CronJob; another starts from the status that there is now.
+func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, before time.Time) error {
+	if before.IsZero() {
+		return nil
+	}
+	workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
+	ended, err := c.temporal.Terminate(ctx, workflowID, string(cronJob.UID), before,
+		"kube-controller-manager has gone on with the CronJob since this workflow began; it starts anew from the CronJob's status")
+	if ended {
+		c.endedCronJob(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}, "is behind the CronJob's status, started anew")
+	}
+	return err
+}
+
+// endedCronJob counts and logs the end of a workflow that the bridge has ended.
+func (c *controller) endedCronJob(name types.NamespacedName, why string) {
+	c.metrics.sent("cronjob-terminate", "running")
+	c.logger.Warn("terminated a CronJob's workflow", "namespace", name.Namespace, "name", name.Name, "why", why)
 }
 
 // actOnCronJob carries out a decision and remembers it.
@@ -118,7 +147,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		workflowID := c.messages.cluster.CronJobWorkflowID(cronJob.Namespace, cronJob.Name)
+		workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
 		found, err := c.temporal.Signal(ctx, workflowID, c.messages.jobClosed(cronJob, *run))
 		if err != nil {
 			return 0, err

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 // component is the source of the bridge's Events.
@@ -27,9 +28,10 @@ func StartEvents(ctx context.Context, client kubernetes.Interface) (recorder rec
 
 // eventReference is what an Event on a CronJob refers to.
 func eventReference(cronJob *ostinatov1.CronJob) *corev1.ObjectReference {
+	kind := k8s.CronJobKindOf(cronJob)
 	return &corev1.ObjectReference{
-		APIVersion: ostinatov1.GroupVersion.String(),
-		Kind:       ostinatov1.CronJobKind.Kind,
+		APIVersion: kind.GroupVersion().String(),
+		Kind:       kind.Kind,
 		Namespace:  cronJob.Namespace,
 		Name:       cronJob.Name,
 		UID:        cronJob.UID,

@@ -261,6 +261,8 @@ func describe(signal Signal) string {
 		return fmt.Sprintf("%s %s generation %d deleting %v", signal.Name, argument.Input.Job.UID, argument.Input.Spec.Generation, argument.Input.Spec.Deleting)
 	case protocol.Deleted:
 		return fmt.Sprintf("%s %s", signal.Name, argument.UID)
+	case protocol.JobSeen:
+		return fmt.Sprintf("%s %s", signal.Name, argument.Name)
 	case protocol.JobClosed:
 		return fmt.Sprintf("%s %s %s", signal.Name, argument.Name, argument.Result.Outcome)
 	}

@@ -69,6 +69,22 @@ func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string,
 	return "", err
 }
 
+// syncStrayCronJob ends the workflow of a CronJob of batch/v1, which is the built-in
+// controller's. There is nothing to drain: whatever the workflow has done of a plan, the
+// other controller goes on from the names of the Jobs and from the status.
+func (c *controller) syncStrayCronJob(ctx context.Context, name types.NamespacedName) error {
+	workflowID := c.messages.cluster.NativeCronJobWorkflowID(name.Namespace, name.Name)
+	uid, found, err := c.temporal.ObjectUID(ctx, workflowID)
+	if err != nil || !found {
+		return err
+	}
+	ended, err := c.temporal.Terminate(ctx, workflowID, uid, time.Time{}, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
+	if ended {
+		c.endedCronJob(name, "is the built-in controller's")
+	}
+	return err
+}
+
 // handBack remembers a Job that is to be handed back.
 func (c *controller) handBack(name types.NamespacedName) {
 	c.metrics.toHandBack.Set(float64(c.memory.stray(name)))

@@ -12,42 +12,46 @@ import (
 // memory is what the controller remembers of objects while it leads.
 type memory struct {
 	mu       sync.Mutex
-	cronJobs map[types.NamespacedName]cronJobMemory
+	cronJobs map[key]cronJobMemory
 	jobs     map[types.NamespacedName]jobMemory
 	// restarts are those of Jobs' workflows.
 	restarts map[types.NamespacedName]restarts
 	// strays are Jobs to be handed back, with what each was last seen to wait for.
 	strays map[types.NamespacedName]string
+	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may
+	// have been asked to look.
+	pruned map[key][]pruned
 	// gone holds the UIDs of objects seen deleted, until that was sent.
 	gone map[key][]string
 }
 
 func newMemory() memory {
 	return memory{
-		cronJobs: map[types.NamespacedName]cronJobMemory{},
+		cronJobs: map[key]cronJobMemory{},
 		jobs:     map[types.NamespacedName]jobMemory{},
 		restarts: map[types.NamespacedName]restarts{},
 		strays:   map[types.NamespacedName]string{},
+		pruned:   map[key][]pruned{},
 		gone:     map[key][]string{},
 	}
 }
 
 // cronJob returns what is remembered of a CronJob.
-func (m *memory) cronJob(name types.NamespacedName) cronJobMemory {
+func (m *memory) cronJob(item key) cronJobMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.cronJobs[name]
+	return m.cronJobs[item]
 }
 
 // putCronJob remembers a CronJob; nil forgets it.
-func (m *memory) putCronJob(name types.NamespacedName, known *cronJobMemory) {
+func (m *memory) putCronJob(item key, known *cronJobMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known == nil {
-		delete(m.cronJobs, name)
+		delete(m.cronJobs, item)
 		return
 	}
-	m.cronJobs[name] = *known
+	m.cronJobs[item] = *known
 }
 
 // job returns what is remembered of a Job.
@@ -122,6 +126,31 @@ func (m *memory) noStray(name types.NamespacedName) (left int, was bool) {
 	_, was = m.strays[name]
 	delete(m.strays, name)
 	return len(m.strays), was
+}
+
+// markPruned remembers that a finished Job of a CronJob was deleted.
+func (m *memory) markPruned(cronJob key, one pruned) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pruned[cronJob] = append(m.pruned[cronJob], one)
+}
+
+// prunedOf returns the finished Jobs of a CronJob that were deleted.
+func (m *memory) prunedOf(cronJob key) []pruned {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.pruned[cronJob])
+}
+
+// prunedSeen forgets the first of them.
+func (m *memory) prunedSeen(cronJob key, count int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if left := m.pruned[cronJob]; count < len(left) {
+		m.pruned[cronJob] = left[count:]
+		return
+	}
+	delete(m.pruned, cronJob)
 }
 
 // markGone remembers that an object was deleted.

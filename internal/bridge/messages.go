@@ -6,10 +6,12 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -31,7 +33,7 @@ type messages struct {
 // cronJobSpec is the signal for a CronJob.
 func (m messages) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal {
 	return Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{
-		CronJob: referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID)),
+		CronJob: cronJobReference(cronJob),
 		Created: cronJob.CreationTimestamp.UTC(),
 		Spec:    schedule.SpecOf(cronJob),
 		Overdue: overdue,
@@ -42,11 +44,11 @@ func (m messages) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal 
 // status and its finished Jobs say it was.
 func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job) Start {
 	start := Start{
-		ID:      m.cluster.CronJobWorkflowID(cronJob.Namespace, cronJob.Name),
+		ID:      cronJobReference(cronJob).CronJobWorkflowID(m.cluster),
 		Type:    protocol.CronJobWorkflow,
 		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
 		Input: protocol.CronJobInput{
-			CronJob:          referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID)),
+			CronJob:          cronJobReference(cronJob),
 			Created:          cronJob.CreationTimestamp.UTC(),
 			Spec:             schedule.SpecOf(cronJob),
 			Status:           cronJob.Status,
@@ -68,8 +70,8 @@ func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 		Status:    object.Status,
 		Scheduled: scheduledTime(object),
 	}
-	if name, _, owned := claim.CronJobOf(object); owned {
-		input.CronJob = name
+	if owner, owned := claim.CronJobOf(object); owned {
+		input.CronJob = owner.Name
 	}
 	return input
 }
@@ -103,9 +105,20 @@ func (m messages) jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
 	}}
 }
 
+// jobSeen is the signal for a Job of which a CronJob's workflow may not know.
+func jobSeen(cronJob *ostinatov1.CronJob, name string, uid types.UID) Signal {
+	return Signal{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: string(cronJob.UID), Name: name, UID: string(uid)}}
+}
+
 // deleted is the signal for an object that is gone.
 func deleted(uid string) Signal {
 	return Signal{protocol.DeletedSignal, protocol.Deleted{UID: uid}}
+}
+
+func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
+	reference := referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID))
+	reference.Native = k8s.IsNative(cronJob)
+	return reference
 }
 
 func referenceOf(namespace, name, uid string) protocol.ObjectReference {

@@ -21,10 +21,12 @@ type Metrics struct {
 	attendSeconds prometheus.Histogram
 	// toHandBack is above 0 only after take-over was given up.
 	toHandBack prometheus.Gauge
-	// external, ttlDeletion and builtInWrites count only where Jobs are taken over.
-	external      *prometheus.CounterVec
-	ttlDeletion   prometheus.Histogram
-	builtInWrites prometheus.Counter
+	// external, ttlDeletion and builtInWrites count only where Jobs are taken over,
+	// builtInCronJobWrites only where CronJobs are.
+	external             *prometheus.CounterVec
+	ttlDeletion          prometheus.Histogram
+	builtInWrites        prometheus.Counter
+	builtInCronJobWrites prometheus.Counter
 }
 
 // NewMetrics registers the bridge's metrics.
@@ -70,8 +72,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "ostinato_bridge_builtin_job_status_writes_total",
 			Help: "Times kube-controller-manager was seen to write the status of a Job taken over: its job controller runs too.",
 		}),
+		builtInCronJobWrites: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ostinato_bridge_builtin_cronjob_status_writes_total",
+			Help: "Times kube-controller-manager was seen to write the status of a CronJob taken over: its cronjob controller runs too.",
+		}),
 	}
-	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites)
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
 	return m
 }
 

@@ -13,11 +13,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// ownerIndex indexes Jobs by the UID of the CronJob that controls them.
+// ownerIndex indexes Jobs by the UID of the CronJob of ours that controls them.
 const ownerIndex = "cronjob-uid"
 
 // objects are the trimmed CronJobs and Jobs of the namespaces served, by informers.
@@ -25,7 +24,10 @@ type objects struct {
 	owner      ownership
 	namespaces []string
 	cronJobs   map[string]cache.SharedIndexInformer
-	jobs       map[string]cache.SharedIndexInformer
+	// nativeCronJobs are those of batch/v1, in the shape of ours; none where they are
+	// not taken over.
+	nativeCronJobs map[string]cache.SharedIndexInformer
+	jobs           map[string]cache.SharedIndexInformer
 }
 
 // newObjects makes the informers; no namespaces means all.
@@ -34,21 +36,30 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	o := &objects{
-		owner:      owner,
-		namespaces: namespaces,
-		cronJobs:   map[string]cache.SharedIndexInformer{},
-		jobs:       map[string]cache.SharedIndexInformer{},
+		owner:          owner,
+		namespaces:     namespaces,
+		cronJobs:       map[string]cache.SharedIndexInformer{},
+		nativeCronJobs: map[string]cache.SharedIndexInformer{},
+		jobs:           map[string]cache.SharedIndexInformer{},
 	}
 	for _, namespace := range namespaces {
 		cronJobs := cronJobInformer(clients.CronJobs.CronJobs(namespace))
 		if err := cronJobs.SetTransform(trimCronJob); err != nil {
 			return nil, fmt.Errorf("set the CronJob informer's transform: %w", err)
 		}
-		jobs := batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: indexByOwner})
+		jobs := batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner})
 		if err := jobs.SetTransform(owner.trimJob); err != nil {
 			return nil, fmt.Errorf("set the Job informer's transform: %w", err)
 		}
 		o.cronJobs[namespace], o.jobs[namespace] = cronJobs, jobs
+		if !owner.takeOverCronJobs {
+			continue
+		}
+		natives := batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
+		if err := natives.SetTransform(trimNativeCronJob); err != nil {
+			return nil, fmt.Errorf("set the batch/v1 CronJob informer's transform: %w", err)
+		}
+		o.nativeCronJobs[namespace] = natives
 	}
 	return o, nil
 }
@@ -65,13 +76,13 @@ func cronJobInformer(client k8s.CronJobInterface) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(watcher, client), &ostinatov1.CronJob{}, 0, cache.Indexers{})
 }
 
-func indexByOwner(object any) ([]string, error) {
+func (o ownership) indexByOwner(object any) ([]string, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
 		return nil, nil
 	}
-	if _, uid, owned := claim.CronJobOf(job); owned {
-		return []string{string(uid)}, nil
+	if owner, owned := o.cronJobOf(job); owned {
+		return []string{string(owner.UID)}, nil
 	}
 	return nil, nil
 }
@@ -106,9 +117,13 @@ func (o *objects) of(informers map[string]cache.SharedIndexInformer, namespace s
 	return informers[metav1.NamespaceAll]
 }
 
-// cronJob returns a CronJob, or nil.
-func (o *objects) cronJob(name types.NamespacedName) *ostinatov1.CronJob {
-	cronJob, _ := o.lookup(o.cronJobs, name).(*ostinatov1.CronJob)
+// cronJob returns a CronJob of the key's kind, or nil.
+func (o *objects) cronJob(item key) *ostinatov1.CronJob {
+	informers := o.cronJobs
+	if item.kind == nativeCronJobKind {
+		informers = o.nativeCronJobs
+	}
+	cronJob, _ := o.lookup(informers, item.NamespacedName).(*ostinatov1.CronJob)
 	return cronJob
 }
 
@@ -149,12 +164,14 @@ func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
 	return jobs
 }
 
-// eachCronJob calls visit with every CronJob.
+// eachCronJob calls visit with every CronJob of either group, probes left out.
 func (o *objects) eachCronJob(visit func(*ostinatov1.CronJob)) {
-	for _, informer := range o.cronJobs {
-		for _, object := range informer.GetStore().List() {
-			if cronJob, ok := object.(*ostinatov1.CronJob); ok {
-				visit(cronJob)
+	for _, informers := range []map[string]cache.SharedIndexInformer{o.cronJobs, o.nativeCronJobs} {
+		for _, informer := range informers {
+			for _, object := range informer.GetStore().List() {
+				if cronJob, ok := object.(*ostinatov1.CronJob); ok && !o.owner.probe(cronJob) {
+					visit(cronJob)
+				}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -11,18 +12,20 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// probeLabel marks the Jobs by which a bridge asks whether the built-in job
-// controller runs.
+// probeLabel marks the CronJobs and Jobs by which a bridge asks whether the built-in
+// controllers run.
 const probeLabel = "ostinato.dev/takeover-probe"
 
 // builtInManager is the field manager of Kubernetes' own controllers.
 const builtInManager = "kube-controller-manager"
 
-// ownership says which Jobs are Ostinato's.
+// ownership says which Jobs and CronJobs of batch/v1 are Ostinato's.
 type ownership struct {
 	// takeOverJobs: those that name the built-in controller or nobody are, too.
 	takeOverJobs bool
-	// probeNamespace is where Jobs with probeLabel are nobody's.
+	// takeOverCronJobs: all CronJobs of batch/v1 are.
+	takeOverCronJobs bool
+	// probeNamespace is where objects with probeLabel are nobody's.
 	probeNamespace string
 }
 
@@ -31,23 +34,30 @@ func (o ownership) ours(job *batchv1.Job) bool {
 	return claim.Ours(job, o.takeOverJobs) && !o.probe(job)
 }
 
-// probe reports whether the Job is a bridge's question to the cluster.
-func (o ownership) probe(job *batchv1.Job) bool {
-	_, marked := job.Labels[probeLabel]
-	return marked && job.Namespace == o.probeNamespace
+// probe reports whether the object is a bridge's question to the cluster.
+func (o ownership) probe(object metav1.Object) bool {
+	_, marked := object.GetLabels()[probeLabel]
+	return marked && object.GetNamespace() == o.probeNamespace
 }
 
-// builtInWrote reports whether Kubernetes' own job controller has written the
-// status between two states of a Job.
-func builtInWrote(before, after *batchv1.Job) bool {
+// cronJobOf returns the CronJob that controls the Job, where that is Ostinato's.
+func (o ownership) cronJobOf(job *batchv1.Job) (claim.CronJob, bool) {
+	owner, ok := claim.CronJobOf(job)
+	return owner, ok && (!owner.Native || o.takeOverCronJobs)
+}
+
+// builtInWrote reports whether Kubernetes' own controller has written the status
+// between two states of a Job or CronJob.
+func builtInWrote(before, after metav1.Object) bool {
 	was, is := statusWrite(before, builtInManager), statusWrite(after, builtInManager)
 	return is != nil && (was == nil || is.Time.After(was.Time.Time))
 }
 
-// builtInWroteLast reports whether Kubernetes' own job controller was the last of
-// the two to write the Job's status, and when. Within a second it counts as last.
-func builtInWroteLast(job *batchv1.Job) (at time.Time, last bool) {
-	theirs, ours := statusWrite(job, builtInManager), statusWrite(job, k8s.JobFieldManager)
+// builtInWroteLast reports whether Kubernetes' own controller was the last of the two
+// to write the status of a Job or CronJob, and when. Within a second it counts as last.
+func builtInWroteLast(object metav1.Object) (at time.Time, last bool) {
+	theirs := statusWrite(object, builtInManager)
+	ours := cmp.Or(statusWrite(object, k8s.JobFieldManager), statusWrite(object, k8s.CronJobFieldManager))
 	if theirs == nil || ours != nil && ours.Time.After(theirs.Time.Time) {
 		return time.Time{}, false
 	}
@@ -56,11 +66,12 @@ func builtInWroteLast(job *batchv1.Job) (at time.Time, last bool) {
 
 // statusWrite returns what the API server noted of the manager's last write of
 // the status, or nil.
-func statusWrite(job *batchv1.Job, manager string) *metav1.ManagedFieldsEntry {
+func statusWrite(object metav1.Object, manager string) *metav1.ManagedFieldsEntry {
 	var last *metav1.ManagedFieldsEntry
-	for i, entry := range job.ManagedFields {
+	entries := object.GetManagedFields()
+	for i, entry := range entries {
 		if entry.Manager == manager && isStatusWrite(entry) && (last == nil || entry.Time.After(last.Time.Time)) {
-			last = &job.ManagedFields[i]
+			last = &entries[i]
 		}
 	}
 	return last

@@ -143,7 +143,7 @@ func TestAnInterruptedProbeIsDeleted(t *testing.T) {
 	b := w.bridge()
 	go func() { ended <- b.Run(ctx) }()
 	<-looked
-	assert.ErrorContains(t, b.Ready(ctx), "built-in job controller")
+	assert.ErrorContains(t, b.Ready(ctx), "whether the built-in controllers run")
 	assert.Len(t, w.jobs("system"), 1)
 	cancel()
 	require.NoError(t, <-ended)

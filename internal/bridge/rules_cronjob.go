@@ -29,6 +29,8 @@ type cronJobMemory struct {
 	pokedAt time.Time
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
+	// mentioned are the Jobs at which the workflow was asked to look.
+	mentioned []mention
 }
 
 // cronJobAction says what to send for a CronJob.
@@ -50,6 +52,10 @@ const (
 type cronJobDecision struct {
 	action cronJobAction
 	again  time.Duration
+	// stale asks to end a workflow that began before this time: the built-in controller
+	// has gone on with a CronJob of batch/v1 since, so that what the workflow knows of it
+	// is out of date. Zero asks for nothing.
+	stale time.Time
 }
 
 // decideCronJob decides what to send for a CronJob that exists. Its status says
@@ -57,17 +63,29 @@ type cronJobDecision struct {
 // sweep, a CronJob that needs nothing is ensured, since its workflow may have
 // been lost with Temporal's data or terminated by hand.
 func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
+	decision := decideCronJobMessage(cronJob, reference, memory, sweep, overdueGrace, now)
+	// What was sent or seen taken since leader start is known to come after.
+	if at, last := builtInWroteLast(cronJob); last && memory.generation == 0 {
+		decision.stale = at
+		if decision.action == leaveCronJob {
+			decision.action = ensureCronJob
+		}
+	}
+	return decision
+}
+
+func decideCronJobMessage(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
 	if !acknowledgedCronJob(cronJob, reference) || memory.restored(cronJob) {
 		if wait := repeatWait(memory.sendsOf(cronJob)) - now.Sub(memory.sentAt); wait > 0 {
-			return cronJobDecision{leaveCronJob, wait}
+			return cronJobDecision{action: leaveCronJob, again: wait}
 		}
-		return cronJobDecision{sendCronJob, repeatWait(memory.sendsOf(cronJob) + 1)}
+		return cronJobDecision{action: sendCronJob, again: repeatWait(memory.sendsOf(cronJob) + 1)}
 	}
 	if overdueCronJob(cronJob, overdueGrace, now) {
-		if wait := repeatWait(memory.pokesOf(cronJob)) - now.Sub(memory.pokedAt); wait > 0 {
-			return cronJobDecision{leaveCronJob, wait}
+		if wait := memory.pokeWait(cronJob, now); wait > 0 {
+			return cronJobDecision{action: leaveCronJob, again: wait}
 		}
-		return cronJobDecision{pokeCronJob, repeatWait(memory.pokesOf(cronJob) + 1)}
+		return cronJobDecision{action: pokeCronJob, again: repeatWait(memory.pokesOf(cronJob) + 1)}
 	}
 	if sweep {
 		return cronJobDecision{action: ensureCronJob}
@@ -126,6 +144,11 @@ func (m cronJobMemory) pokesOf(cronJob *ostinatov1.CronJob) int {
 		return 0
 	}
 	return m.pokes
+}
+
+// pokeWait is how long to wait with the next poke for the run that is due.
+func (m cronJobMemory) pokeWait(cronJob *ostinatov1.CronJob, now time.Time) time.Duration {
+	return repeatWait(m.pokesOf(cronJob)) - now.Sub(m.pokedAt)
 }
 
 // repeatWait is the wait after a message was sent so many times.

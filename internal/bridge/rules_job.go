@@ -82,10 +82,11 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	known := memory.uid == string(object.UID)
 	acknowledged := acknowledgedJob(object)
 	edited := object.Generation > 1 || acknowledged && settings(object)
-	// The CronJob's workflow starts it as its child.
+	// The CronJob's workflow starts it as its child, where that has created it.
 	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
-	_, _, owned := claim.CronJobOf(object)
-	expected := owned && !known && !acknowledged && grace > 0
+	_, theirs := builtInWroteLast(object)
+	_, owned := owner.cronJobOf(object)
+	expected := owned && ofARun(object) && !theirs && !known && !acknowledged && grace > 0
 	switch {
 	case memory.uid != "" && !known:
 		// Re-created under its name: a workflow of the old Job may still run.
@@ -108,6 +109,13 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 		return jobDecision{action: startJob}
 	}
 	return jobDecision{action: startJob, insist: !known && !acknowledged}
+}
+
+// ofARun reports whether a controller has made the Job for a run of its CronJob. One
+// that "kubectl create job --from" has made is the CronJob's too, and says no time.
+func ofARun(job *batchv1.Job) bool {
+	_, ok := job.Annotations[names.ScheduledTimestampAnnotation]
+	return ok
 }
 
 // settingAnnotations change what a Job's workflow does. Their edits leave the

@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -14,36 +16,68 @@ import (
 // probeJob returns a Job that starts no Pod and that the built-in job controller
 // gives a condition at once, since it is suspended.
 func probeJob(namespace, name string) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: probeMeta(namespace, name, "jobs", "Ostinato looks whether the built-in job controller runs. "+
+			"This Job never starts a Pod and is deleted within seconds."),
+		Spec: probeSpec(),
+	}
+}
+
+// probeCronJob returns a CronJob that never starts a Job: it is suspended, and its
+// schedule names a day that does not come.
+func probeCronJob(namespace, name string) *batchv1.CronJob {
+	yes := true
+	return &batchv1.CronJob{
+		ObjectMeta: probeMeta(namespace, name, "cronjobs", "Ostinato looks whether the built-in cronjob controller runs. "+
+			"This CronJob never starts a Job and is deleted within seconds."),
+		Spec: batchv1.CronJobSpec{
+			Schedule:          "0 0 31 2 *",
+			Suspend:           &yes,
+			ConcurrencyPolicy: batchv1.ForbidConcurrent,
+			JobTemplate:       batchv1.JobTemplateSpec{Spec: probeSpec()},
+		},
+	}
+}
+
+// probeActive is what the status of a probe calls active: no Job of this name exists.
+func probeActive(namespace, name string) []corev1.ObjectReference {
+	return []corev1.ObjectReference{{
+		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: namespace, Name: name, UID: types.UID(name),
+	}}
+}
+
+func probeMeta(namespace, name, about, description string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:   namespace,
+		Name:        name,
+		Labels:      map[string]string{probeLabel: about, "app.kubernetes.io/managed-by": component},
+		Annotations: map[string]string{"kubernetes.io/description": description},
+	}
+}
+
+// probeSpec is that of a Job that starts no Pod.
+func probeSpec() batchv1.JobSpec {
 	yes, no := true, false
 	none, one, user := int32(0), int32(1), int64(65532)
-	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace,
-			Name:      name,
-			Labels:    map[string]string{probeLabel: "jobs", "app.kubernetes.io/managed-by": component},
-			Annotations: map[string]string{"kubernetes.io/description": "Ostinato looks whether the built-in job controller runs. " +
-				"This Job never starts a Pod and is deleted within seconds."},
-		},
-		Spec: batchv1.JobSpec{
-			Suspend:      &yes,
-			Parallelism:  &none,
-			Completions:  &one,
-			BackoffLimit: &none,
-			// Admission looks at a template whose Pods never come to be.
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				RestartPolicy:                corev1.RestartPolicyNever,
-				AutomountServiceAccountToken: &no,
-				SecurityContext: &corev1.PodSecurityContext{
-					RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	return batchv1.JobSpec{
+		Suspend:      &yes,
+		Parallelism:  &none,
+		Completions:  &one,
+		BackoffLimit: &none,
+		// Admission looks at a template whose Pods never come to be.
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy:                corev1.RestartPolicyNever,
+			AutomountServiceAccountToken: &no,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: "none", Image: "none.invalid/none",
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 				},
-				Containers: []corev1.Container{{
-					Name: "none", Image: "none.invalid/none",
-					SecurityContext: &corev1.SecurityContext{
-						AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-					},
-				}},
 			}},
-		},
+		}},
 	}
 }
 
@@ -53,13 +87,29 @@ func rivalOf(probe *batchv1.Job) string {
 	if equality.Semantic.DeepEqual(probe.Status, batchv1.JobStatus{}) {
 		return ""
 	}
+	return lastWriter(probe.ManagedFields, k8s.JobFieldManager)
+}
+
+// cronJobRivalOf returns who changed the status of an armed probe. Who only takes the
+// name out, as the built-in controller does, sets nothing that the API server would note.
+func cronJobRivalOf(probe *batchv1.CronJob) string {
+	if equality.Semantic.DeepEqual(probe.Status, batchv1.CronJobStatus{Active: probeActive(probe.Namespace, probe.Name)}) {
+		return ""
+	}
+	writes := slices.DeleteFunc(slices.Clone(probe.ManagedFields), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == probeManager })
+	return lastWriter(writes, k8s.CronJobFieldManager)
+}
+
+// lastWriter returns who wrote the status last, other than ours; empty where only ours
+// has.
+func lastWriter(entries []metav1.ManagedFieldsEntry, ours string) string {
 	var rival string
 	var last time.Time
 	byUs := false
-	for _, entry := range probe.ManagedFields {
+	for _, entry := range entries {
 		switch {
 		case !isStatusWrite(entry):
-		case entry.Manager == k8s.JobFieldManager:
+		case entry.Manager == ours:
 			byUs = true
 		case entry.Time.After(last):
 			rival, last = entry.Manager, entry.Time.Time
@@ -73,11 +123,11 @@ func rivalOf(probe *batchv1.Job) string {
 
 // leftProbes returns the probes whose bridge must have died: they are older than
 // any bridge looks at one.
-func leftProbes(jobs []batchv1.Job, now time.Time) []batchv1.Job {
-	var left []batchv1.Job
-	for _, job := range jobs {
-		if now.Sub(job.CreationTimestamp.Time) > probeAge {
-			left = append(left, job)
+func leftProbes(probes []metav1.Object, now time.Time) []metav1.Object {
+	var left []metav1.Object
+	for _, probe := range probes {
+		if now.Sub(probe.GetCreationTimestamp().Time) > probeAge {
+			left = append(left, probe)
 		}
 	}
 	return left

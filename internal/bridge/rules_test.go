@@ -58,7 +58,7 @@ func TestDecideCronJob(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := decideCronJob(test.object, referenceFor("shop", "report"), test.memory, test.sweep, grace, after(test.now))
-			assert.Equal(t, cronJobDecision{test.want, test.again}, got)
+			assert.Equal(t, cronJobDecision{action: test.want, again: test.again}, got)
 		})
 	}
 }

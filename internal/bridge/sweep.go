@@ -7,10 +7,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -56,7 +56,7 @@ func (c *controller) forgetJobs() {
 func (c *controller) scanCronJobs(ctx context.Context) error {
 	return c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseCronJobWorkflowID(workflowID)
-		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.cronJob(full) == nil {
+		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.cronJob(key{cronJobKind, full}) == nil {
 			c.sweep.Add(key{orphanCronJobKind, full})
 		}
 	})
@@ -78,6 +78,22 @@ func (c *controller) scanJobs(ctx context.Context) error {
 	})
 }
 
+// scanNativeCronJobs is the same for CronJobs of batch/v1. Where those are not taken
+// over, their workflows are to end.
+func (c *controller) scanNativeCronJobs(ctx context.Context) error {
+	return c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
+		namespace, name, ok := c.messages.cluster.ParseNativeCronJobWorkflowID(workflowID)
+		full := types.NamespacedName{Namespace: namespace, Name: name}
+		switch {
+		case !ok || !c.objects.serves(namespace):
+		case !c.objects.owner.takeOverCronJobs:
+			c.sweep.Add(key{strayCronJobKind, full})
+		case c.objects.cronJob(key{nativeCronJobKind, full}) == nil:
+			c.sweep.Add(key{orphanNativeCronJobKind, full})
+		}
+	})
+}
+
 // syncOrphan tells a workflow that its object is gone, when the API server
 // confirms it. Visibility and the cache may both be behind. The workflow is asked
 // for its object's UID, since nothing else knows it.
@@ -85,10 +101,14 @@ func (c *controller) syncOrphan(ctx context.Context, item key) error {
 	var workflowID string
 	var exists bool
 	var err error
-	if item.kind == orphanCronJobKind {
+	switch item.kind {
+	case orphanCronJobKind:
 		workflowID = c.messages.cluster.CronJobWorkflowID(item.Namespace, item.Name)
-		exists, err = c.cronJobExists(ctx, item.NamespacedName)
-	} else {
+		exists, err = c.cronJobExists(ctx, k8s.OwnCronJobs(c.clients.CronJobs), item.NamespacedName)
+	case orphanNativeCronJobKind:
+		workflowID = c.messages.cluster.NativeCronJobWorkflowID(item.Namespace, item.Name)
+		exists, err = c.cronJobExists(ctx, k8s.NativeCronJobs(c.clients.Kubernetes), item.NamespacedName)
+	default:
 		workflowID = c.messages.cluster.JobWorkflowID(item.Namespace, item.Name)
 		exists, err = c.jobExists(ctx, item.Namespace, item.Name, "")
 	}
@@ -103,8 +123,8 @@ func (c *controller) syncOrphan(ctx context.Context, item key) error {
 	return c.sayGone(ctx, workflowID, []string{uid})
 }
 
-func (c *controller) cronJobExists(ctx context.Context, name types.NamespacedName) (bool, error) {
-	_, err := c.clients.CronJobs.CronJobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+func (c *controller) cronJobExists(ctx context.Context, store k8s.CronJobStore, name types.NamespacedName) (bool, error) {
+	_, err := store.Get(ctx, name.Namespace, name.Name)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -218,7 +218,7 @@ func TestEditedSettingsAreForwarded(t *testing.T) {
 // edit all the same.
 func TestEditedSettingsOfARunAreForwarded(t *testing.T) {
 	patient := setting(names.PendingDeadlineAnnotation, "600")
-	w := newWorld(t, cronJob(taken), run("r1", running)).lead()
+	w := newWorld(t, cronJob(taken, active("r1", "r2")), run("r1", running)).lead()
 	w.hears("start "+cronJobID, "start job/shop/report-r1")
 	w.putJob(run("r2", func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
 	w.putJob(run("r2", running, func(j *batchv1.Job) { j.CreationTimestamp = *at(20) }))
@@ -349,7 +349,7 @@ func TestJobsOfOtherControllersAreCounted(t *testing.T) {
 
 func TestABuiltInControllerThatStartsLaterIsReported(t *testing.T) {
 	w := newWorld(t).takingOver()
-	taken := w.bridge().newTakenOver()
+	taken := w.bridge().newController().takenOver
 	before := standalone(foreign)
 	for seconds := range 3 {
 		after := standalone(foreign, running, statusBy(builtInManager, 30+seconds))

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -28,6 +28,29 @@ func trimCronJob(object any) (any, error) {
 	return trimmed, nil
 }
 
+// trimNativeCronJob is the informer transform of CronJobs of batch/v1: it gives them the
+// shape of ours, and keeps who wrote their status when.
+func trimNativeCronJob(object any) (any, error) {
+	native, ok := object.(*batchv1.CronJob)
+	if !ok {
+		// An informer may ask again for what it has been given.
+		return object, nil
+	}
+	cronJob := k8s.FromNative(native)
+	trimmed := &ostinatov1.CronJob{
+		TypeMeta:   cronJob.TypeMeta,
+		ObjectMeta: trimMeta(cronJob.ObjectMeta),
+		Spec:       cronJob.Spec,
+		Status:     cronJob.Status,
+	}
+	trimmed.Spec.JobTemplate = batchv1.JobTemplateSpec{}
+	trimmed.ManagedFields = statusWrites(native.ManagedFields)
+	if value, ok := native.Labels[probeLabel]; ok {
+		metav1.SetMetaDataLabel(&trimmed.ObjectMeta, probeLabel, value)
+	}
+	return trimmed, nil
+}
+
 // trimJob is the informer transform of Jobs: it keeps what decides when Pods
 // start and when the Job ends, and nothing of what runs in them. Of a Job that
 // is neither Ostinato's nor a CronJob's of ours, it keeps the identity and, where
@@ -41,7 +64,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	if value, ok := job.Labels[probeLabel]; ok {
 		metav1.SetMetaDataLabel(&trimmed.ObjectMeta, probeLabel, value)
 	}
-	if _, _, owned := claim.CronJobOf(job); !owned && !o.ours(job) {
+	if _, owned := o.cronJobOf(job); !owned && !o.ours(job) {
 		trimmed.OwnerReferences = nil
 		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
 		if o.takeOverJobs {

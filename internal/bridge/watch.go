@@ -11,6 +11,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 // watch puts what changes into the queues, from now on, and everything there is
@@ -35,6 +36,7 @@ func (c *controller) watch() (stop func(), err error) {
 	for _, namespace := range c.objects.namespaces {
 		err := errors.Join(
 			add(c.objects.cronJobs[namespace], handlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
+			c.watchNative(namespace, add),
 			add(c.objects.jobs[namespace], handlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
 		)
 		if err != nil {
@@ -43,6 +45,15 @@ func (c *controller) watch() (stop func(), err error) {
 		}
 	}
 	return stop, nil
+}
+
+// watchNative watches the CronJobs of batch/v1, where they are taken over.
+func (c *controller) watchNative(namespace string, add func(cache.SharedIndexInformer, cache.ResourceEventHandler) error) error {
+	informer, ok := c.objects.nativeCronJobs[namespace]
+	if !ok {
+		return nil
+	}
+	return add(informer, handlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted))
 }
 
 // object is what handlers handle.
@@ -84,7 +95,14 @@ func handlerOf[T object](added func(T, bool), updated func(old, new T), deleted 
 }
 
 func cronJobKey(cronJob *ostinatov1.CronJob) key {
-	return key{cronJobKind, types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}}
+	return key{cronJobKindOf(k8s.IsNative(cronJob)), types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}}
+}
+
+func cronJobKindOf(native bool) kind {
+	if native {
+		return nativeCronJobKind
+	}
+	return cronJobKind
 }
 
 func jobKey(job *batchv1.Job) key {
@@ -92,7 +110,10 @@ func jobKey(job *batchv1.Job) key {
 }
 
 func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
-	if initial && acknowledgedCronJob(cronJob, c.reference(cronJob.Namespace, cronJob.Name)) {
+	if c.objects.owner.probe(cronJob) {
+		return
+	}
+	if initial && acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))) {
 		c.sweep.Add(cronJobKey(cronJob))
 		return
 	}
@@ -108,7 +129,21 @@ func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
 	}
 }
 
+// nativeCronJobUpdated looks at who wrote the status, too.
+func (c *controller) nativeCronJobUpdated(before, after *ostinatov1.CronJob) {
+	if c.objects.owner.probe(after) {
+		return
+	}
+	if builtInWrote(before, after) {
+		c.rivalry.foughtCronJob(after)
+	}
+	c.cronJobUpdated(before, after)
+}
+
 func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
+	if c.objects.owner.probe(cronJob) {
+		return
+	}
 	item := cronJobKey(cronJob)
 	c.memory.markGone(item, string(cronJob.UID))
 	c.main.Add(item)
@@ -116,6 +151,13 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.takenOver.added(job)
+	owner, owned := c.objects.owner.cronJobOf(job)
+	if at := scheduledTime(job); owned && !initial && !at.IsZero() {
+		c.skew.ran(job.CreationTimestamp.Sub(at), c.clock.Now())
+	}
+	if owned && (!finished(job) || !ofARun(job)) {
+		c.main.AddAfter(ownerKey(job, owner), closedGrace)
+	}
 	switch {
 	case !c.objects.owner.ours(job) || finished(job):
 	case initial:
@@ -146,6 +188,10 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 		c.memory.markGone(item, string(job.UID))
 		c.main.Add(item)
 	}
+	owner, owned := c.objects.owner.cronJobOf(job)
+	if condition := claim.Finished(job); owned && condition != nil {
+		c.memory.markPruned(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
+	}
 	c.runEnded(job)
 }
 
@@ -156,7 +202,12 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	c.memory.mu.Lock()
 	delete(c.memory.jobs, item.NamespacedName)
 	c.memory.mu.Unlock()
-	if name, _, owned := claim.CronJobOf(job); owned {
-		c.main.AddAfter(key{cronJobKind, types.NamespacedName{Namespace: job.Namespace, Name: name}}, closedGraceOf(c.objects.owner, job))
+	if owner, owned := c.objects.owner.cronJobOf(job); owned {
+		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
 	}
+}
+
+// ownerKey is the key of the CronJob that controls a Job.
+func ownerKey(job *batchv1.Job, owner claim.CronJob) key {
+	return key{cronJobKindOf(owner.Native), types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}
 }

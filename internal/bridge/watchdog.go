@@ -30,20 +30,28 @@ func (c *controller) watchdog(ctx context.Context) {
 	}
 }
 
+// grace is how late a run may be before it is called overdue.
+func (c *controller) grace(now time.Time) time.Duration { return c.overdueGrace + c.skew.worstOf(now) }
+
 // inspect puts the CronJobs that need it into the main queue: the overdue, those
 // that list runs which ended, and those that lost their acknowledgement.
 func (c *controller) inspect(now time.Time) {
 	var overdue []*ostinatov1.CronJob
+	count := 0
+	grace := c.grace(now)
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
 		switch {
-		case overdueCronJob(cronJob, c.overdueGrace, now):
-			overdue = append(overdue, cronJob)
-		case !acknowledgedCronJob(cronJob, c.reference(cronJob.Namespace, cronJob.Name)),
+		case overdueCronJob(cronJob, grace, now):
+			// Those that were poked just now must not keep others waiting.
+			if count++; c.memory.cronJob(cronJobKey(cronJob)).of(cronJob).pokeWait(cronJob, now) <= 0 {
+				overdue = append(overdue, cronJob)
+			}
+		case !acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))),
 			len(c.closings(cronJob, cronJobMemory{}, now)) > 0:
 			c.main.Add(cronJobKey(cronJob))
 		}
 	})
-	c.metrics.overdue.Set(float64(len(overdue)))
+	c.metrics.overdue.Set(float64(count))
 	slices.SortFunc(overdue, func(a, b *ostinatov1.CronJob) int {
 		return a.Status.NextScheduleTime.Compare(b.Status.NextScheduleTime.Time)
 	})

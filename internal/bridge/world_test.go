@@ -94,7 +94,7 @@ func (w *world) lead() *world {
 	b := w.bridge()
 	w.begin(b)
 	w.eventually(func() bool {
-		if w.settings.TakeOver.Jobs {
+		if w.settings.TakeOver.Any() {
 			w.clock.Step(probePeriod)
 		}
 		return b.Ready(context.Background()) == nil

@@ -67,19 +67,32 @@ func Matches(job *batchv1.Job, pod *corev1.Pod) (bool, error) {
 	return err == nil && selector.Matches(labels.Set(pod.Labels)), err
 }
 
-// CronJobOf returns the name and UID of the CronJob of batch.ostinato.dev that
-// controls the Job.
-func CronJobOf(job *batchv1.Job) (name string, uid types.UID, ok bool) {
-	owner := metav1.GetControllerOfNoCopy(job)
-	if owner == nil || owner.Kind != ostinatov1.CronJobKind.Kind || owner.APIVersion != ostinatov1.GroupVersion.String() || owner.UID == "" {
-		return "", "", false
-	}
-	return owner.Name, owner.UID, true
+// CronJob is the CronJob that controls a Job, as the Job names it.
+type CronJob struct {
+	Name string
+	UID  types.UID
+	// Native: it is one of batch/v1, not of batch.ostinato.dev.
+	Native bool
 }
 
-// OfCronJob reports whether the CronJob of batch.ostinato.dev with this name and UID, of
-// the Job's namespace, controls the Job.
+// CronJobOf returns the CronJob, of either group, that controls the Job.
+func CronJobOf(job *batchv1.Job) (owner CronJob, ok bool) {
+	reference := metav1.GetControllerOfNoCopy(job)
+	if reference == nil || reference.Kind != ostinatov1.CronJobKind.Kind || reference.UID == "" {
+		return CronJob{}, false
+	}
+	switch reference.APIVersion {
+	case ostinatov1.GroupVersion.String():
+		return CronJob{Name: reference.Name, UID: reference.UID}, true
+	case batchv1.SchemeGroupVersion.String():
+		return CronJob{Name: reference.Name, UID: reference.UID, Native: true}, true
+	}
+	return CronJob{}, false
+}
+
+// OfCronJob reports whether the CronJob with this name and UID, of the Job's namespace,
+// controls the Job. A UID is of one object only, whichever group it is in.
 func OfCronJob(job *batchv1.Job, name string, uid types.UID) bool {
-	controller, controllerUID, ok := CronJobOf(job)
-	return ok && controller == name && controllerUID == uid
+	owner, ok := CronJobOf(job)
+	return ok && owner.Name == name && owner.UID == uid
 }

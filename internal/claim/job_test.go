@@ -82,7 +82,9 @@ func TestOfCronJob(t *testing.T) {
 		"its":               {cronJob("nightly", "c1"), true},
 		"re-created":        {cronJob("nightly", "c2"), false},
 		"another":           {cronJob("hourly", "c1"), false},
-		"batch/v1's":        {controller("batch/v1", "CronJob", "nightly", "c1"), false},
+		"batch/v1's":        {controller("batch/v1", "CronJob", "nightly", "c1"), true},
+		"batch/v1's other":  {controller("batch/v1", "CronJob", "nightly", "c2"), false},
+		"another group's":   {controller("batch.example/v1", "CronJob", "nightly", "c1"), false},
 		"another kind":      {controller("batch.ostinato.dev/v1", "Job", "nightly", "c1"), false},
 		"no controller":     {metav1.OwnerReference{APIVersion: "batch.ostinato.dev/v1", Kind: "CronJob", Name: "nightly", UID: "c1"}, false},
 		"none":              {metav1.OwnerReference{}, false},
@@ -98,6 +100,16 @@ func TestOfCronJob(t *testing.T) {
 				t.Error("the Job of a CronJob without UID")
 			}
 		})
+	}
+}
+
+func TestCronJobsOfBothGroupsAreToldApart(t *testing.T) {
+	for version, native := range map[string]bool{"batch.ostinato.dev/v1": false, "batch/v1": true} {
+		job := living().Job
+		job.OwnerReferences = []metav1.OwnerReference{controller(version, "CronJob", "nightly", "c1")}
+		if got, ok := claim.CronJobOf(job); !ok || got != (claim.CronJob{Name: "nightly", UID: "c1", Native: native}) {
+			t.Errorf("%s: %+v %t", version, got, ok)
+		}
 	}
 }
 

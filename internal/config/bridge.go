@@ -62,7 +62,7 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 	command.Choice(temporal, &b.SearchAttributes, "search-attributes", SearchAttributesAuto,
 		[]string{SearchAttributesAuto, SearchAttributesOn, SearchAttributesOff}, "set search attributes on workflows")
 	kubernetes := flags.Group(groupKubernetes)
-	kubernetes.StringVar(&b.ProbeNamespace, "takeover-probe-namespace", "ostinato-probe", "namespace of the Job by which --takeover=jobs sees whether the built-in controller runs")
+	kubernetes.StringVar(&b.ProbeNamespace, "takeover-probe-namespace", "ostinato-probe", "namespace of the CronJob and Job by which --takeover sees whether the built-in controllers run")
 	work := flags.Group(groupWork)
 	work.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
 	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow; the rounds over running Jobs make a tenth of it")
@@ -80,7 +80,7 @@ func (b *Bridge) validate() error {
 	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
 	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
 	b.LeaderElection.validate(&p)
-	p.check(!b.TakeOver.Jobs || len(validation.IsDNS1123Label(b.ProbeNamespace)) == 0, "takeover-probe-namespace",
-		"%q is no namespace name; name one that holds nothing else: --takeover=jobs creates a Job there for a moment, to see whether the built-in controller runs", b.ProbeNamespace)
+	p.check(!b.TakeOver.Any() || len(validation.IsDNS1123Label(b.ProbeNamespace)) == 0, "takeover-probe-namespace",
+		"%q is no namespace name; name one that holds nothing else: --takeover creates a CronJob or Job there for a moment, to see whether the built-in controller runs", b.ProbeNamespace)
 	return errors.Join(p...)
 }

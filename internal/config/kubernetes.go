@@ -26,7 +26,7 @@ type Kubernetes struct {
 func (k *Kubernetes) addFlags(flags *command.Flags) {
 	group := flags.Group(groupKubernetes)
 	group.Var((*nameList)(&k.Namespaces), "namespaces", "comma-separated Kubernetes namespaces to serve, with rights in no other; empty means all; the same for worker and bridge")
-	group.Var(&k.TakeOver, "takeover", "jobs: reconcile Jobs without managedBy too, where kube-controller-manager runs without its job-controller (docs/takeover.md); the same for worker and bridge")
+	group.Var(&k.TakeOver, "takeover", "cronjobs, jobs or both: reconcile CronJobs of batch/v1, Jobs without managedBy too, where kube-controller-manager runs without its cronjob-controller, its job-controller (docs/takeover.md); the same for worker and bridge")
 	group.Float64Var(&k.KubeQPS, "kube-qps", 0, "requests a second to the API server; 0 leaves the limit to its Priority and Fairness")
 	group.IntVar(&k.KubeBurst, "kube-burst", 100, "requests to the API server at once above --kube-qps, where that is set")
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -12,14 +11,29 @@ import (
 type TakeOver struct {
 	// Jobs are those that name the built-in job controller in spec.managedBy, or nobody.
 	Jobs bool
+	// CronJobs are those of batch/v1, all of them.
+	CronJobs bool
 }
+
+// The names of what can be taken over.
+const (
+	takeOverCronJobs = "cronjobs"
+	takeOverJobs     = "jobs"
+)
+
+// Any reports whether anything is to be taken over.
+func (t TakeOver) Any() bool { return t.Jobs || t.CronJobs }
 
 // String, Type and Set make *TakeOver a flag: a comma-separated list.
 func (t *TakeOver) String() string {
-	if t.Jobs {
-		return "jobs"
+	var names []string
+	if t.CronJobs {
+		names = append(names, takeOverCronJobs)
 	}
-	return ""
+	if t.Jobs {
+		names = append(names, takeOverJobs)
+	}
+	return strings.Join(names, ",")
 }
 
 // Type is what help calls the value.
@@ -34,13 +48,12 @@ func (t *TakeOver) Set(value string) error {
 	*t = TakeOver{}
 	for _, name := range list {
 		switch name {
-		case "jobs":
+		case takeOverJobs:
 			t.Jobs = true
-		case "cronjobs":
-			return errors.New("taking over cronjobs is not there yet; use jobs, " +
-				"and CronJobs of batch.ostinato.dev/v1 (the kind batch/v1 CronJob stays the built-in controller's)")
+		case takeOverCronJobs:
+			t.CronJobs = true
 		default:
-			return fmt.Errorf("%q can't be taken over; use jobs, or leave it empty", strings.TrimSpace(name))
+			return fmt.Errorf("%q can't be taken over; use cronjobs, jobs or both, or leave it empty", strings.TrimSpace(name))
 		}
 	}
 	return nil

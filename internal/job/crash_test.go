@@ -105,6 +105,7 @@ func (c *cluster) forget(plan job.Plan) {
 			}
 		}
 		c.state, c.spec = state.Edited(c.crash.spec, spec)
+		c.disturbBeyondCompletions()
 	}
 	c.crash = crash{}
 }

@@ -212,8 +212,13 @@ func (c *cluster) scale(t *rapid.T) {
 			spec.Completions = pointer(spec.Parallelism)
 		}
 	})
+	c.disturbBeyondCompletions()
+}
+
+// disturbBeyondCompletions: whether a Pod beyond the completions counts depends on when
+// its end is known.
+func (c *cluster) disturbBeyondCompletions() {
 	for _, pod := range c.pods {
-		// Whether a Pod beyond the completions counts depends on when its end is known.
 		pod.disturbed = pod.disturbed || c.indexed() && pod.index != nil && *pod.index >= *c.spec.Completions
 	}
 }

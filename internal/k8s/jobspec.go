@@ -17,9 +17,10 @@ const manual = "manual"
 
 // RenderJob returns the Job that a Start asks for, built from the CronJob's
 // template as upstream builds it (parity 1.7). The Job is handed to Ostinato by
-// spec.managedBy unless the template names a manager. workflow is the value of
-// WorkflowAnnotation ("<Temporal namespace>/<ID of the Job's workflow>"); it is
-// left out where another manager is named, since the Job then has no workflow.
+// spec.managedBy unless the template names a manager; that of a native CronJob is left
+// as the template has it. workflow is the value of WorkflowAnnotation ("<Temporal
+// namespace>/<ID of the Job's workflow>"); it is put in where the Job is handed to
+// Ostinato, since another's has no workflow.
 func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	annotations := make(map[string]string, len(template.Annotations)+3)
@@ -29,11 +30,11 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 		annotations[names.InstantiateAnnotation] = manual
 	}
 	spec := template.Spec
-	if spec.ManagedBy == nil {
+	if spec.ManagedBy == nil && !IsNative(cronJob) {
 		managedBy := names.JobController
 		spec.ManagedBy = &managedBy
 	}
-	if *spec.ManagedBy == names.JobController {
+	if spec.ManagedBy != nil && *spec.ManagedBy == names.JobController {
 		annotations[names.WorkflowAnnotation] = workflow
 	}
 	return &batchv1.Job{
@@ -42,7 +43,7 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 			Namespace:       cronJob.Namespace,
 			Labels:          template.Labels,
 			Annotations:     annotations,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cronJob, ostinatov1.CronJobKind)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cronJob, CronJobKindOf(cronJob))},
 		},
 		Spec: spec,
 	}

@@ -253,14 +253,14 @@ func TestCronJobStatusIsAppliedWhole(t *testing.T) {
 		}},
 		Workflow: &ostinatov1.WorkflowReference{Namespace: "default", ID: "cronjob/default/hello"},
 	}
-	if err := k8s.ApplyCronJobStatus(t.Context(), client, cronJob, status); err != nil {
+	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, status); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "cronjob-status-apply", applied(t, client.Actions()))
-	if err := k8s.ApplyCronJobStatus(t.Context(), client, cronJob, &ostinatov1.CronJobStatus{ObservedGeneration: 3}); err != nil {
+	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, &ostinatov1.CronJobStatus{ObservedGeneration: 3}); err != nil {
 		t.Fatal(err)
 	}
-	stored, err := k8s.GetCronJob(t.Context(), client, "default", "hello", "cron-uid")
+	stored, err := k8s.GetCronJob(t.Context(), k8s.OwnCronJobs(client), "default", "hello", "cron-uid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,17 +279,17 @@ func TestStatusOfARecreatedCronJobIsNotWritten(t *testing.T) {
 	client.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(ostinatov1.Resource("cronjobs"), "hello", errors.New("modified"))
 	})
-	if err := k8s.ApplyCronJobStatus(t.Context(), client, helloCronJob(), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
+	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), helloCronJob(), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("error %v, want gone", err)
 	}
 }
 
 func TestGoneObjects(t *testing.T) {
 	cronJob := helloCronJob()
-	if _, err := k8s.GetCronJob(t.Context(), k8sfake.NewCronJobs(), "default", "hello", "cron-uid"); !errors.Is(err, k8s.ErrGone) {
+	if _, err := k8s.GetCronJob(t.Context(), k8s.OwnCronJobs(k8sfake.NewCronJobs()), "default", "hello", "cron-uid"); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("absent CronJob: %v", err)
 	}
-	if _, err := k8s.GetCronJob(t.Context(), k8sfake.NewCronJobs(cronJob), "default", "hello", "old-uid"); !errors.Is(err, k8s.ErrGone) {
+	if _, err := k8s.GetCronJob(t.Context(), k8s.OwnCronJobs(k8sfake.NewCronJobs(cronJob)), "default", "hello", "old-uid"); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("re-created CronJob: %v", err)
 	}
 	if _, err := k8s.GetJob(t.Context(), fake.NewClientset(), "default", "hello-1", "job-uid"); !errors.Is(err, k8s.ErrGone) {

@@ -70,8 +70,15 @@ const (
 	// Job counts no Pod twice.
 	CountedAnnotation = "ostinato.dev/counted-pods"
 
-	// WorkflowAnnotation links a Job to its workflow ("<namespace>/<workflow id>").
+	// WorkflowAnnotation links a Job to its workflow ("<namespace>/<workflow id>"), and a
+	// native CronJob to the workflow that has written its status.
 	WorkflowAnnotation = "ostinato.dev/workflow"
+
+	// ObservedGenerationAnnotation and NextScheduleTimeAnnotation (RFC 3339) hold of a
+	// native CronJob what the status of batch/v1 has no field for. They are written in
+	// the same request as the status.
+	ObservedGenerationAnnotation = "ostinato.dev/observed-generation"
+	NextScheduleTimeAnnotation   = "ostinato.dev/next-schedule-time"
 )
 
 // WatchBuckets is the number of hash buckets Pods are spread over; a PodWatch
@@ -92,6 +99,12 @@ func (c Cluster) prefixed(id string) string {
 // CronJobWorkflowID returns the ID of a CronJob's workflow.
 func (c Cluster) CronJobWorkflowID(namespace, name string) string {
 	return c.prefixed("cronjob/" + namespace + "/" + name)
+}
+
+// NativeCronJobWorkflowID returns the ID of the workflow of a CronJob of batch/v1, of
+// which there may be one with the name of one of batch.ostinato.dev.
+func (c Cluster) NativeCronJobWorkflowID(namespace, name string) string {
+	return c.prefixed("batch-cronjob/" + namespace + "/" + name)
 }
 
 // JobWorkflowID returns the ID of a Job's workflow.
@@ -123,6 +136,11 @@ func (c Cluster) WatchTaskQueue() string { return c.prefixed("ostinato-watch") }
 // another cluster's ID or another kind of workflow.
 func (c Cluster) ParseCronJobWorkflowID(id string) (namespace, name string, ok bool) {
 	return c.parse("cronjob", id)
+}
+
+// ParseNativeCronJobWorkflowID is the inverse of NativeCronJobWorkflowID.
+func (c Cluster) ParseNativeCronJobWorkflowID(id string) (namespace, name string, ok bool) {
+	return c.parse("batch-cronjob", id)
 }
 
 // ParseJobWorkflowID is the inverse of JobWorkflowID.

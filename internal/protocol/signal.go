@@ -29,6 +29,9 @@ const (
 	// JobClosedSignal carries a JobClosed to a CronJob workflow that can't hear of
 	// a run by itself (after continue-as-new).
 	JobClosedSignal = "job-closed"
+	// JobSeenSignal carries a JobSeen to a CronJob workflow that may not know of a Job
+	// that its CronJob controls, or that the Job was deleted.
+	JobSeenSignal = "job-seen"
 	// PodsSignal carries a PodFacts to a Job workflow.
 	PodsSignal = "pods"
 )
@@ -69,6 +72,13 @@ type JobClosed struct {
 	CronJobUID string     `json:"cronJobUID"`
 	Name       string     `json:"name"`
 	Result     job.Result `json:"result"`
+}
+
+// JobSeen asks a CronJob's workflow to look at a Job.
+type JobSeen struct {
+	CronJobUID string `json:"cronJobUID"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
 }
 
 // PodFacts reports Pods of one Job; at most 500 facts.

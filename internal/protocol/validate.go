@@ -40,6 +40,9 @@ func (i JobInput) Validate() error {
 	if err := i.Job.Validate(); err != nil {
 		return fmt.Errorf("job: %w", err)
 	}
+	if i.Job.Native {
+		return errors.New("job: native says of a CronJob that it is one of batch/v1, and of nothing else")
+	}
 	if err := i.Spec.Validate(); err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}

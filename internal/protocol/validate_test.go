@@ -1,6 +1,7 @@
 package protocol_test
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -35,6 +36,22 @@ func identified(uid string) func(*protocol.ObjectReference) {
 	return func(reference *protocol.ObjectReference) { reference.UID = uid }
 }
 
+func native(reference *protocol.ObjectReference) { reference.Native = true }
+
+// One object has one workflow, and CronJobs of the two groups may have one name. What says
+// nothing of the group is of batch.ostinato.dev, as all that older histories hold.
+func TestCronJobsOfBothGroupsHaveTheirOwnWorkflows(t *testing.T) {
+	for want, object := range map[string]protocol.ObjectReference{"cronjob/default/hello": reference(), "batch-cronjob/default/hello": reference(native)} {
+		if got := object.CronJobWorkflowID(""); got != want {
+			t.Errorf("workflow ID %q, want %q", got, want)
+		}
+	}
+	data, err := json.Marshal(reference())
+	if err != nil || strings.Contains(string(data), "native") {
+		t.Errorf("encoded as %s: %v", data, err)
+	}
+}
+
 // TestValidate: anybody who may write to Temporal may have sent any of this. The error
 // names what is wrong.
 func TestValidate(t *testing.T) {
@@ -59,6 +76,8 @@ func TestValidate(t *testing.T) {
 		"a Job without a uid":            {protocol.JobInput{Job: reference(identified(""))}, "job: uid"},
 		"a Job with a negative spec":     {protocol.JobInput{Job: reference(), Spec: job.Spec{Parallelism: -1}}, "spec: parallelism is -1"},
 		"a Job with a negative state":    {protocol.JobInput{Job: reference(), State: &job.State{Failed: -1}}, "state: failed is -1"},
+		"a Job of batch/v1's CronJobs":   {protocol.JobInput{Job: reference(native)}, "job: native"},
+		"a CronJob of batch/v1":          {protocol.CronJobInput{CronJob: reference(native), Spec: cronSpec}, ""},
 		"a CronJob":                      {protocol.CronJobInput{CronJob: reference(), Spec: cronSpec}, ""},
 		"a CronJob with its state":       {protocol.CronJobInput{CronJob: reference(), Spec: cronSpec, State: &schedule.State{}}, ""},
 		"a CronJob without a uid":        {protocol.CronJobInput{CronJob: reference(identified("")), Spec: cronSpec}, "cronJob: uid"},

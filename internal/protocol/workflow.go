@@ -7,6 +7,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -47,6 +48,17 @@ type ObjectReference struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
+	// Native is set for a CronJob of batch/v1, and for nothing else. One of
+	// batch.ostinato.dev may have the same name.
+	Native bool `json:"native,omitempty"`
+}
+
+// CronJobWorkflowID returns the ID of the workflow of the CronJob that this refers to.
+func (r ObjectReference) CronJobWorkflowID(cluster names.Cluster) string {
+	if r.Native {
+		return cluster.NativeCronJobWorkflowID(r.Namespace, r.Name)
+	}
+	return cluster.CronJobWorkflowID(r.Namespace, r.Name)
 }
 
 // CronJobInput starts or continues a CronJob workflow.

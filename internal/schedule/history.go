@@ -12,12 +12,12 @@ import (
 // pruneBatch bounds the history deletes of one plan.
 const pruneBatch = 50
 
-// limit returns how many finished Jobs of a condition are kept.
-func limit(spec Spec, condition batchv1.JobConditionType) int32 {
+// HistoryLimit returns how many finished Jobs of a condition are kept.
+func (s Spec) HistoryLimit(condition batchv1.JobConditionType) int32 {
 	if condition == batchv1.JobComplete {
-		return spec.SuccessfulJobsHistoryLimit
+		return s.SuccessfulJobsHistoryLimit
 	}
-	return spec.FailedJobsHistoryLimit
+	return s.FailedJobsHistoryLimit
 }
 
 // prune returns the history deletes that are due (parity 1.8): of each kind the
@@ -30,7 +30,7 @@ func (s *State) prune(spec Spec, now time.Time) []Delete {
 	for _, condition := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		kind := slices.DeleteFunc(slices.Clone(s.Finished), func(f Finished) bool { return f.Condition != condition })
 		slices.SortFunc(kind, byStart)
-		for _, finished := range kind[:max(len(kind)-int(limit(spec, condition)), 0)] {
+		for _, finished := range kind[:max(len(kind)-int(spec.HistoryLimit(condition)), 0)] {
 			if len(deletes) == pruneBatch {
 				return deletes
 			}

@@ -120,7 +120,7 @@ func Finish(state State, spec Spec, finished Finished) State {
 		s.Active = slices.Delete(s.Active, index, index+1)
 		s.count(finished.end())
 		// Without history the Job is deleted before it is seen (parity 1.8).
-		if limit(spec, finished.Condition) > 0 {
+		if spec.HistoryLimit(finished.Condition) > 0 {
 			s.Outbox = append(s.Outbox, sawCompleted(finished))
 		}
 	}

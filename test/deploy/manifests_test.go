@@ -17,11 +17,12 @@ func TestManifestsApply(t *testing.T) {
 	if strings.Contains(installOutput, "Warning:") {
 		t.Errorf("applying the overlay warns:\n%s", installOutput)
 	}
-	every := []string{manifests.TakeOverJobs, manifests.WithoutPodLogs, manifests.NetworkPolicy, manifests.MetricsAuthentication}
+	every := []string{manifests.TakeOverAll, manifests.WithoutPodLogs, manifests.NetworkPolicy, manifests.MetricsAuthentication}
 	for name, installation := range map[string]manifests.Installation{
 		"base":                   {Folder: manifests.Base},
 		"example":                {Folder: manifests.Example},
 		"take-over":              {Folder: manifests.Base, Components: []string{manifests.TakeOverJobs}},
+		"take-over of CronJobs":  {Folder: manifests.Base, Components: []string{manifests.TakeOverCronJobs}},
 		"without logs":           {Folder: manifests.Example, Components: []string{manifests.WithoutPodLogs}},
 		"every component":        {Folder: manifests.Example, Components: every},
 		"namespaced, everything": {Folder: manifests.Example, Namespaces: []string{"default", "kube-public"}, Components: every},
@@ -109,7 +110,7 @@ func grants(t *testing.T, rendered string) (all []grant, rules map[grant][]rbacv
 // but its own and the probe's; in those named, the same as everywhere else.
 func TestANamespacedInstallationGivesRightsInItsNamespacesOnly(t *testing.T) {
 	system, probe := manifests.SystemNamespace, manifests.ProbeNamespace
-	_, everywhere := grants(t, render(t, manifests.Installation{Folder: manifests.Base, Components: []string{manifests.TakeOverJobs}}))
+	_, everywhere := grants(t, render(t, manifests.Installation{Folder: manifests.Base, Components: []string{manifests.TakeOverAll}}))
 	for name, test := range map[string]struct {
 		installation manifests.Installation
 		want         []grant
@@ -130,6 +131,16 @@ func TestANamespacedInstallationGivesRightsInItsNamespacesOnly(t *testing.T) {
 				{"ostinato-bridge", probe, "ostinato-bridge-probe"}, {"ostinato-bridge", system, "ostinato-bridge-lease"},
 				{"ostinato-bridge", "shop", "ostinato-bridge"}, {"ostinato-bridge", "shop", "ostinato-bridge-takeover"},
 				{"ostinato-worker", "shop", "ostinato-worker"}, {"ostinato-worker", "shop", "ostinato-worker-takeover"},
+			},
+		},
+		"with take-over of both": {
+			installation: manifests.Installation{Folder: manifests.Base, Namespaces: []string{"shop"}, Components: []string{manifests.TakeOverAll, manifests.WithoutPodLogs}},
+			want: []grant{
+				{"ostinato-bridge", probe, "ostinato-bridge-probe"}, {"ostinato-bridge", probe, "ostinato-bridge-probe-cronjobs"},
+				{"ostinato-bridge", system, "ostinato-bridge-lease"}, {"ostinato-bridge", "shop", "ostinato-bridge"},
+				{"ostinato-bridge", "shop", "ostinato-bridge-takeover"}, {"ostinato-bridge", "shop", "ostinato-bridge-takeover-cronjobs"},
+				{"ostinato-worker", "shop", "ostinato-worker"}, {"ostinato-worker", "shop", "ostinato-worker-takeover"},
+				{"ostinato-worker", "shop", "ostinato-worker-takeover-cronjobs"},
 			},
 		},
 		"with authenticated metrics, which are no namespace's": {

@@ -215,12 +215,13 @@ func TestForgedSignalsDontChangeWhatACronJobIs(t *testing.T) {
 		signals["closed: "+what] = forgery{protocol.JobClosedSignal, protocol.JobClosed{
 			CronJobUID: reference.UID, Name: closed.Name, Result: job.Result{UID: string(closed.UID), Outcome: job.Failed, Reason: "Forged"},
 		}}
+		signals["seen: "+what] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: closed.Name, UID: string(closed.UID)}}
 	}
 	signals["deleted"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: reference.UID}}
 	signals["facts"] = forgery{protocol.PodsSignal, protocol.PodFacts{JobUID: reference.UID}}
 	signals["none of ours"] = forgery{"reboot", "now"}
 	for what, argument := range garbage() {
-		for _, name := range []string{protocol.CronJobSpecSignal, protocol.JobClosedSignal, protocol.DeletedSignal} {
+		for _, name := range []string{protocol.CronJobSpecSignal, protocol.JobClosedSignal, protocol.JobSeenSignal, protocol.DeletedSignal} {
 			signals[name+": "+what] = forgery{name, argument}
 		}
 	}

@@ -28,6 +28,8 @@ const (
 // Components that an overlay may add, relative to deploy.
 const (
 	TakeOverJobs          = "components/takeover-jobs"
+	TakeOverCronJobs      = "components/takeover-cronjobs"
+	TakeOverAll           = "components/takeover-all"
 	WithoutPodLogs        = "components/without-pod-logs"
 	NetworkPolicy         = "components/network-policy"
 	MetricsAuthentication = "components/metrics-authentication"
@@ -35,10 +37,17 @@ const (
 
 // What a namespaced installation is made of, relative to deploy.
 const (
-	namespaced        = "components/namespaced"
-	namespace         = "namespace"
-	namespaceTakeOver = "namespace/takeover-jobs"
+	namespaced = "components/namespaced"
+	namespace  = "namespace"
 )
+
+// namespaceTakeOver are what the components for take-over add in each namespace of a
+// namespaced installation.
+var namespaceTakeOver = map[string][]string{
+	TakeOverJobs:     {"namespace/takeover-jobs"},
+	TakeOverCronJobs: {"namespace/takeover-cronjobs"},
+	TakeOverAll:      {"namespace/takeover-cronjobs", "namespace/takeover-jobs"},
+}
 
 // SystemNamespace is where the manifests put worker and bridge; ProbeNamespace is
 // where the bridge looks for the built-in job controller.
@@ -74,6 +83,10 @@ func (i Installation) Arguments() (worker, bridge []string) {
 		switch component {
 		case TakeOverJobs:
 			both = append(both, "--takeover=jobs")
+		case TakeOverCronJobs:
+			both = append(both, "--takeover=cronjobs")
+		case TakeOverAll:
+			both = append(both, "--takeover=cronjobs,jobs")
 		case MetricsAuthentication:
 			both = append(both, "--metrics-authentication")
 		case WithoutPodLogs:
@@ -151,8 +164,8 @@ func (i Installation) overlay(deploy string) (folder string, err error) {
 	}
 	for _, name := range i.Namespaces {
 		one := kustomization{Namespace: name, Resources: []string{namespace}}
-		if slices.Contains(i.Components, TakeOverJobs) {
-			one.Resources = append(one.Resources, namespaceTakeOver)
+		for _, component := range i.Components {
+			one.Resources = append(one.Resources, namespaceTakeOver[component]...)
 		}
 		sub := filepath.Join(folder, name)
 		if err := one.relativeTo(sub, deploy); err != nil {

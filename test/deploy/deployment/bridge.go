@@ -37,7 +37,7 @@ func RunBridge(ctx context.Context, stack *devstack.Stack, kubeconfig string, ar
 	return string(text), command.ProcessState.ExitCode(), nil
 }
 
-// Probes lists the Jobs by which bridges ask for the built-in job controller.
+// Probes lists the CronJobs and Jobs by which bridges ask for the built-in controllers.
 func Probes(ctx context.Context, stack *devstack.Stack) (string, error) {
-	return stack.Kubectl(ctx, "get", "jobs", "--namespace="+ProbeNamespace, "--selector=ostinato.dev/takeover-probe", "--output=name")
+	return stack.Kubectl(ctx, "get", "cronjobs,jobs", "--namespace="+ProbeNamespace, "--selector=ostinato.dev/takeover-probe", "--output=name")
 }

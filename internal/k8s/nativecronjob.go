@@ -1,0 +1,146 @@
+package k8s
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// nativeCronJobKind is the kind of CronJobs of batch/v1.
+var nativeCronJobKind = batchv1.SchemeGroupVersion.WithKind(ostinatov1.CronJobKind.Kind)
+
+// IsNative reports whether the CronJob is one of batch/v1, which FromNative has made.
+func IsNative(cronJob *ostinatov1.CronJob) bool {
+	return cronJob.APIVersion == nativeCronJobKind.GroupVersion().String()
+}
+
+// CronJobKindOf returns the kind that the CronJob has in the API.
+func CronJobKindOf(cronJob *ostinatov1.CronJob) schema.GroupVersionKind {
+	if IsNative(cronJob) {
+		return nativeCronJobKind
+	}
+	return ostinatov1.CronJobKind
+}
+
+// FromNative gives a CronJob of batch/v1 the shape of Ostinato's, which holds the
+// original's parts. What the status of batch/v1 has no field for is read from
+// annotations. Conditions are kept nowhere: they are told by Events alone.
+//
+// A next run that is not after the last one is a note from before another controller went
+// on with the CronJob, and so are the notes beside it: nothing of them counts.
+func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
+	cronJob := &ostinatov1.CronJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: nativeCronJobKind.GroupVersion().String(), Kind: nativeCronJobKind.Kind},
+		ObjectMeta: native.ObjectMeta,
+		Spec: ostinatov1.CronJobSpec{
+			Schedule:                   native.Spec.Schedule,
+			TimeZone:                   native.Spec.TimeZone,
+			StartingDeadlineSeconds:    native.Spec.StartingDeadlineSeconds,
+			ConcurrencyPolicy:          native.Spec.ConcurrencyPolicy,
+			Suspend:                    native.Spec.Suspend,
+			JobTemplate:                native.Spec.JobTemplate,
+			SuccessfulJobsHistoryLimit: native.Spec.SuccessfulJobsHistoryLimit,
+			FailedJobsHistoryLimit:     native.Spec.FailedJobsHistoryLimit,
+		},
+		Status: ostinatov1.CronJobStatus{
+			Active:             native.Status.Active,
+			LastScheduleTime:   native.Status.LastScheduleTime,
+			LastSuccessfulTime: native.Status.LastSuccessfulTime,
+		},
+	}
+	next, last := notedTime(native.Annotations[names.NextScheduleTimeAnnotation]), native.Status.LastScheduleTime
+	if next != nil && last != nil && !next.After(last.Time) {
+		return cronJob
+	}
+	cronJob.Status.NextScheduleTime = next
+	if generation, err := strconv.ParseInt(native.Annotations[names.ObservedGenerationAnnotation], 10, 64); err == nil {
+		cronJob.Status.ObservedGeneration = generation
+	}
+	if namespace, id, ok := strings.Cut(native.Annotations[names.WorkflowAnnotation], "/"); ok {
+		cronJob.Status.Workflow = &ostinatov1.WorkflowReference{Namespace: namespace, ID: id}
+	}
+	return cronJob
+}
+
+// notedTime reads a time from an annotation; nil where there is none that can be read.
+func notedTime(text string) *metav1.Time {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil
+	}
+	return &metav1.Time{Time: at}
+}
+
+// NativeCronJobs stores the CronJobs of batch/v1.
+func NativeCronJobs(client kubernetes.Interface) CronJobStore { return nativeCronJobs{client} }
+
+type nativeCronJobs struct{ client kubernetes.Interface }
+
+func (s nativeCronJobs) Get(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
+	native, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return FromNative(native), nil
+}
+
+func (s nativeCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error) {
+	native, err := s.client.BatchV1().CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: CronJobFieldManager})
+	if err != nil {
+		return nil, err
+	}
+	return FromNative(native), nil
+}
+
+// writeStatus writes status and notes in one request. It is a merge patch: the built-in
+// controller owns the fields too, and apply would remove none of them.
+func (s nativeCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
+	patch, err := nativeStatusPatch(read, status)
+	if err != nil {
+		return err
+	}
+	_, err = s.client.BatchV1().CronJobs(read.Namespace).Patch(ctx, read.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: CronJobFieldManager}, "status")
+	return err
+}
+
+func nativeStatusPatch(read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) ([]byte, error) {
+	// What is null is removed.
+	notes := map[string]*string{
+		names.ObservedGenerationAnnotation: new(strconv.FormatInt(status.ObservedGeneration, 10)),
+		names.NextScheduleTimeAnnotation:   nil,
+		names.WorkflowAnnotation:           nil,
+	}
+	if status.NextScheduleTime != nil {
+		notes[names.NextScheduleTimeAnnotation] = new(status.NextScheduleTime.UTC().Format(time.RFC3339))
+	}
+	if status.Workflow != nil {
+		notes[names.WorkflowAnnotation] = new(status.Workflow.Namespace + "/" + status.Workflow.ID)
+	}
+	var active any
+	if len(status.Active) > 0 {
+		active = status.Active
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": read.UID, "resourceVersion": read.ResourceVersion, "annotations": notes},
+		"status": map[string]any{
+			"active": active, "lastScheduleTime": status.LastScheduleTime, "lastSuccessfulTime": status.LastSuccessfulTime,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode status patch: %w", err)
+	}
+	return patch, nil
+}
