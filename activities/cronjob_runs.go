@@ -113,7 +113,10 @@ func finishedJob(found *batchv1.Job, run schedule.Run) *protocol.FinishedJob {
 	if condition == nil {
 		return nil
 	}
-	finished := &protocol.FinishedJob{Run: run, Outcome: job.Outcome(condition.Type)}
+	finished := &protocol.FinishedJob{
+		Run: run, Outcome: job.Outcome(condition.Type), EndTime: condition.LastTransitionTime.UTC(), Reason: condition.Reason,
+		FailedPods: found.Status.Failed,
+	}
 	if found.Status.StartTime != nil {
 		finished.StartTime = found.Status.StartTime.UTC()
 	}

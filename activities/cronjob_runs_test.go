@@ -30,7 +30,8 @@ func runsJob(at time.Time) *batchv1.Job {
 
 func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	running, ended, known := runsJob(scheduled), runsJob(scheduled.Add(-time.Minute)), runsJob(scheduled.Add(-2*time.Minute))
-	ended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "")}
+	ended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "DeadlineExceeded")}
+	ended.Status.Conditions[0].LastTransitionTime, ended.Status.Failed = metav1.NewTime(scheduled), 2
 	byHand := cronJobsJob("hello-by-hand")
 	byHand.CreationTimestamp = metav1.NewTime(scheduled.Add(time.Minute))
 	others := runsJob(scheduled.Add(time.Minute))
@@ -46,6 +47,9 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	}
 	if len(result.Ended) != 1 || result.Ended[0].Run.Name != ended.Name || result.Ended[0].Outcome != job.Failed {
 		t.Errorf("ended %+v", result.Ended)
+	}
+	if one := result.Ended[0]; !one.EndTime.Equal(scheduled) || one.Reason != "DeadlineExceeded" || one.FailedPods != 2 {
+		t.Errorf("ended %+v", one)
 	}
 	if len(s.writes()) != 0 {
 		t.Errorf("writes %v", s.writes())

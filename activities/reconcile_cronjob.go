@@ -65,7 +65,7 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
 	}
 	if request.Status != nil && result.Refused == nil {
-		a.applyCronJobStatus(ctx, cronJob, *request.Status, &result)
+		a.applyCronJobStatus(ctx, cronJob, request, &result)
 	}
 	a.Events.onCronJob(request.CronJob, request.Events...)
 	a.announceJudgement(request.CronJob, result.Judgement)
@@ -249,9 +249,11 @@ func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *prot
 
 // applyCronJobStatus writes the status with the run in it that was started. That it
 // can't be written stops no run: it is part of the result, and tried again later.
-func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, status ostinatov1.CronJobStatus, result *protocol.CronJobResult) {
+func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) {
+	status := *request.Status
 	if result.Started != nil {
 		status = schedule.StatusStarted(status, result.Started.Run, cronJob.Namespace)
+		status = schedule.StatusRecorded(status, *request.Start, result.Started.Run)
 	}
 	if result.Judgement != nil {
 		status = schedule.StatusJudged(status, *result.Judgement)

@@ -57,6 +57,9 @@ func TestStartCreatesTheJobAndPutsItIntoTheStatus(t *testing.T) {
 	if len(status.Active) != 1 || status.Active[0].Name != name || !status.LastScheduleTime.Time.Equal(scheduled) || status.ObservedGeneration != 3 {
 		t.Errorf("status %+v", status)
 	}
+	if len(status.RecentRuns) != 1 || status.RecentRuns[0].JobName != name || status.LastOutcome != status.RecentRuns[0].Outcome {
+		t.Errorf("ledger %+v", status.RecentRuns)
+	}
 	if status.Workflow == nil || status.Workflow.ID != "cronjob/default/hello" || status.Workflow.Namespace != "temporal-namespace" {
 		t.Errorf("workflow %+v", status.Workflow)
 	}

@@ -39,6 +39,15 @@ func (a *alarm) ringing() bool {
 	return true
 }
 
+// lost reports whether the alarm was to go off and has not; it is disarmed then.
+func (a *alarm) lost(now time.Time) bool {
+	if a.timer == nil || a.timer.IsReady() || a.at.After(now) {
+		return false
+	}
+	a.stop()
+	return true
+}
+
 func (a *alarm) stop() {
 	if a.timer != nil && !a.timer.IsReady() {
 		a.cancel()

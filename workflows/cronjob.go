@@ -24,8 +24,11 @@ func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol
 	}
 	c := newCronJob(ctx, cluster, input)
 	err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe)
+	if err == nil {
+		err = workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger)
+	}
 	if err != nil {
-		return fmt.Errorf("set query handler of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
+		return fmt.Errorf("set query handlers of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
 	}
 	return c.run(ctx)
 }
@@ -87,6 +90,9 @@ func finishedOf(children []protocol.FinishedJob) []schedule.Finished {
 			Condition:      batchv1.JobConditionType(child.Outcome),
 			StartTime:      child.StartTime,
 			CompletionTime: child.CompletionTime,
+			EndTime:        child.EndTime,
+			Reason:         child.Reason,
+			FailedPods:     child.FailedPods,
 		})
 	}
 	return finished
@@ -113,6 +119,7 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 			continue
 		}
 		c.state = plan.Next
+		c.tally(ctx)
 		if c.mayContinueAsNew(ctx) {
 			return c.continueAsNew(ctx)
 		}

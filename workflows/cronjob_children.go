@@ -108,8 +108,9 @@ func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 		// The Job was re-created under its name and the child went over to it.
 		result.Outcome = job.Deleted
 	}
-	c.runEnded(protocol.FinishedJob{
+	c.runEnded(ctx, protocol.FinishedJob{
 		Run: child.run, Outcome: result.Outcome, StartTime: result.StartTime, CompletionTime: result.CompletionTime,
+		EndTime: result.CompletionTime, Reason: result.Reason, FailedPods: result.Failed,
 	})
 }
 
@@ -124,9 +125,9 @@ func resultOf(ctx workflow.Context, child workflow.Future) (result job.Result, e
 }
 
 // runEnded merges the end of a run into the state.
-func (c *runningCronJob) runEnded(ended protocol.FinishedJob) {
+func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJob) {
 	if ended.Outcome != job.Complete && ended.Outcome != job.Failed {
-		c.state = schedule.Missing(c.state, ended.Run)
+		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
 		return
 	}
 	finished := schedule.Finished{
@@ -134,6 +135,13 @@ func (c *runningCronJob) runEnded(ended protocol.FinishedJob) {
 		Condition:      batchv1.JobConditionType(ended.Outcome),
 		StartTime:      ended.StartTime,
 		CompletionTime: ended.CompletionTime,
+		EndTime:        ended.EndTime,
+		Reason:         ended.Reason,
+		FailedPods:     ended.FailedPods,
+	}
+	if finished.EndTime.IsZero() {
+		// A failed Job has no completion time.
+		finished.EndTime = workflow.Now(ctx)
 	}
 	if c.state.Knows(ended.Run) {
 		c.state = schedule.Finish(c.state, c.spec, finished)

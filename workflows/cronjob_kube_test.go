@@ -12,7 +12,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -67,7 +69,12 @@ type cronJobKube struct {
 }
 
 func newCronJobKube(t *testing.T) *cronJobKube {
-	environment := newEnvironment(t, "", protocol.CronJobWorkflow, "cronjob/default/hello")
+	return newMeteredCronJobKube(t, client.MetricsNopHandler)
+}
+
+// newMeteredCronJobKube returns one whose workflow's metrics go to the handler.
+func newMeteredCronJobKube(t *testing.T, metrics client.MetricsHandler) *cronJobKube {
+	environment := newMeteredEnvironment(t, metrics, "", protocol.CronJobWorkflow, "cronjob/default/hello")
 	environment.SetStartTime(cronStart)
 	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, closed: map[string]job.Result{}}
 	environment.RegisterWorkflowWithOptions(k.job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
@@ -118,6 +125,7 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 		}
 		k.jobs = append(k.jobs, run)
 		k.status = schedule.StatusStarted(k.status, run, request.CronJob.Namespace)
+		k.status = schedule.StatusRecorded(k.status, *start, run)
 		result.Started = &protocol.StartedJob{Run: run, Spec: job.Spec{Parallelism: 1}, Managed: !k.unmanaged}
 	}
 	k.events = append(k.events, request.Events...)
@@ -249,6 +257,34 @@ func (k *cronJobKube) described() protocol.CronJobDescription {
 		k.t.Errorf("query: %v", err)
 	}
 	return description
+}
+
+// ledger asks the ledger query.
+func (k *cronJobKube) ledger(arguments ...any) protocol.LedgerPage {
+	k.t.Helper()
+	var page protocol.LedgerPage
+	value, err := k.environment.QueryWorkflow(protocol.LedgerQuery, arguments...)
+	if err == nil {
+		err = value.Get(&page)
+	}
+	if err != nil {
+		k.t.Errorf("query: %v", err)
+	}
+	return page
+}
+
+// details are the current details in the Temporal UI.
+func (k *cronJobKube) details() string {
+	k.t.Helper()
+	var metadata sdkpb.WorkflowMetadata
+	value, err := k.environment.QueryWorkflow("__temporal_workflow_metadata")
+	if err == nil {
+		err = value.Get(&metadata)
+	}
+	if err != nil {
+		k.t.Errorf("query: %v", err)
+	}
+	return metadata.CurrentDetails
 }
 
 // scheduled lists the scheduled times, minutes and seconds, of the Jobs that were

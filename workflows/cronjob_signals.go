@@ -112,6 +112,9 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	default:
 		c.state.Reported = nil
 		if signal.Overdue {
+			if c.alarm.lost(workflow.Now(ctx)) {
+				c.state = schedule.Poke(c.state, workflow.Now(ctx))
+			}
 			c.pause.reset()
 		}
 	}
@@ -158,7 +161,7 @@ func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResu
 		c.edit(ctx, *result.CurrentSpec)
 	}
 	for _, ended := range result.Ended {
-		c.runEnded(ended)
+		c.runEnded(ctx, ended)
 	}
 	for _, run := range result.Running {
 		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, time.Time{})

@@ -9,8 +9,12 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// recentRows bounds the table of recent outcomes in the UI.
-const recentRows = 10
+const (
+	// recentRows bounds the table of recent outcomes in the UI.
+	recentRows = 10
+	// describedRows bounds the ledger in answers to the describe query.
+	describedRows = 50
+)
 
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
@@ -18,7 +22,7 @@ func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 		CronJob: c.cronJob,
 		Spec:    c.spec,
 		Status:  schedule.StatusOf(c.state, c.spec),
-		Ledger:  c.state.Ledger,
+		Ledger:  c.state.Ledger[max(len(c.state.Ledger)-describedRows, 0):],
 	}, nil
 }
 
@@ -33,7 +37,7 @@ func (c *runningCronJob) details() string {
 		}
 	}
 	if len(c.state.Ledger) > 0 {
-		b.WriteString("\n| scheduled | outcome | job or reason |\n|---|---|---|\n")
+		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
 		for index := len(c.state.Ledger) - 1; index >= max(0, len(c.state.Ledger)-recentRows); index-- {
 			b.WriteString(ledgerRow(c.state.Ledger[index]))
 		}
@@ -73,14 +77,45 @@ func ledgerRow(entry schedule.LedgerEntry) string {
 		}
 		when = fmt.Sprintf("%s to %s (%s%d times)", timeText(entry.Scheduled), timeText(entry.Until), about, entry.Times())
 	}
-	what := entry.Job
-	if entry.Outcome != schedule.Started {
-		what = entry.Reason
-		if entry.Message != "" {
-			what += ": " + entry.Message
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n",
+		when, escape(string(entry.Outcome)), escape(resultText(entry)), tookText(entry), escape(truncate(whatText(entry), maxSummary)))
+}
+
+// resultText says how a run has ended.
+func resultText(entry schedule.LedgerEntry) string {
+	text := string(entry.Result)
+	if text == "" && entry.Outcome.HasJob() {
+		return "running"
+	}
+	var more []string
+	if entry.ResultReason != "" {
+		more = append(more, entry.ResultReason)
+	}
+	if entry.FailedAttempts > 0 {
+		more = append(more, fmt.Sprintf("%d failed attempts", entry.FailedAttempts))
+	}
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, ", ") + ")"
+	}
+	return truncate(text, maxSummary)
+}
+
+func tookText(entry schedule.LedgerEntry) string {
+	if entry.Ended.IsZero() {
+		return ""
+	}
+	return entry.Duration().Round(time.Second).String()
+}
+
+// whatText names the Job and says what kept it from starting, or from starting in time.
+func whatText(entry schedule.LedgerEntry) string {
+	var parts []string
+	for _, part := range []string{entry.Job, entry.Reason, entry.Message} {
+		if part != "" {
+			parts = append(parts, part)
 		}
 	}
-	return fmt.Sprintf("| %s | %s | %s |\n", when, entry.Outcome, escape(truncate(what, maxSummary)))
+	return strings.Join(parts, ": ")
 }
 
 func scheduledText(scheduled time.Time, manual bool) string {

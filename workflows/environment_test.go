@@ -18,7 +18,14 @@ import (
 // registered, as a worker of the cluster registers it, to be started under an ID.
 func newEnvironment(t *testing.T, cluster names.Cluster, name, id string) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
+	return newMeteredEnvironment(t, client.MetricsNopHandler, cluster, name, id)
+}
+
+// newMeteredEnvironment returns one whose metrics go to the handler.
+func newMeteredEnvironment(t *testing.T, metrics client.MetricsHandler, cluster names.Cluster, name, id string) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
+	suite.SetMetricsHandler(metrics)
 	environment := suite.NewTestWorkflowEnvironment()
 	environment.SetTestTimeout(time.Minute)
 	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{workflows.SignalOrder()}})

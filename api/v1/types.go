@@ -17,6 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Suspend",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.active[*].name`
 // +kubebuilder:printcolumn:name="Last Schedule",type=date,JSONPath=`.status.lastScheduleTime`
+// +kubebuilder:printcolumn:name="Last Outcome",type=string,JSONPath=`.status.lastOutcome`
 // +kubebuilder:printcolumn:name="Next Run",type=string,JSONPath=`.status.nextScheduleTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be no more than 52 characters: the Jobs' names add 11"
@@ -134,6 +135,29 @@ type CronJobStatus struct {
 	// +optional
 	AccountedUntil *metav1.Time `json:"accountedUntil,omitempty"`
 
+	// RecentRuns says of the last ten scheduled times and triggers, or stretches of times
+	// that share it, what became of them, newest first. It comes up to date with the other
+	// fields: a time that was skipped since is in it with the next write.
+	//
+	// +optional
+	// +listType=atomic
+	RecentRuns []RecentRun `json:"recentRuns,omitempty"`
+
+	// LastOutcome is the outcome of the first of recentRuns.
+	//
+	// +optional
+	LastOutcome string `json:"lastOutcome,omitempty"`
+
+	// LastFailureTime is when a run last ended as Failed.
+	//
+	// +optional
+	LastFailureTime *metav1.Time `json:"lastFailureTime,omitempty"`
+
+	// ConsecutiveFailures is how many runs have failed since one was Complete.
+	//
+	// +optional
+	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
+
 	// Conditions are ScheduleValid, Suspended and TemplateValid.
 	//
 	// +optional
@@ -147,6 +171,58 @@ type CronJobStatus struct {
 	//
 	// +optional
 	Workflow *WorkflowReference `json:"workflow,omitempty"`
+}
+
+// RecentRun says what became of a scheduled time, of a stretch of them, or of a trigger.
+type RecentRun struct {
+	// ScheduledTime is the scheduled time; of a stretch the first; of a manual run the time
+	// of the trigger.
+	ScheduledTime metav1.Time `json:"scheduledTime"`
+	// Until is the last scheduled time of a stretch.
+	//
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+	// Count is the number of scheduled times of a stretch.
+	//
+	// +optional
+	Count int64 `json:"count,omitempty"`
+	// Outcome is Started, StartedLate, SkippedOverlap, SkippedDeadline, SkippedSuspended,
+	// SkippedSuperseded or FailedToCreate.
+	Outcome string `json:"outcome"`
+	// Reason says in a word why it was late or did not start.
+	//
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Message says more, such as the answer of the API server.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Manual is set for a trigger.
+	//
+	// +optional
+	Manual bool `json:"manual,omitempty"`
+	// JobName is the run's Job, StartTime when that was created.
+	//
+	// +optional
+	JobName string `json:"jobName,omitempty"`
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// Result is Complete, Failed or Deleted; absent while the run goes on.
+	//
+	// +optional
+	Result string `json:"result,omitempty"`
+	// ResultReason is that of the Job's condition Failed, or Replaced.
+	//
+	// +optional
+	ResultReason string `json:"resultReason,omitempty"`
+	// EndTime is when the run ended.
+	//
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// FailedAttempts is the number of the run's Pods that failed.
+	//
+	// +optional
+	FailedAttempts int32 `json:"failedAttempts,omitempty"`
 }
 
 // WorkflowReference names a Temporal workflow.

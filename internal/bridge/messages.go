@@ -146,6 +146,9 @@ func finishedJobs(jobs []*batchv1.Job) []protocol.FinishedJob {
 			Outcome:        result.Outcome,
 			StartTime:      result.StartTime,
 			CompletionTime: result.CompletionTime,
+			EndTime:        endOf(child),
+			Reason:         result.Reason,
+			FailedPods:     child.Status.Failed,
 		})
 	}
 	slices.SortFunc(children, func(a, b protocol.FinishedJob) int {
@@ -158,6 +161,14 @@ func finishedJobs(jobs []*batchv1.Job) []protocol.FinishedJob {
 		children = children[len(children)-mostChildren:]
 	}
 	return children
+}
+
+// endOf is when a finished Job ended; a failed one has no completionTime.
+func endOf(finished *batchv1.Job) time.Time {
+	if condition := claim.Finished(finished); condition != nil {
+		return condition.LastTransitionTime.UTC()
+	}
+	return time.Time{}
 }
 
 // scheduledTime is that of a Job's run; zero where the Job does not say.

@@ -86,7 +86,7 @@ type CronJobRequest struct {
 	Start *schedule.Start `json:"start,omitempty"`
 	// Status is applied last, by server-side apply; nil leaves it as it is. When a
 	// run was started, the activity puts it into Status with
-	// schedule.StatusStarted. Status.Workflow is filled in by the activity.
+	// schedule.StatusStarted and StatusRecorded. Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
 	// Judge asks for a dry run of the next run's Job, after Start. The activity puts what
 	// it learns into Status with schedule.StatusJudged.

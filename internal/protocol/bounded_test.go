@@ -112,12 +112,23 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 		state.Active = append(state.Active, run)
 		state.Finished = append(state.Finished, schedule.Finished{Run: run, Condition: "Complete", StartTime: run.Started, CompletionTime: run.Started})
 	}
+	for i := range 300 {
+		message := ""
+		for len(message) < 256 {
+			message += string(uuid.NewUUID())
+		}
+		state.Ledger = append(state.Ledger, schedule.LedgerEntry{
+			Scheduled: time.Unix(int64(60*i), 0).UTC(), Recorded: time.Unix(int64(60*i+61), 0).UTC(), Outcome: schedule.StartedLate,
+			Reason: schedule.ReasonFailedCreate, Message: message[:256], Job: fmt.Sprintf("hello-%d", 29_000_000+i),
+			Result: schedule.RunFailed, ResultReason: "BackoffLimitExceeded", Ended: time.Unix(int64(60*i+90), 0).UTC(), FailedAttempts: 7,
+		})
+	}
 	bounded := state.Bounded()
 	data, err := json.Marshal(protocol.CronJobInput{CronJob: protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "hello-uid"}, State: &bounded})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d active and %d finished runs: %d bytes", len(bounded.Active), len(bounded.Finished), len(data))
+	t.Logf("%d active and %d finished runs, %d rows: %d bytes", len(bounded.Active), len(bounded.Finished), len(bounded.Ledger), len(data))
 	if len(data) > most {
 		t.Errorf("%d bytes, want %d at most", len(data), most)
 	}

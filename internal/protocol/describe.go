@@ -13,8 +13,32 @@ type CronJobDescription struct {
 	CronJob ObjectReference          `json:"cronJob"`
 	Spec    schedule.Spec            `json:"spec"`
 	Status  ostinatov1.CronJobStatus `json:"status"`
-	// Ledger is the recorded outcome of recent scheduled times, oldest first.
+	// Ledger is the recorded outcome of the last 50 scheduled times or stretches of them,
+	// oldest first. LedgerQuery answers with more.
 	Ledger []schedule.LedgerEntry `json:"ledger,omitempty"`
+}
+
+// LedgerQuestion asks for a part of the ledger.
+type LedgerQuestion struct {
+	// Before is the LedgerPage's from which to go on; 0 for the newest rows.
+	Before int64 `json:"before,omitempty"`
+	// Limit is how many rows there are to be at most; 0 means 50.
+	Limit int `json:"limit,omitempty"`
+}
+
+// LedgerPage is a part of the ledger.
+type LedgerPage struct {
+	// Rows come newest first.
+	Rows []LedgerRow `json:"rows"`
+	// Before is to be asked with for older rows; 0 where there are none.
+	Before int64 `json:"before,omitempty"`
+}
+
+// LedgerRow is an outcome, and how long the run took.
+type LedgerRow struct {
+	schedule.LedgerEntry
+	// Duration is that of an ended run, such as 1m30s.
+	Duration string `json:"duration,omitempty"`
 }
 
 // JobDescription answers DescribeQuery on a Job workflow.

@@ -31,6 +31,9 @@ const (
 // CronJobDescription or JobDescription.
 const DescribeQuery = "describe"
 
+// LedgerQuery answers on a CronJob workflow with a LedgerPage, to a LedgerQuestion or none.
+const LedgerQuery = "ledger"
+
 // Search attributes set at workflow start where the Temporal namespace has them.
 const (
 	NamespaceAttribute     = "KubernetesNamespace"
@@ -85,6 +88,11 @@ type FinishedJob struct {
 	// StartTime and CompletionTime are the Job's status fields.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
+	// EndTime is when it ended, Failed or Complete; Reason is that of the condition.
+	EndTime time.Time `json:"endTime,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
+	// FailedPods is status.failed.
+	FailedPods int32 `json:"failedPods,omitempty"`
 }
 
 // JobInput starts or continues a Job workflow. The workflow returns a job.Result, for

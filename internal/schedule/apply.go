@@ -50,6 +50,8 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		if plan.Start != nil {
 			status = StatusStarted(status, plan.Start.run(*report.Started), s.Namespace)
 		}
+		// They are not compared.
+		status.RecentRuns = nil
 		s.Reported, s.StatusRetry = &status, Backoff{}
 		if report.StatusFailed != "" {
 			s.Reported, s.StatusRetry = nil, plan.Next.StatusRetry.Next(now)
@@ -72,6 +74,7 @@ func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) 
 		switch done := slices.Contains(deleted, wanted.Name); {
 		case done && wanted.Replaced:
 			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
+			s.conclude(run, replaced(now))
 		case done:
 			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 		case !wanted.Replaced:
@@ -92,14 +95,12 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 		s.Active = append(s.Active, run)
 	}
 	if start.Manual {
-		entry := s.Triggers[0].entry(Started, "", now)
-		entry.Job = run.Name
 		s.Triggers = s.Triggers[1:]
-		s.record(entry)
+		s.record(start.entry(run, now))
 		return
 	}
 	s.LastScheduled = later(s.LastScheduled, start.Scheduled)
-	s.settle(LedgerEntry{Scheduled: start.Scheduled, Recorded: now, Outcome: Started, Job: run.Name})
+	s.settle(start.entry(run, now))
 }
 
 func (s *State) applyRefused(start Start, report Report, now time.Time) {
@@ -122,8 +123,8 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 	trigger := &s.Triggers[0]
 	trigger.Refused = Refused{Reason: reason, Message: report.Message, Retry: trigger.Retry.Next(now)}
 	if trigger.Retry.Attempts >= triggerAttempts || report.Refusal == SignalRefused {
-		entry := trigger.entry(NotAccepted, ReasonFailedCreate, now)
-		entry.Message = reason + ": " + report.Message
+		entry := trigger.entry(FailedToCreate, reason, now)
+		entry.Message = report.Message
 		s.Triggers = s.Triggers[1:]
 		s.record(entry)
 	}

@@ -232,6 +232,7 @@ func (c *cluster) execute(plan schedule.Plan) {
 			run := *report.Started
 			run.Scheduled, run.Manual = plan.Start.Scheduled, plan.Start.Manual
 			c.status = schedule.StatusStarted(c.status, run, namespace)
+			c.status = schedule.StatusRecorded(c.status, *plan.Start, run)
 		}
 	}
 	c.state = schedule.Apply(plan, report, c.now)

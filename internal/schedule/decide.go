@@ -154,8 +154,8 @@ func (s *State) settleMissed(spec Spec, now time.Time) {
 	missed := s.Calendar.Missed
 	s.Calendar.Missed = nil
 	for _, stretch := range missed {
-		if run := s.sighted(stretch); run != nil {
-			s.settle(started(*run, now))
+		if sighting := s.sighted(stretch); sighting != nil {
+			s.settle(sighting.entry(s.found(sighting.Run, now)))
 			continue
 		}
 		entry := s.notStarted(spec, stretch.Last, now)
@@ -170,18 +170,17 @@ func (s *State) settleMissed(spec Spec, now time.Time) {
 
 // notStarted returns the outcome of a scheduled time whose run will not start any more.
 func (s *State) notStarted(spec Spec, scheduled, now time.Time) LedgerEntry {
-	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: Missed, Reason: ReasonSuperseded}
+	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonOutage}
 	pending := s.Pending
 	switch {
 	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Reason != "":
-		entry.Outcome, entry.Reason = NotAccepted, ReasonFailedCreate
-		entry.Message = pending.Reason + ": " + pending.Message
+		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, pending.Reason, pending.Message
 	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Blocked:
-		entry.Outcome, entry.Reason = Skipped, ReasonJobAlreadyActive
+		entry.Outcome, entry.Reason = SkippedOverlap, ReasonJobAlreadyActive
 	case s.Suspension.covers(scheduled):
-		entry.Reason = ReasonSuspended
+		entry.Outcome, entry.Reason = SkippedSuspended, ReasonSuspended
 	case tooLate(spec, scheduled, now):
-		entry.Reason = ReasonStartingDeadlineExceeded
+		entry.Outcome, entry.Reason = SkippedDeadline, ReasonStartingDeadlineExceeded
 	}
 	return entry
 }
@@ -237,7 +236,7 @@ func (s *State) block(now time.Time) {
 	}
 	for _, trigger := range s.Triggers {
 		s.Outbox = append(s.Outbox, alreadyActive())
-		s.record(trigger.entry(Skipped, ReasonJobAlreadyActive, now))
+		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
 	}
 	s.Triggers = nil
 }
@@ -257,7 +256,9 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	if s.makePending(due); now.Before(s.Pending.Retry.Until) {
 		return nil
 	}
-	return &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
+	start := &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
+	start.WhyLate, start.LateMessage = s.whyLate(due, ReasonOutage)
+	return start
 }
 
 // triggeredStart returns the start of the first trigger's run, unless there is none or its
@@ -267,13 +268,18 @@ func (s *State) triggeredStart(now time.Time) *Start {
 		return nil
 	}
 	trigger := s.Triggers[0]
-	return &Start{
+	start := &Start{
 		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
 		Scheduled: trigger.At.Truncate(time.Second),
 		Manual:    true,
 		Sequence:  trigger.Sequence,
 		Note:      trigger.Note,
+		WhyLate:   ReasonOutage,
 	}
+	if trigger.Reason != "" {
+		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
+	}
+	return start
 }
 
 // startBefore returns when a due run may not start any more, as tooLate and
@@ -300,7 +306,7 @@ func alreadyActive() event.Event {
 // dropTriggers forgets the manual runs of a CronJob that is being deleted.
 func (s *State) dropTriggers(now time.Time) {
 	for _, trigger := range s.Triggers {
-		s.record(trigger.entry(Skipped, ReasonDeleting, now))
+		s.record(trigger.entry(SkippedSuperseded, ReasonDeleting, now))
 	}
 	s.Triggers = nil
 }
@@ -318,6 +324,7 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
 		return slices.ContainsFunc(plan.Deletes, func(d Delete) bool { return d.Replaced && d.UID == run.UID })
 	})
+	rest.Ledger = withoutReplaced(s.Ledger, plan.Deletes, now)
 	status := StatusOf(rest, spec)
 	if plan.Start == nil && (now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
 		return nil

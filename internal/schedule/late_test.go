@@ -14,7 +14,7 @@ func TestACreateThatAnOutageHeldUp(t *testing.T) {
 		c.at(at("10:00"))
 		wantStrings(t, "runs", c.started())
 		wantStrings(t, "events", c.reasons(), "MissSchedule")
-		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Missed StartingDeadlineExceeded")
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 SkippedDeadline StartingDeadlineExceeded")
 		wantTime(t, "wake", c.wake, "11:00")
 	})
 	t.Run("inside the starting deadline runs late", func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestACreateThatAnOutageHeldUp(t *testing.T) {
 		c.outage = 3*time.Minute + 10*time.Second
 		c.at(at("10:00"))
 		wantStrings(t, "runs", c.started(), "2016-05-19T10:03:00Z")
-		wantStrings(t, "ledger", c.ledger(), "19T10:00:00..19T10:02:00 x3 Missed Superseded", "19T10:03:00 Started")
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00..19T10:02:00 x3 SkippedSuperseded Outage", "19T10:03:00 Started")
 	})
 	t.Run("is judged again a little later when the clocks differ", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *", deadline(30)), at("09:30"))

@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // LedgerEntry is the recorded outcome of one scheduled time, of one manual
 // trigger, or of a stretch of scheduled times that share an outcome and reason.
@@ -15,52 +19,36 @@ type LedgerEntry struct {
 	// Estimated is set when Count is an estimate, since the stretch was too long to walk,
 	// or when Scheduled and Until are, since a time of the stretch has started after all.
 	Estimated bool `json:"estimated,omitempty"`
-	// Recorded is when the outcome was known; of a started run when it started.
-	Recorded time.Time `json:"recorded"`
-	// Outcome is one of the constants below.
+	// Recorded is when the outcome was known; of a started run when its Job was created.
+	Recorded time.Time `json:"recorded,omitzero"`
+	// Outcome is what became of it.
 	Outcome LedgerOutcome `json:"outcome"`
-	// Reason is one of the Reason constants; empty for Started.
+	// Reason is one of the Reason constants or, of FailedToCreate, the kind of the API
+	// server's answer; empty for Started.
 	Reason string `json:"reason,omitempty"`
 	// Message adds detail for people.
 	Message string `json:"message,omitempty"`
-	// Job is the name of the run's Job (Started).
+	// Job is the name of the run's Job.
 	Job string `json:"job,omitempty"`
 	// Manual marks the outcome of a trigger.
 	Manual bool `json:"manual,omitempty"`
+	// Result is how the run has ended; empty while it runs.
+	Result RunResult `json:"result,omitempty"`
+	// ResultReason is that of the Job's condition Failed, such as BackoffLimitExceeded.
+	ResultReason string `json:"resultReason,omitempty"`
+	// Ended is when it ended.
+	Ended time.Time `json:"ended,omitzero"`
+	// FailedAttempts is the number of Pods that failed.
+	FailedAttempts int32 `json:"failedAttempts,omitempty"`
 }
 
-// LedgerOutcome says what became of a scheduled time.
-type LedgerOutcome string
-
 const (
-	// Started: the run's Job exists.
-	Started LedgerOutcome = "Started"
-	// Skipped: a rule of the CronJob said not to start.
-	Skipped LedgerOutcome = "Skipped"
-	// Missed: nobody could start it in time.
-	Missed LedgerOutcome = "Missed"
-	// NotAccepted: the API server refused the Job for as long as the run was due.
-	NotAccepted LedgerOutcome = "Refused"
-)
-
-// Reasons of a LedgerEntry.
-const (
-	// ReasonJobAlreadyActive: concurrencyPolicy Forbid and a run was active.
-	ReasonJobAlreadyActive = "JobAlreadyActive"
-	// ReasonSuspended: the CronJob was suspended.
-	ReasonSuspended = "Suspended"
-	// ReasonStartingDeadlineExceeded: spec.startingDeadlineSeconds had passed.
-	ReasonStartingDeadlineExceeded = "StartingDeadlineExceeded"
-	// ReasonSuperseded: a later scheduled time was due before it could start.
-	ReasonSuperseded = "Superseded"
-	// ReasonScheduleChanged: the schedule was edited before it could start.
-	ReasonScheduleChanged = "ScheduleChanged"
-	// ReasonFailedCreate: the API server refused the Job; Message says why.
-	ReasonFailedCreate = "FailedCreate"
-	// ReasonTooManyTriggers: more triggers were waiting than are kept.
-	ReasonTooManyTriggers = "TooManyTriggers"
-	// ReasonDeleting: the CronJob is being deleted.
-	ReasonDeleting = "Deleting"
+	// ledgerLimit bounds State.Ledger; older entries fall out.
+	ledgerLimit = 300
+	// maxMessage bounds the texts of an entry, in bytes.
+	maxMessage = 256
+	// lateAfter is how long after its scheduled time a run may start and not be late.
+	lateAfter = time.Minute
 )
 
 // entry returns the outcome of each time of the stretch.
@@ -72,11 +60,16 @@ func (m MissedRuns) entry(outcome LedgerEntry) LedgerEntry {
 	return outcome
 }
 
-// ledgerLimit bounds State.Ledger; older entries fall out.
-const ledgerLimit = 50
-
 // Times returns how many scheduled times the entry stands for.
 func (e LedgerEntry) Times() int64 { return max(e.Count, 1) }
+
+// Duration returns how long the run took; 0 while it runs, and where there was none.
+func (e LedgerEntry) Duration() time.Duration {
+	if e.Ended.IsZero() || e.Recorded.IsZero() {
+		return 0
+	}
+	return max(e.Ended.Sub(e.Recorded), 0)
+}
 
 // last returns the last scheduled time of the entry.
 func (e LedgerEntry) last() time.Time {
@@ -90,6 +83,8 @@ func (e LedgerEntry) last() time.Time {
 // the same reason share an entry, so that a long blockage does not push the runs
 // before it out of the ledger.
 func (s *State) record(entry LedgerEntry) {
+	entry = entry.bounded()
+	s.tally(entry)
 	if last := len(s.Ledger) - 1; last >= 0 && s.Ledger[last].joins(entry) {
 		joined := &s.Ledger[last]
 		joined.Count = joined.Times() + entry.Times()
@@ -106,12 +101,27 @@ func (s *State) record(entry LedgerEntry) {
 func (s *State) boundLedger() {
 	if over := len(s.Ledger) - ledgerLimit; over > 0 {
 		s.Ledger = append([]LedgerEntry(nil), s.Ledger[over:]...)
+		s.LedgerDropped += int64(over)
 	}
 }
 
 func (e LedgerEntry) joins(next LedgerEntry) bool {
-	return e.Outcome != Started && e.Outcome == next.Outcome && e.Reason == next.Reason &&
+	return !e.Outcome.HasJob() && e.Outcome == next.Outcome && e.Reason == next.Reason &&
 		!e.Manual && !next.Manual
+}
+
+// bounded returns the entry with texts that people can read and a state can carry.
+func (e LedgerEntry) bounded() LedgerEntry {
+	e.Message, e.Reason, e.ResultReason = bounded(e.Message), bounded(e.Reason), bounded(e.ResultReason)
+	e.Outcome, e.Result, e.Job = LedgerOutcome(bounded(string(e.Outcome))), RunResult(bounded(string(e.Result))), bounded(e.Job)
+	return e
+}
+
+func bounded(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
 }
 
 // settle records the outcome of a scheduled time, whose run is then no longer due.
@@ -124,4 +134,78 @@ func (s *State) settle(entry LedgerEntry) {
 	if !s.Calendar.Due.After(s.Settled) {
 		s.Calendar.Due = time.Time{}
 	}
+}
+
+// entry returns the outcome of a start whose Job exists.
+func (s Start) entry(job Run, now time.Time) LedgerEntry {
+	entry := LedgerEntry{
+		Scheduled: s.Scheduled, Recorded: now, Outcome: Started, Message: s.Note, Job: job.Name, Manual: s.Manual,
+	}
+	if !job.Started.IsZero() {
+		entry.Recorded = job.Started.UTC()
+	}
+	if s.WhyLate == ReasonTimerLost || entry.Recorded.Sub(s.Scheduled) > lateAfter {
+		entry.Outcome, entry.Reason = StartedLate, s.WhyLate
+		if s.LateMessage != "" {
+			entry.Message = s.LateMessage
+		}
+	}
+	return entry.bounded()
+}
+
+// whyLate says what holds up the run of a scheduled time, should it start late, and as a
+// last resort otherwise.
+func (s *State) whyLate(due time.Time, otherwise string) (reason, message string) {
+	pending := s.Pending
+	if pending == nil || !pending.Scheduled.Equal(due) {
+		pending = &Pending{}
+	}
+	switch {
+	case pending.Reason != "":
+		return ReasonFailedCreate, pending.text()
+	case pending.Blocked:
+		return ReasonJobAlreadyActive, ""
+	case s.Suspension.covers(due):
+		return ReasonSuspended, ""
+	case !s.Poked.Before(due):
+		return ReasonTimerLost, ""
+	}
+	return otherwise, ""
+}
+
+// text is the refusal in one line.
+func (r Refused) text() string { return r.Reason + ": " + r.Message }
+
+// Poke returns the state after somebody else noticed that a run is overdue of which the
+// workflow's own timer has not told.
+func Poke(state State, now time.Time) State {
+	s := state.clone()
+	if calendar := s.Calendar; len(calendar.Upcoming) > 0 && !calendar.Upcoming[0].After(now) {
+		s.Poked = now.UTC()
+	}
+	return s
+}
+
+// Tally is a number of scheduled times and triggers that have got an outcome.
+type Tally struct {
+	Outcome LedgerOutcome
+	Times   int64
+}
+
+func (s *State) tally(entry LedgerEntry) {
+	for i := range s.tallies {
+		if s.tallies[i].Outcome == entry.Outcome {
+			s.tallies[i].Times += entry.Times()
+			return
+		}
+	}
+	s.tallies = append(s.tallies, Tally{entry.Outcome, entry.Times()})
+}
+
+// Tallied returns how many scheduled times have got which outcome since it was called
+// last, for the metric, and the state without that. It is not carried over.
+func Tallied(state State) (State, []Tally) {
+	tallies := slices.Clone(state.tallies)
+	state.tallies = nil
+	return state, tallies
 }

@@ -80,7 +80,7 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 		s.advance(now)
 		s.supersede()
 		for _, missed := range s.Calendar.Missed {
-			s.settle(missed.entry(LedgerEntry{Recorded: now, Outcome: Skipped, Reason: ReasonScheduleChanged}))
+			s.settle(missed.entry(LedgerEntry{Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonScheduleChanged}))
 		}
 		s.Settled = later(s.Settled, now)
 		s.Calendar.Due, s.Calendar.Missed, s.Calendar.Upcoming, s.Pending = time.Time{}, nil, nil, nil
@@ -102,7 +102,7 @@ func AddTrigger(state State, note string, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	if len(s.Triggers) >= maxTriggers {
 		s.record(LedgerEntry{
-			Scheduled: now, Recorded: now, Outcome: Skipped, Reason: ReasonTooManyTriggers, Message: note, Manual: true,
+			Scheduled: now, Recorded: now, Outcome: SkippedOverlap, Reason: ReasonTooManyTriggers, Message: note, Manual: true,
 		})
 		return s
 	}
@@ -118,6 +118,7 @@ func Finish(state State, spec Spec, finished Finished) State {
 	if index := s.activeIndex(finished.Run); index >= 0 {
 		finished.Run = s.Active[index]
 		s.Active = slices.Delete(s.Active, index, index+1)
+		s.count(finished.end())
 		// Without history the Job is deleted before it is seen (parity 1.8).
 		if spec.HistoryLimit(finished.Condition) > 0 {
 			s.Outbox = append(s.Outbox, sawCompleted(finished))
@@ -127,17 +128,21 @@ func Finish(state State, spec Spec, finished Finished) State {
 		s.LastSuccessful = later(s.LastSuccessful, finished.CompletionTime)
 	}
 	known := slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) })
+	s.conclude(finished.Run, finished.end())
+	s.concludeSighted(finished)
 	if !known {
-		s.Finished = append(s.Finished, finished)
+		s.Finished = append(s.Finished, finished.kept())
 	}
 	return s
 }
 
 // Missing returns the state after a Job of the CronJob went away, finished or not.
-func Missing(state State, run Run) State {
+func Missing(state State, run Run, now time.Time) State {
 	s := state.clone()
 	if index := s.activeIndex(run); index >= 0 {
 		s.Outbox = append(s.Outbox, event.Normal("MissingJob", "Active job went missing: "+s.Active[index].Name))
+		s.conclude(s.Active[index], end{result: RunDeleted, at: now.UTC()})
+		s.concludeSighted(Finished{Run: s.Active[index], Condition: jobDeleted, EndTime: now.UTC()})
 		s.Active = slices.Delete(s.Active, index, index+1)
 	}
 	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })

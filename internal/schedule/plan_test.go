@@ -118,7 +118,7 @@ func TestForbidStartsTheBlockedRunLateWhenTheActiveOneEnds(t *testing.T) {
 	c.finish(batchv1.JobComplete, at("11:20"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T11:00:00Z")
 	wantStrings(t, "events", c.reasons(), "JobAlreadyActive", "SawCompletedJob")
-	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 Started")
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 StartedLate JobAlreadyActive")
 }
 
 func TestForbidRunsOnlyTheMostRecentBlockedRun(t *testing.T) {
@@ -126,7 +126,8 @@ func TestForbidRunsOnlyTheMostRecentBlockedRun(t *testing.T) {
 	c.at(at("11:00")).at(at("12:00")).at(at("13:00")).finish(batchv1.JobFailed, at("13:20"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T13:00:00Z")
 	wantStrings(t, "ledger", c.ledger(),
-		"19T10:00:00 Started", "19T11:00:00..19T12:00:00 x2 Skipped JobAlreadyActive", "19T13:00:00 Started")
+		"19T10:00:00 Started", "19T11:00:00..19T12:00:00 x2 SkippedOverlap JobAlreadyActive",
+		"19T13:00:00 StartedLate JobAlreadyActive")
 	wantStrings(t, "events", c.reasons(), "JobAlreadyActive", "JobAlreadyActive", "JobAlreadyActive", "SawCompletedJob")
 }
 
@@ -161,7 +162,7 @@ func TestResumeRunsTheMostRecentMissedRun(t *testing.T) {
 	c.at(at("12:30")).edit(at("14:30"), func(s *schedule.Spec) { s.Suspend = false })
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T14:00:00Z")
 	wantStrings(t, "ledger", c.ledger(),
-		"19T10:00:00 Started", "19T11:00:00..19T13:00:00 x3 Missed Suspended", "19T14:00:00 Started")
+		"19T10:00:00 Started", "19T11:00:00..19T13:00:00 x3 SkippedSuspended Suspended", "19T14:00:00 StartedLate Suspended")
 	wantStrings(t, "events", c.reasons())
 }
 
@@ -169,7 +170,7 @@ func TestResumeBeyondTheDeadlineRunsNothing(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", deadline(60)), at("09:30")).at(at("10:00"))
 	c.edit(at("10:30"), suspended).edit(at("14:30"), func(s *schedule.Spec) { s.Suspend = false })
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z")
-	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00..19T14:00:00 x4 Missed Suspended")
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00..19T14:00:00 x4 SkippedSuspended Suspended")
 	wantTime(t, "wake", c.wake, "15:00")
 }
 
@@ -177,7 +178,7 @@ func TestDowntimeRunsTheMostRecentMissedRun(t *testing.T) {
 	c := newCluster(t, cronSpec("*/10 * * * *"), at("09:55")).at(at("10:00")).at(at("13:05"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T13:00:00Z")
 	wantStrings(t, "ledger", c.ledger(),
-		"19T10:00:00 Started", "19T10:10:00..19T12:50:00 x17 Missed Superseded", "19T13:00:00 Started")
+		"19T10:00:00 Started", "19T10:10:00..19T12:50:00 x17 SkippedSuperseded Outage", "19T13:00:00 StartedLate Outage")
 }
 
 func TestAnEditedScheduleCountsFromTheEdit(t *testing.T) {
@@ -191,7 +192,7 @@ func TestAnEditSettlesTheRunThatWaited(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("10:00")).at(at("11:00"))
 	c.edit(at("11:10"), zone("Europe/Paris")).finish(batchv1.JobComplete, at("11:20"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z")
-	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 Skipped ScheduleChanged")
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 SkippedSuperseded ScheduleChanged")
 }
 
 func TestABadScheduleRecoversByAnEdit(t *testing.T) {
@@ -221,7 +222,7 @@ func TestARefusedCreateIsRetriedWhileTheRunIsDue(t *testing.T) {
 	c.refuse = nil
 	c.at(c.wake)
 	wantStrings(t, "runs", c.started(), "2016-05-19T11:00:00Z")
-	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Refused FailedCreate", "19T11:00:00 Started")
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 FailedToCreate Forbidden", "19T11:00:00 Started")
 }
 
 func TestARefusedCreateSucceedsLate(t *testing.T) {
@@ -243,7 +244,7 @@ func TestARefusedCreateStopsAtTheDeadline(t *testing.T) {
 	c.refuse = func(schedule.Start) string { return "exceeded quota" }
 	c.at(at("10:00")).at(at("10:00:10")).at(at("10:00:30"))
 	wantStrings(t, "events", c.reasons(), "MissSchedule")
-	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Refused FailedCreate")
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 FailedToCreate Forbidden")
 	wantTime(t, "wake", c.wake, "11:00")
 }
 
@@ -275,7 +276,7 @@ func TestTriggers(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("10:00")).trigger(at("10:20"))
 		c.finish(batchv1.JobComplete, at("10:30"))
 		wantStrings(t, "events", c.reasons(), "JobAlreadyActive", "SawCompletedJob")
-		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T10:20:00 Skipped JobAlreadyActive manual")
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T10:20:00 SkippedOverlap JobAlreadyActive manual")
 	})
 	t.Run("replace under Replace", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *", replace), at("09:30")).at(at("10:00")).trigger(at("10:20"))
@@ -312,11 +313,11 @@ func TestTriggers(t *testing.T) {
 		if len(c.state.Triggers) != 0 {
 			t.Error("still waiting")
 		}
-		wantStrings(t, "ledger", c.ledger()[:1], "19T09:40:00 Refused FailedCreate manual")
+		wantStrings(t, "ledger", c.ledger()[:1], "19T09:40:00 FailedToCreate Forbidden manual")
 	})
 	t.Run("are dropped when the CronJob is being deleted", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *", deleting), at("09:30")).trigger(at("09:40"))
-		wantStrings(t, "ledger", c.ledger(), "19T09:40:00 Skipped Deleting manual")
+		wantStrings(t, "ledger", c.ledger(), "19T09:40:00 SkippedSuperseded Deleting manual")
 	})
 }
 

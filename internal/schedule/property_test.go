@@ -1,6 +1,8 @@
 package schedule_test
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +11,9 @@ import (
 
 	"ostinato.dev/ostinato/internal/schedule"
 )
+
+// ledgerLimit is how many entries a ledger keeps.
+const ledgerLimit = 300
 
 // drawSteps lets anything happen to a CronJob, in any order, and calls check
 // after each step.
@@ -45,7 +50,7 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 			if len(c.state.Active) > 0 {
 				run := c.state.Active[len(c.state.Active)-1]
 				c.remove(run.Name, run.UID)
-				c.state = schedule.Missing(c.state, run)
+				c.state = schedule.Missing(c.state, run, now)
 				c.at(now)
 			}
 		case "refuse":
@@ -97,11 +102,13 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 				names[start.Name] = true
 			}
 			seen = len(c.starts)
-			if len(c.state.Ledger) > 50 {
+			if len(c.state.Ledger) > ledgerLimit {
 				rt.Fatalf("ledger has %d entries", len(c.state.Ledger))
 			}
 			checkLedger(rt, c)
 			checkStarts(rt, c)
+			checkResults(rt, c)
+			checkRestored(rt, c)
 			calls := c.calls
 			if c.at(c.now); c.calls != calls {
 				rt.Fatalf("%s: planning again acted", step)
@@ -113,12 +120,12 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 // checkStarts: each Job that was created has its one row in the ledger, and no other row
 // says that a run has started.
 func checkStarts(t *rapid.T, c *cluster) {
-	if len(c.state.Ledger) == 50 {
+	if len(c.state.Ledger) == ledgerLimit {
 		return
 	}
 	rows := map[string]int{}
 	for _, entry := range c.state.Ledger {
-		if entry.Outcome == schedule.Started {
+		if entry.Outcome.HasJob() {
 			rows[entry.Job]++
 		}
 	}
@@ -136,6 +143,31 @@ func checkStarts(t *rapid.T, c *cluster) {
 	}
 }
 
+// checkResults: the row of a run says how its Job has ended, and of no other run that it has.
+func checkResults(t *rapid.T, c *cluster) {
+	for _, entry := range c.state.Ledger {
+		active := slices.ContainsFunc(c.state.Active, func(run schedule.Run) bool { return run.Name == entry.Job })
+		if entry.Outcome.HasJob() && active == (entry.Result != "") || !entry.Outcome.HasJob() && entry.Result != "" {
+			t.Fatalf("active %t, and its row says %q: %+v", active, entry.Result, entry)
+		}
+		for _, ended := range c.ended {
+			if ended.Run.Name == entry.Job && string(entry.Result) != string(ended.Condition) {
+				t.Fatalf("Job %s is %s, its row says %q", entry.Job, ended.Condition, entry.Result)
+			}
+		}
+	}
+}
+
+// checkRestored: a workflow that starts over from the object's status says the same of the past.
+func checkRestored(t *rapid.T, c *cluster) {
+	status := schedule.StatusOf(c.state, c.spec)
+	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil), c.spec)
+	if !reflect.DeepEqual(again.RecentRuns, status.RecentRuns) || again.LastOutcome != status.LastOutcome ||
+		again.ConsecutiveFailures != status.ConsecutiveFailures || !again.LastFailureTime.Equal(status.LastFailureTime) {
+		t.Fatalf("restored:\n%+v\nwant\n%+v", again, status)
+	}
+}
+
 // checkLedger: stretches of scheduled times do not overlap, so each scheduled time
 // has at most one outcome.
 func checkLedger(t *rapid.T, c *cluster) {
@@ -146,7 +178,7 @@ func checkLedger(t *rapid.T, c *cluster) {
 			continue
 		}
 		// A run that was found late is taken out of the count of its stretch.
-		if !entry.Scheduled.After(end) && !(entry.Outcome == schedule.Started && stretch) {
+		if !entry.Scheduled.After(end) && !(entry.Outcome.HasJob() && stretch) {
 			t.Fatalf("two outcomes for %s: %q", entry.Scheduled, c.ledger())
 		}
 		if entry.Estimated {
@@ -171,7 +203,7 @@ func TestEveryScheduledTimeGetsOneOutcome(t *testing.T) {
 			// A merged entry grows, so count afresh what the ledger still holds, from
 			// its first entry on.
 			recorded, counted = 0, c.state.Created
-			if len(c.state.Ledger) == 50 {
+			if len(c.state.Ledger) == ledgerLimit {
 				counted = c.state.Ledger[0].Scheduled.Add(-time.Second)
 			}
 			for _, entry := range c.state.Ledger {

@@ -92,7 +92,9 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 			}
 		}
 		if run.Manual {
-			s.record(started(run, now))
+			if !s.hasRow(run) {
+				s.record(sighting.entry(s.found(run, now)))
+			}
 			continue
 		}
 		sighting.Taken = true
@@ -100,11 +102,11 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 	}
 }
 
-// sighted returns the run of a Job that was found for a single missed time.
-func (s *State) sighted(stretch MissedRuns) *Run {
+// sighted returns the Job that was found for a single missed time.
+func (s *State) sighted(stretch MissedRuns) *Sighting {
 	for _, sighting := range s.Sighted {
 		if stretch.Count == 1 && sighting.Run.Scheduled.Equal(stretch.First) {
-			return &sighting.Run
+			return &sighting
 		}
 	}
 	return nil
@@ -115,19 +117,47 @@ func (s *State) settleSighted(now time.Time) {
 	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
 		switch run := sighting.Run; {
 		case s.isDue(run):
-			s.settle(started(run, now))
+			s.settle(sighting.entry(s.found(run, now)))
 		case run.Scheduled.After(s.Settled):
 			return false
 		default:
-			s.correct(started(run, now))
+			s.correct(sighting.entry(s.found(run, now)))
 		}
 		s.LastScheduled = later(s.LastScheduled, sighting.Run.Scheduled)
 		return true
 	})
 }
 
-func started(run Run, now time.Time) LedgerEntry {
-	return LedgerEntry{Scheduled: run.Scheduled, Recorded: now, Outcome: Started, Job: run.Name, Manual: run.Manual}
+// found returns the outcome of a run whose Job was found.
+func (s *State) found(run Run, now time.Time) LedgerEntry {
+	start := Start{Scheduled: run.Scheduled, Manual: run.Manual}
+	if run.Started.IsZero() {
+		// Nobody knows that it was late.
+		return start.entry(Run{Name: run.Name, Started: run.Scheduled}, now)
+	}
+	start.WhyLate, start.LateMessage = ReasonFoundLater, ""
+	if !run.Manual {
+		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ReasonFoundLater)
+	}
+	return start.entry(run, now)
+}
+
+// entry returns the outcome with the end of the Job.
+func (s Sighting) entry(found LedgerEntry) LedgerEntry {
+	switch {
+	case s.Finished == nil:
+		return found
+	case s.Finished.Condition == jobDeleted:
+		return found.ended(end{result: RunDeleted, at: s.Finished.EndTime})
+	}
+	return found.ended(s.Finished.end())
+}
+
+// hasRow reports whether the ledger has the run's Job.
+func (s *State) hasRow(run Run) bool {
+	return slices.ContainsFunc(s.Ledger, func(entry LedgerEntry) bool {
+		return entry.Outcome.HasJob() && entry.Job == run.Name
+	})
 }
 
 // isDue reports whether the run is the one that is due.
@@ -147,6 +177,9 @@ func (s *State) triggered(run Run) bool {
 // correct records that a time has started of which the ledger may say otherwise. A time
 // inside a stretch is taken out of its count and follows it.
 func (s *State) correct(started LedgerEntry) {
+	if s.hasRow(Run{Name: started.Job}) {
+		return
+	}
 	at := len(s.Ledger)
 	for i := range s.Ledger {
 		entry := &s.Ledger[i]
@@ -158,10 +191,11 @@ func (s *State) correct(started LedgerEntry) {
 			break
 		}
 		switch {
-		case entry.Outcome == Started:
+		case entry.Outcome.HasJob():
 			return
 		case entry.Times() == 1:
 			*entry = started
+			s.tally(started)
 			return
 		}
 		entry.without(started.Scheduled)
@@ -172,6 +206,7 @@ func (s *State) correct(started LedgerEntry) {
 		break
 	}
 	s.Ledger = slices.Insert(s.Ledger, at, started)
+	s.tally(started)
 	s.boundLedger()
 }
 

@@ -36,7 +36,7 @@ func TestARunThatAForgottenTaskStartedIsInTheLedger(t *testing.T) {
 		},
 		"days later, between times that were missed": {
 			cronSpec(hourly), func(c *cluster) { c.at(at("2016-05-21T10:00:00Z")) },
-			[]string{"19T10:00:00 Started", "19T11:00:00..21T09:00:00 x47 Missed Superseded", "21T10:00:00 Started"}, 2, 2,
+			[]string{"19T10:00:00 Started", "19T11:00:00..21T09:00:00 x47 SkippedSuperseded Outage", "21T10:00:00 Started"}, 2, 2,
 		},
 		"after the schedule was edited": {
 			cronSpec(hourly), func(c *cluster) { c.edit(at("10:00:10"), func(s *schedule.Spec) { s.Schedule = "30 * * * *" }) },
@@ -51,7 +51,7 @@ func TestARunThatAForgottenTaskStartedIsInTheLedger(t *testing.T) {
 				c.edit(at("10:00:10"), suspended)
 				c.edit(at("12:30"), func(s *schedule.Spec) { s.Suspend = false })
 			},
-			[]string{"19T10:00:00 Started", "19T11:00:00..19T12:00:00 x2 Missed Suspended"}, 1, 1,
+			[]string{"19T10:00:00 Started", "19T11:00:00..19T12:00:00 x2 SkippedSuspended Suspended"}, 1, 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

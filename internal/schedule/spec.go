@@ -93,6 +93,9 @@ type Start struct {
 	// passed, or the next scheduled time has come; zero if neither can be. An outage
 	// may hold the create up for longer than the plan could know.
 	Before time.Time `json:"before,omitzero"`
+	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.
+	WhyLate     string `json:"whyLate,omitempty"`
+	LateMessage string `json:"lateMessage,omitempty"`
 }
 
 // TooLate is the Refusal of an Execution that came after Start.Before and found

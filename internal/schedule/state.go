@@ -61,8 +61,18 @@ type State struct {
 	// triggers may still exist. It never depends on when a trigger is handled, since
 	// a workflow task that is repeated has to come to the same names.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
-	// Ledger is the outcome of recent scheduled times, oldest first.
-	Ledger []LedgerEntry `json:"ledger,omitempty"`
+	// Ledger is the outcome of recent scheduled times, in the order in which it was
+	// known; LedgerDropped counts the entries that have fallen out.
+	Ledger        []LedgerEntry `json:"ledger,omitempty"`
+	LedgerDropped int64         `json:"ledgerDropped,omitempty"`
+	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did
+	// since one was Complete.
+	LastFailure         time.Time `json:"lastFailure,omitzero"`
+	ConsecutiveFailures int32     `json:"consecutiveFailures,omitempty"`
+	// Poked is when somebody else last noticed that a run is overdue.
+	Poked time.Time `json:"poked,omitzero"`
+	// tallies are outcomes that are not counted by the metric yet.
+	tallies []Tally
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Judging is the back-off after the API server could not be asked about the template.
@@ -168,7 +178,15 @@ type Finished struct {
 	// StartTime and CompletionTime are the Job's status fields; zero if unset.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
+	// EndTime is when it ended, Failed or Complete. It goes to the ledger, like Reason, the
+	// reason of the condition, and FailedPods, status.failed.
+	EndTime    time.Time `json:"endTime,omitzero"`
+	Reason     string    `json:"reason,omitempty"`
+	FailedPods int32     `json:"failedPods,omitempty"`
 }
+
+// jobDeleted is the Condition of a Finished whose Job is gone, while it is sighted.
+const jobDeleted batchv1.JobConditionType = "Deleted"
 
 // Backoff is a retry that doubles its delay.
 type Backoff struct {
@@ -196,7 +214,8 @@ func (b Backoff) Next(now time.Time) Backoff {
 // scheduled, finished are the finished Jobs that it controls.
 func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Finished) State {
 	identity.Created = identity.Created.UTC()
-	state := State{Identity: identity, Finished: slices.Clone(finished)}
+	state := State{Identity: identity}
+	state.takeRows(status)
 	if status.LastScheduleTime != nil {
 		state.LastScheduled = status.LastScheduleTime.UTC()
 	}
@@ -222,11 +241,14 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 	// A run that finished while nobody looked is in both lists: its end is still
 	// to be announced.
 	for _, entry := range finished {
+		state.Finished = append(state.Finished, entry.kept())
+		state.conclude(entry.Run, entry.end())
 		if entry.Condition == batchv1.JobComplete {
 			state.LastSuccessful = later(state.LastSuccessful, entry.CompletionTime)
 		}
 		if index := state.activeIndex(entry.Run); index >= 0 {
 			state.Active = slices.Delete(state.Active, index, index+1)
+			state.count(entry.end())
 			state.Outbox = append(state.Outbox, sawCompleted(entry))
 		}
 	}
@@ -246,6 +268,7 @@ func (s State) clone() State {
 	s.Finished = slices.Clone(s.Finished)
 	s.Triggers = slices.Clone(s.Triggers)
 	s.Ledger = slices.Clone(s.Ledger)
+	s.tallies = slices.Clone(s.tallies)
 	s.Conditions = slices.Clone(s.Conditions)
 	s.Outbox = slices.Clone(s.Outbox)
 	return s

@@ -68,6 +68,13 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		LastSuccessfulTime: timestamp(state.LastSuccessful),
 		ObservedGeneration: spec.Generation,
 		AccountedUntil:     timestamp(state.Settled),
+
+		RecentRuns:          rows(state.Ledger),
+		LastFailureTime:     timestamp(state.LastFailure),
+		ConsecutiveFailures: state.ConsecutiveFailures,
+	}
+	if count := len(state.Ledger); count > 0 {
+		status.LastOutcome = string(state.Ledger[count-1].Outcome)
 	}
 	for _, run := range state.Active {
 		status.Active = append(status.Active, reference(run, state.Namespace))
@@ -81,7 +88,8 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	return status
 }
 
-// equalStatus compares what Ostinato decides of a status.
+// equalStatus compares what Ostinato decides of a status. The rows of the ledger come with
+// the next write that there is for another reason.
 func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.LastScheduleTime.Equal(b.LastScheduleTime) &&

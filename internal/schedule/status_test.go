@@ -82,7 +82,8 @@ func TestStateIsRestoredFromTheObject(t *testing.T) {
 	}
 	c := restored(t, old.spec, at("08:30"), old.status, []schedule.Finished{done}).at(at("12:30"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T12:00:00Z")
-	wantStrings(t, "ledger", c.ledger(), "19T11:00:00 Missed Superseded", "19T12:00:00 Started")
+	wantStrings(t, "ledger", c.ledger(),
+		"19T09:00:00 Started", "19T10:00:00 Started", "19T11:00:00 SkippedSuperseded Outage", "19T12:00:00 StartedLate Outage")
 	wantStrings(t, "a run that ended meanwhile is announced", c.reasons(), "SawCompletedJob")
 	if got := c.events[0].Message; got != "Saw completed job: hello-24394140, condition: Complete" {
 		t.Errorf("got %q", got)
@@ -102,7 +103,8 @@ func TestASuspensionIsRestoredFromTheObject(t *testing.T) {
 	old := newCluster(t, cronSpec("0 * * * *"), at("08:30")).at(at("09:00")).edit(at("09:30"), suspended)
 	c := restored(t, old.spec, at("08:30"), old.status, nil).at(at("10:30"))
 	c.edit(at("11:30"), func(s *schedule.Spec) { s.Suspend = false })
-	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Missed Suspended", "19T11:00:00 Started")
+	wantStrings(t, "ledger", c.ledger(),
+		"19T09:00:00 Started", "19T10:00:00 SkippedSuspended Suspended", "19T11:00:00 StartedLate Suspended")
 }
 
 func TestStateSurvivesContinueAsNew(t *testing.T) {
@@ -131,12 +133,12 @@ func TestStateSurvivesContinueAsNew(t *testing.T) {
 
 func TestARunThatGoesAway(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("10:00"))
-	c.state = schedule.Missing(c.state, schedule.Run{Name: c.starts[0].Name})
+	c.state = schedule.Missing(c.state, schedule.Run{Name: c.starts[0].Name}, at("10:01"))
 	c.at(at("10:01"))
 	if len(c.status.Active) != 0 || c.events[0].Message != "Active job went missing: hello-24394200" {
 		t.Errorf("active %+v, events %+v", c.status.Active, c.events)
 	}
-	c.state = schedule.Missing(c.state, schedule.Run{Name: "of somebody else"})
+	c.state = schedule.Missing(c.state, schedule.Run{Name: "of somebody else"}, at("10:02"))
 	if c.at(at("10:02")); len(c.events) != 1 {
 		t.Errorf("events: %+v", c.events)
 	}

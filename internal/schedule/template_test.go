@@ -54,7 +54,7 @@ func TestARefusedTemplateIsTriedAllTheSame(t *testing.T) {
 	wantTemplate(t, c, metav1.ConditionFalse, 1, "no such volume")
 	wantTime(t, "next", c.status.NextScheduleTime.Time, "10:00")
 	c.at(at("10:00")).at(at("10:00:10")).at(at("11:00"))
-	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Refused FailedCreate")
+	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 FailedToCreate Invalid")
 	if c.judged != 1 {
 		t.Errorf("%d judgements", c.judged)
 	}

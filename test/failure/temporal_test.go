@@ -122,7 +122,7 @@ func missed(ctx context.Context, namespace, name string, due time.Time) error {
 		if due.Before(entry.Scheduled) || due.After(last) {
 			continue
 		}
-		if entry.Outcome != schedule.Missed || entry.Reason != schedule.ReasonStartingDeadlineExceeded {
+		if entry.Outcome != schedule.SkippedDeadline || entry.Reason != schedule.ReasonStartingDeadlineExceeded {
 			return fmt.Errorf("the ledger says %s, %s", entry.Outcome, entry.Reason)
 		}
 		return stack.HasEvent(ctx, namespace, "CronJob", name, "MissSchedule")

@@ -43,9 +43,11 @@ var ownershipCases = []testCase{
 		running(1).then(aSecondLater, copyPods(onePod, func(pod *corev1.Pod) { pod.OwnerReferences, pod.Finalizers = nil, nil })),
 		running(1).and(made(2), allOwn).then(succeed(onePod)),
 		finished(batchv1.JobComplete)),
+	// Meanwhile the built-in controller, which sees a Pod of nobody, may take the finalizer
+	// off. The Pod counts all the same.
 	newCase("adopts-its-own-again", endless(),
 		running(1).then(patchPods(onePod, `{"metadata":{"ownerReferences":null}}`)),
-		running(1).and(made(1), allOwn, eachTracked).then(succeed(onePod)),
+		running(1).and(made(1), allOwn).then(succeed(onePod)),
 		finished(batchv1.JobComplete)),
 	newCase("lets-a-pod-go", endless(),
 		running(1).then(patchPods(onePod, `{"metadata":{"labels":{"batch.kubernetes.io/controller-uid":null}}}`)),
@@ -135,16 +137,6 @@ func letGo(count int) check {
 		}
 		return nil
 	}
-}
-
-// eachTracked checks that every Pod has the tracking finalizer.
-func eachTracked(s subject) error {
-	for _, pod := range s.pods {
-		if !harness.Tracked(pod) {
-			return fmt.Errorf("pod %s is not tracked", pod.Name)
-		}
-	}
-	return nil
 }
 
 // labelAgain gives every Pod the label by which the Job selects.

@@ -1,0 +1,220 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+func resumed(s *schedule.Spec) { s.Suspend = false }
+
+func TestEachTimeHasOneOutcomeThatSaysWhy(t *testing.T) {
+	const hourly = "0 * * * *"
+	refusing := func(times int) func(schedule.Start) string {
+		return func(schedule.Start) string {
+			if times--; times >= 0 {
+				return "exceeded quota"
+			}
+			return ""
+		}
+	}
+	for name, test := range map[string]struct {
+		spec   schedule.Spec
+		do     func(*cluster)
+		ledger []string
+		// message is that of the last row.
+		message string
+	}{
+		"in time":                 {cronSpec(hourly), func(c *cluster) { c.at(at("10:00")) }, []string{"19T10:00:00 Started"}, ""},
+		"a minute later is still": {cronSpec(hourly), func(c *cluster) { c.at(at("10:01")) }, []string{"19T10:00:00 Started"}, ""},
+		"late since nobody was there": {
+			cronSpec(hourly), func(c *cluster) { c.at(at("10:01:01")) }, []string{"19T10:00:00 StartedLate Outage"}, "",
+		},
+		"late since the API server was away": {
+			cronSpec(hourly), func(c *cluster) { c.outage = 2 * time.Minute; c.at(at("10:00")) }, []string{"19T10:00:00 StartedLate Outage"}, "",
+		},
+		"late since a run was active": {
+			cronSpec(hourly, forbid), func(c *cluster) {
+				c.at(at("10:00")).at(at("11:00")).finish(batchv1.JobComplete, at("11:20"))
+			},
+			[]string{"19T10:00:00 Started", "19T11:00:00 StartedLate JobAlreadyActive"}, "",
+		},
+		"late since the API server refused it at first": {
+			cronSpec(hourly), func(c *cluster) {
+				c.refuse = refusing(4)
+				for c.at(at("10:00")); len(c.starts) == 0; c.at(c.wake) {
+					continue
+				}
+			},
+			[]string{"19T10:00:00 StartedLate FailedCreate"}, "Forbidden: exceeded quota",
+		},
+		"late since the CronJob was suspended": {
+			cronSpec(hourly), func(c *cluster) { c.edit(at("09:50"), suspended).edit(at("10:30"), resumed) },
+			[]string{"19T10:00:00 StartedLate Suspended"}, "",
+		},
+		"late, if only a little, since its timer was lost": {
+			cronSpec(hourly), func(c *cluster) { c.state = schedule.Poke(c.state, at("10:00:30")); c.at(at("10:00:30")) },
+			[]string{"19T10:00:00 StartedLate TimerLost"}, "",
+		},
+		"a poke about nothing": {
+			cronSpec(hourly), func(c *cluster) { c.state = schedule.Poke(c.state, at("09:50")); c.at(at("10:00")) },
+			[]string{"19T10:00:00 Started"}, "",
+		},
+		"a lost timer of an earlier run": {
+			cronSpec(hourly), func(c *cluster) {
+				c.state = schedule.Poke(c.state, at("10:00:30"))
+				c.at(at("10:00:30")).at(at("11:00"))
+			},
+			[]string{"19T10:00:00 StartedLate TimerLost", "19T11:00:00 Started"}, "",
+		},
+		"started in time, found later": {
+			cronSpec(hourly), func(c *cluster) { c.forget = true; c.at(at("10:00")).at(at("11:00")) },
+			[]string{"19T10:00:00 Started", "19T11:00:00 Started"}, "",
+		},
+		"started late, found later": {
+			cronSpec(hourly), func(c *cluster) { c.forget = true; c.at(at("10:20")).at(at("11:00")) },
+			[]string{"19T10:00:00 StartedLate FoundLater", "19T11:00:00 Started"}, "",
+		},
+		"not by its deadline": {
+			cronSpec(hourly, deadline(10)), func(c *cluster) { c.at(at("10:00:30")) },
+			[]string{"19T10:00:00 SkippedDeadline StartingDeadlineExceeded"}, "",
+		},
+		"not beside a run": {
+			cronSpec(hourly, forbid), func(c *cluster) { c.at(at("10:00")).at(at("11:00")).at(at("12:00")) },
+			[]string{"19T10:00:00 Started", "19T11:00:00 SkippedOverlap JobAlreadyActive"}, "",
+		},
+		"not while suspended": {
+			cronSpec(hourly, deadline(10)), func(c *cluster) { c.edit(at("09:50"), suspended).edit(at("11:30"), resumed) },
+			[]string{"19T10:00:00..19T11:00:00 x2 SkippedSuspended Suspended"}, "",
+		},
+		"a later one was due before anybody was there": {
+			cronSpec(hourly), func(c *cluster) { c.at(at("12:00")) },
+			[]string{"19T10:00:00..19T11:00:00 x2 SkippedSuperseded Outage", "19T12:00:00 Started"}, "",
+		},
+		"the schedule was edited before": {
+			cronSpec(hourly, forbid), func(c *cluster) { c.at(at("10:00")).at(at("11:00")).edit(at("11:10"), zone("Europe/Paris")) },
+			[]string{"19T10:00:00 Started", "19T11:00:00 SkippedSuperseded ScheduleChanged"}, "",
+		},
+		"refused for as long as it was due": {
+			cronSpec(hourly, deadline(25)), func(c *cluster) {
+				c.refuse = refusing(100)
+				c.at(at("10:00")).at(at("10:00:10")).at(at("10:00:30"))
+			},
+			[]string{"19T10:00:00 FailedToCreate Forbidden"}, "exceeded quota",
+		},
+		"a trigger": {
+			cronSpec(hourly), func(c *cluster) { c.trigger(at("09:40")) }, []string{"19T09:40:00 Started manual"}, "by hand",
+		},
+		"a trigger that was refused at first": {
+			cronSpec(hourly), func(c *cluster) {
+				c.refuse = refusing(4)
+				for c.trigger(at("09:40")); len(c.starts) == 0; c.at(c.wake) {
+					continue
+				}
+			},
+			[]string{"19T09:40:00 StartedLate FailedCreate manual"}, "Forbidden: exceeded quota",
+		},
+		"a trigger beside a run": {
+			cronSpec(hourly, forbid), func(c *cluster) { c.at(at("10:00")).trigger(at("10:20")) },
+			[]string{"19T10:00:00 Started", "19T10:20:00 SkippedOverlap JobAlreadyActive manual"}, "by hand",
+		},
+		"a trigger of a CronJob that is being deleted": {
+			cronSpec(hourly, deleting), func(c *cluster) { c.trigger(at("09:40")) },
+			[]string{"19T09:40:00 SkippedSuperseded Deleting manual"}, "by hand",
+		},
+		"a trigger that is refused until it is given up": {
+			cronSpec("0 0 1 1 *"), func(c *cluster) {
+				c.refuse = refusing(100)
+				for c.trigger(at("09:40")); len(c.state.Triggers) > 0; c.at(c.wake) {
+					continue
+				}
+			},
+			[]string{"19T09:40:00 FailedToCreate Forbidden manual"}, "exceeded quota",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, test.spec, at("09:30")).at(at("09:30"))
+			test.do(c)
+			wantStrings(t, "ledger", c.ledger(), test.ledger...)
+			if last := c.state.Ledger[len(c.state.Ledger)-1]; last.Message != test.message {
+				t.Errorf("message %q, want %q", last.Message, test.message)
+			}
+		})
+	}
+}
+
+func TestTooManyTriggersAreSkipped(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
+	for range 101 {
+		c.state = schedule.AddTrigger(c.state, "", at("09:40"))
+	}
+	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 SkippedOverlap TooManyTriggers manual")
+}
+
+func TestTheLedgerIsBounded(t *testing.T) {
+	c := newCluster(t, cronSpec("* * * * *"), at("09:59:30")).at(at("09:59:30"))
+	for range 400 {
+		c.at(c.wake)
+	}
+	if len(c.state.Ledger) != ledgerLimit || c.state.LedgerDropped != 100 {
+		t.Errorf("%d entries, %d dropped", len(c.state.Ledger), c.state.LedgerDropped)
+	}
+	if len(c.status.RecentRuns) != 10 {
+		t.Errorf("%d rows in status", len(c.status.RecentRuns))
+	}
+	wantTime(t, "the newest comes first", c.status.RecentRuns[0].ScheduledTime.Time, "16:39")
+	c.refuse = func(schedule.Start) string { return strings.Repeat("é", 1000) }
+	c.at(c.wake).at(at("16:41"))
+	if message := c.state.Ledger[ledgerLimit-1].Message; len(message) > 256 || !strings.HasSuffix(message, "é...") {
+		t.Errorf("message of %d bytes: %s", len(message), message)
+	}
+}
+
+func TestPagesOfTheLedger(t *testing.T) {
+	c := newCluster(t, cronSpec("* * * * *"), at("09:59:30")).at(at("09:59:30"))
+	for range 305 {
+		c.at(c.wake)
+	}
+	var times []string
+	var pages int
+	for before := int64(0); pages < 10; pages++ {
+		page := schedule.PageOf(c.state, before, 70)
+		for _, row := range page.Rows {
+			times = append(times, row.Scheduled.Format("15:04"))
+		}
+		if pages == 1 {
+			// What is new meanwhile moves nothing.
+			c.at(c.wake).at(c.wake)
+		}
+		if before = page.Before; before == 0 {
+			break
+		}
+	}
+	if pages != 4 || len(times) != 298 || times[0] != "15:04" || times[297] != "10:07" {
+		t.Errorf("%d rows, from %s to %s, next page %d", len(times), times[0], times[len(times)-1], pages)
+	}
+	for _, before := range []int64{1, -5, 1 << 60} {
+		if page := schedule.PageOf(c.state, before, -1); len(page.Rows) > 1 {
+			t.Errorf("before %d: %d rows", before, len(page.Rows))
+		}
+	}
+}
+
+func TestEachOutcomeIsTalliedOnce(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30")).at(at("12:30")).trigger(at("12:40"))
+	state, tallies := schedule.Tallied(c.state)
+	want := []schedule.Tally{
+		{Outcome: schedule.SkippedSuperseded, Times: 2}, {Outcome: schedule.StartedLate, Times: 1}, {Outcome: schedule.Started, Times: 1},
+	}
+	if len(tallies) != 3 || tallies[0] != want[0] || tallies[1] != want[1] || tallies[2] != want[2] {
+		t.Errorf("got %+v", tallies)
+	}
+	c.state = state
+	if _, tallies = schedule.Tallied(c.at(at("12:50")).state); len(tallies) != 0 {
+		t.Errorf("again: %+v", tallies)
+	}
+}

@@ -1,0 +1,67 @@
+package schedule
+
+// LedgerOutcome says what became of a scheduled time or of a trigger: exactly one of the
+// constants below.
+type LedgerOutcome string
+
+const (
+	// Started: the run's Job was created in time.
+	Started LedgerOutcome = "Started"
+	// StartedLate: it was created more than lateAfter after its time, or only since
+	// somebody else noticed. Reason says what held it up.
+	StartedLate LedgerOutcome = "StartedLate"
+	// SkippedOverlap: another run was active, or too many triggers waited already.
+	SkippedOverlap LedgerOutcome = "SkippedOverlap"
+	// SkippedDeadline: spec.startingDeadlineSeconds had passed before it could start.
+	SkippedDeadline LedgerOutcome = "SkippedDeadline"
+	// SkippedSuspended: the CronJob was suspended.
+	SkippedSuspended LedgerOutcome = "SkippedSuspended"
+	// SkippedSuperseded: before it could start something else took its place, a later
+	// scheduled time, an edited schedule or the deletion of the CronJob.
+	SkippedSuperseded LedgerOutcome = "SkippedSuperseded"
+	// FailedToCreate: the API server refused the Job for as long as the run was due.
+	// Reason is the kind of its answer, Message the answer.
+	FailedToCreate LedgerOutcome = "FailedToCreate"
+)
+
+// HasJob reports whether the outcome is that the run's Job was created.
+func (o LedgerOutcome) HasJob() bool { return o == Started || o == StartedLate }
+
+// Reasons of a LedgerEntry.
+const (
+	// ReasonJobAlreadyActive: concurrencyPolicy Forbid and a run was active.
+	ReasonJobAlreadyActive = "JobAlreadyActive"
+	// ReasonSuspended: the CronJob was suspended.
+	ReasonSuspended = "Suspended"
+	// ReasonStartingDeadlineExceeded: spec.startingDeadlineSeconds had passed.
+	ReasonStartingDeadlineExceeded = "StartingDeadlineExceeded"
+	// ReasonOutage: nobody was there to start it in time: a worker, Temporal or the API
+	// server was away.
+	ReasonOutage = "Outage"
+	// ReasonTimerLost: its timer had not fired when the bridge found the run overdue.
+	ReasonTimerLost = "TimerLost"
+	// ReasonFoundLater: its Job was found and nobody knows what held it up.
+	ReasonFoundLater = "FoundLater"
+	// ReasonFailedCreate: the API server refused the Job at first; Message says why.
+	ReasonFailedCreate = "FailedCreate"
+	// ReasonScheduleChanged: the schedule was edited before it could start.
+	ReasonScheduleChanged = "ScheduleChanged"
+	// ReasonTooManyTriggers: more triggers were waiting than are kept.
+	ReasonTooManyTriggers = "TooManyTriggers"
+	// ReasonDeleting: the CronJob is being deleted.
+	ReasonDeleting = "Deleting"
+)
+
+// RunResult says how a run that was started has ended.
+type RunResult string
+
+const (
+	// RunComplete and RunFailed are the conditions of the Job.
+	RunComplete RunResult = "Complete"
+	RunFailed   RunResult = "Failed"
+	// RunDeleted: the Job went away before it had ended.
+	RunDeleted RunResult = "Deleted"
+)
+
+// ResultReasonReplaced is the reason of RunDeleted where the next run replaced it.
+const ResultReasonReplaced = "Replaced"

@@ -1,0 +1,106 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// recentRuns bounds status.recentRuns.
+const recentRuns = 10
+
+// StatusRecorded returns the status with the outcome of a start in it. It is pure and
+// idempotent; the status passed in is not changed.
+func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostinatov1.CronJobStatus {
+	entry := start.entry(start.run(run), run.Started)
+	known := slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool { return row.JobName == entry.Job })
+	if known || start.Scheduled.IsZero() {
+		return status
+	}
+	rows := append([]ostinatov1.RecentRun{entry.row()}, status.RecentRuns...)
+	status.RecentRuns = rows[:min(len(rows), recentRuns)]
+	status.LastOutcome = string(entry.Outcome)
+	return status
+}
+
+// rows renders the last entries, newest first.
+func rows(ledger []LedgerEntry) []ostinatov1.RecentRun {
+	var rows []ostinatov1.RecentRun
+	for _, entry := range ledger[max(len(ledger)-recentRuns, 0):] {
+		// The API server takes no row without a time, and then no status at all.
+		if !entry.Scheduled.IsZero() {
+			rows = append(rows, entry.row())
+		}
+	}
+	slices.Reverse(rows)
+	return rows
+}
+
+func (e LedgerEntry) row() ostinatov1.RecentRun {
+	e = e.bounded()
+	row := ostinatov1.RecentRun{
+		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: timestamp(e.Until), Count: e.Count,
+		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
+		JobName: e.Job, Result: string(e.Result), ResultReason: e.ResultReason, EndTime: timestamp(e.Ended),
+		FailedAttempts: e.FailedAttempts,
+	}
+	if e.Outcome.HasJob() {
+		row.StartTime = timestamp(e.Recorded)
+	}
+	return row
+}
+
+// entryOf is the inverse of row, but for when it was known that a run did not start.
+func entryOf(row ostinatov1.RecentRun) LedgerEntry {
+	entry := LedgerEntry{
+		Scheduled: row.ScheduledTime.UTC(), Until: timeOf(row.Until), Count: max(row.Count, 0), Recorded: timeOf(row.StartTime),
+		Outcome: LedgerOutcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
+		Job: row.JobName, Result: RunResult(row.Result), ResultReason: row.ResultReason, Ended: timeOf(row.EndTime),
+		FailedAttempts: max(row.FailedAttempts, 0),
+	}
+	return entry.bounded()
+}
+
+// takeRows goes on with what the object's status has of the ledger.
+func (s *State) takeRows(status ostinatov1.CronJobStatus) {
+	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), recentRuns)] {
+		s.Ledger = append(s.Ledger, entryOf(row))
+	}
+	slices.Reverse(s.Ledger)
+	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// Page is part of a ledger, newest first.
+type Page struct {
+	Rows []LedgerEntry
+	// Before asks for the rows before these; 0 where there are none.
+	Before int64
+}
+
+// PageOf returns the newest entries, or those before an earlier page's Before; at most
+// limit of them. An entry that is added in the middle may make a row come twice, and
+// leaves none out.
+func PageOf(state State, before int64, limit int) Page {
+	end := len(state.Ledger)
+	if before > 0 {
+		end = int(min(max(before-1-state.LedgerDropped, 0), int64(end)))
+	}
+	first := max(end-max(limit, 1), 0)
+	page := Page{Rows: slices.Clone(state.Ledger[first:end])}
+	slices.Reverse(page.Rows)
+	if first > 0 {
+		// One more than the number of rows there ever were before it: 0 asks for the newest.
+		page.Before = state.LedgerDropped + int64(first) + 1
+	}
+	return page
+}

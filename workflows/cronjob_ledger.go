@@ -1,0 +1,49 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+const (
+	// pageRows is how many rows the ledger query answers with unless it says, mostPageRows
+	// how many at most.
+	pageRows     = 50
+	mostPageRows = 300
+)
+
+// scheduledTimesMetric counts scheduled times and triggers by outcome. The SDK adds _total.
+const scheduledTimesMetric = "ostinato_cronjob_scheduled_times"
+
+// ledger answers the ledger query.
+func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.LedgerPage, error) {
+	limit := question.Limit
+	if limit <= 0 {
+		limit = pageRows
+	}
+	page := schedule.PageOf(c.state, question.Before, min(limit, mostPageRows))
+	answer := protocol.LedgerPage{Rows: []protocol.LedgerRow{}, Before: page.Before}
+	for _, entry := range page.Rows {
+		row := protocol.LedgerRow{LedgerEntry: entry}
+		if !entry.Ended.IsZero() {
+			row.Duration = entry.Duration().Round(time.Second).String()
+		}
+		answer.Rows = append(answer.Rows, row)
+	}
+	return answer, nil
+}
+
+// tally counts the outcomes that are new. The SDK's handler counts nothing during a
+// replay, so each counts once unless the workflow task that settled it is repeated.
+func (c *runningCronJob) tally(ctx workflow.Context) {
+	var tallies []schedule.Tally
+	c.state, tallies = schedule.Tallied(c.state)
+	for _, tally := range tallies {
+		tags := map[string]string{"outcome": string(tally.Outcome)}
+		workflow.GetMetricsHandler(ctx).WithTags(tags).Counter(scheduledTimesMetric).Inc(tally.Times)
+	}
+}

@@ -1,0 +1,123 @@
+package workflows_test
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// failsSecond lets the second run fail.
+func failsSecond(k *cronJobKube) func(protocol.JobInput) (job.Result, error) {
+	return func(input protocol.JobInput) (job.Result, error) {
+		result := job.Result{UID: input.Job.UID, Outcome: job.Complete, CompletionTime: k.environment.Now()}
+		if len(k.children) != 2 {
+			return result, nil
+		}
+		result = job.Result{UID: input.Job.UID, Outcome: job.Failed, Reason: "BackoffLimitExceeded", Failed: 7}
+		return job.Result{}, temporal.NewApplicationErrorWithOptions("it failed", protocol.JobFailedErrorType, temporal.ApplicationErrorOptions{
+			NonRetryable: true, Category: temporal.ApplicationErrorCategoryBenign, Details: []any{result},
+		})
+	}
+}
+
+func TestTheUIShowsWhatBecameOfTheRuns(t *testing.T) {
+	k := newCronJobKube(t)
+	k.runs = []time.Duration{20 * time.Second, 20 * time.Second, time.Hour}
+	k.ends = failsSecond(k)
+	k.signal(4*time.Minute, protocol.TriggerSignal, protocol.SignalNote{Note: "a | b", By: "ada"})
+	k.after(4*time.Minute+10*time.Second, func() {
+		want := "**\\* \\* \\* \\* \\* UTC** next run 2026-01-02T10:04:00Z\n\n" +
+			"| active job | scheduled |\n|---|---|\n| hello-29455802 | 2026-01-02T10:02:00Z |\n\n" +
+			"| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n" +
+			"| 2026-01-02T10:03:30Z (trigger) | SkippedOverlap |  |  | JobAlreadyActive: a \\| b (by ada) |\n" +
+			"| 2026-01-02T10:02:00Z | Started | running |  | hello-29455802 |\n" +
+			"| 2026-01-02T10:01:00Z | Started | Failed (BackoffLimitExceeded, 7 failed attempts) | 20s | hello-29455801 |\n" +
+			"| 2026-01-02T10:00:00Z | Started | Complete | 20s | hello-29455800 |\n"
+		if got := k.details(); got != want {
+			t.Errorf("details:\n%s\nwant:\n%s", got, want)
+		}
+	})
+	k.runUntil(4*time.Minute+20*time.Second, cron("* * * * *", forbid))
+	if status := k.status; status.ConsecutiveFailures != 1 || status.LastFailureTime == nil || status.RecentRuns[1].Result != "Failed" {
+		t.Errorf("status: %+v", status)
+	}
+}
+
+func TestTheLedgerQueryAnswersInPages(t *testing.T) {
+	k := newCronJobKube(t)
+	k.ends = failsSecond(k)
+	k.after(59*time.Minute+50*time.Second, func() {
+		if page := k.ledger(); len(page.Rows) != 50 || !page.Rows[0].Scheduled.Equal(cronStart.Add(59*time.Minute+30*time.Second)) {
+			t.Errorf("without an argument: %d rows", len(page.Rows))
+		}
+		var question protocol.LedgerQuestion
+		var sizes []string
+		var last protocol.LedgerRow
+		for question.Limit = 25; len(sizes) < 10; {
+			page := k.ledger(question)
+			sizes = append(sizes, fmt.Sprint(len(page.Rows)))
+			last = page.Rows[len(page.Rows)-2]
+			if question.Before = page.Before; page.Before == 0 {
+				break
+			}
+		}
+		expectList(t, "pages", sizes, "25", "25", "10")
+		if last.Result != schedule.RunFailed || last.Duration != "20s" || last.FailedAttempts != 7 || last.Job != k.jobs[1].Name {
+			t.Errorf("the second run: %+v", last)
+		}
+		if described := k.described().Ledger; len(described) != 50 {
+			t.Errorf("described are %d", len(described))
+		}
+	})
+	k.runUntil(time.Hour, cron("* * * * *", allow))
+}
+
+// counters counts what a workflow counts, by outcome.
+type counters struct {
+	client.MetricsHandler
+	outcome string
+	mutex   *sync.Mutex
+	counts  map[string]int64
+}
+
+func (c counters) WithTags(tags map[string]string) client.MetricsHandler {
+	if outcome, ok := tags["outcome"]; ok {
+		c.outcome = outcome
+	}
+	return c
+}
+
+func (c counters) Counter(name string) client.MetricsCounter {
+	return counter(func(by int64) {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		if name == "ostinato_cronjob_scheduled_times" {
+			c.counts[c.outcome] += by
+		}
+	})
+}
+
+type counter func(int64)
+
+func (c counter) Inc(by int64) { c(by) }
+
+func TestEachOutcomeIsCounted(t *testing.T) {
+	metrics := counters{client.MetricsNopHandler, "", &sync.Mutex{}, map[string]int64{}}
+	k := newMeteredCronJobKube(t, metrics)
+	k.runs = []time.Duration{150 * time.Second}
+	k.runUntil(5*time.Minute+10*time.Second, cron("* * * * *", forbid))
+	// The run of 10:02 starts half a minute later, when that of 10:00 has ended. 10:01 and 10:03 are skipped, 10:04 waits.
+	want := map[string]int64{"Started": 2, "SkippedOverlap": 2}
+	if !maps.Equal(metrics.counts, want) {
+		t.Errorf("counted %v, want %v", metrics.counts, want)
+	}
+}
