@@ -1,0 +1,92 @@
+package schedule_test
+
+import (
+	"encoding/json"
+	"flag"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// Everything is stopped for three hours under a CronJob of every minute, or over the three
+// runs of a working day, of which upstream's estimate loses the last: every time has its
+// outcome, and the newest starts late.
+func TestNoTimeOfADowntimeIsUnknown(t *testing.T) {
+	for name, test := range map[string]struct {
+		expression       string
+		created, down    string
+		up               string
+		times            int64
+		ledger           []string
+		startsOfDowntime []string
+	}{
+		"every minute": {
+			"* * * * *", "09:59:30", "10:00:30", "13:00:30", 180,
+			[]string{"19T10:00:00 Started", "19T10:01:00..19T12:59:00 x179 SkippedSuperseded Outage", "19T13:00:00 Started"},
+			[]string{"2016-05-19T13:00:00Z"},
+		},
+		"three runs of a working day": {
+			"30 10,11,12 * * 1-5", "2016-05-18T12:00:00Z", "10:00", "13:00", 3,
+			[]string{"18T12:30:00 Started", "19T10:30:00..19T11:30:00 x2 SkippedSuperseded Outage", "19T12:30:00 StartedLate Outage"},
+			[]string{"2016-05-19T12:30:00Z"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec(test.expression), at(test.created)).at(at(test.created))
+			for c.wake.Before(at(test.down)) {
+				c.at(c.wake)
+			}
+			before, starts := outcomes(c), len(c.started())
+			c.at(at(test.up))
+			if got := outcomes(c) - before; got != test.times {
+				t.Errorf("%d outcomes of the downtime's %d times", got, test.times)
+			}
+			wantStrings(t, "ledger", c.ledger(), test.ledger...)
+			wantStrings(t, "runs", c.started()[starts:], test.startsOfDowntime...)
+		})
+	}
+}
+
+func outcomes(c *cluster) int64 {
+	var count int64
+	for _, entry := range c.state.Ledger {
+		count += entry.Times()
+	}
+	return count
+}
+
+var fires = flag.Int("fires", 10_000, "how often the CronJob of TestManyRunsAndAPauseLeaveTheStateSmall fires")
+
+// What is carried over and the status stay small whatever happens for how long.
+func TestManyRunsAndAPauseLeaveTheStateSmall(t *testing.T) {
+	c := newCluster(t, cronSpec("* * * * *"), at("10:00:30")).at(at("10:00:30"))
+	size := func(value any) int {
+		data, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(data)
+	}
+	for fire := range *fires {
+		c.at(c.wake)
+		condition := batchv1.JobComplete
+		if fire%7 == 0 {
+			condition = batchv1.JobFailed
+		}
+		c.finish(condition, c.now.Add(10*time.Second))
+		c.starts, c.deletes, c.events = c.starts[:0], c.deletes[:0], c.events[:0]
+	}
+	t.Logf("after %d fires: state %d bytes, status %d bytes", *fires, size(c.state), size(c.status))
+	if size(c.state) > 150<<10 || size(c.status) > 8<<10 {
+		t.Errorf("state %d bytes, status %d bytes", size(c.state), size(c.status))
+	}
+	c.edit(c.now, suspended)
+	c.edit(c.now.Add(90*24*time.Hour), func(s *schedule.Spec) { s.Suspend = false })
+	last := c.state.Ledger[len(c.state.Ledger)-2]
+	if last.Outcome != schedule.SkippedSuspended || last.Times() < 90*24*60-2 || size(c.state) > 150<<10 {
+		t.Errorf("after 90 days of suspension: %+v, state %d bytes", last, size(c.state))
+	}
+}
