@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,11 +96,10 @@ func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 		Started:         found.CreationTimestamp.UTC(),
 		ResourceVersion: found.ResourceVersion,
 	}
-	scheduled, err := time.Parse(time.RFC3339, found.Annotations[names.ScheduledTimestampAnnotation])
+	run.Scheduled = k8s.ScheduledTime(found)
 	_, byHand := found.Annotations[names.InstantiateAnnotation]
-	run.Scheduled = scheduled.UTC()
-	run.Manual = byHand || err != nil || names.ScheduledJob(cronJob.Name, scheduled) != found.Name
-	if err != nil {
+	run.Manual = byHand || run.Scheduled.IsZero() || names.ScheduledJob(cronJob.Name, run.Scheduled) != found.Name
+	if run.Scheduled.IsZero() {
 		run.Scheduled = run.Started
 	}
 	return run

@@ -68,7 +68,7 @@ func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 		Job:       referenceOf(object.Namespace, object.Name, string(object.UID)),
 		Spec:      job.SpecOf(object).WithDefaults(m.jobDefaults),
 		Status:    object.Status,
-		Scheduled: scheduledTime(object),
+		Scheduled: k8s.ScheduledTime(object),
 	}
 	if owner, owned := claim.CronJobOf(object); owned {
 		input.CronJob = owner.Name
@@ -138,7 +138,7 @@ func finishedJobs(jobs []*batchv1.Job) []protocol.FinishedJob {
 			Run: schedule.Run{
 				Name:            child.Name,
 				UID:             string(child.UID),
-				Scheduled:       scheduledTime(child),
+				Scheduled:       k8s.ScheduledTime(child),
 				Manual:          manual,
 				Started:         child.CreationTimestamp.UTC(),
 				ResourceVersion: child.ResourceVersion,
@@ -169,13 +169,4 @@ func endOf(finished *batchv1.Job) time.Time {
 		return condition.LastTransitionTime.UTC()
 	}
 	return time.Time{}
-}
-
-// scheduledTime is that of a Job's run; zero where the Job does not say.
-func scheduledTime(job *batchv1.Job) time.Time {
-	scheduled, err := time.Parse(time.RFC3339, job.Annotations[names.ScheduledTimestampAnnotation])
-	if err != nil {
-		return time.Time{}
-	}
-	return scheduled.UTC()
 }

@@ -13,6 +13,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -183,7 +184,7 @@ func TestTrimmedObjectsHoldNoTemplate(t *testing.T) {
 	require.NoError(t, err)
 	j := trimmed.(*batchv1.Job)
 	assert.Equal(t, corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyOnFailure}}, j.Spec.Template)
-	assert.Equal(t, start, scheduledTime(j))
+	assert.Equal(t, start, k8s.ScheduledTime(j))
 	assert.Equal(t, job.SpecOf(run("r1", running)), job.SpecOf(j), "trimming must not change what decides")
 	assert.NotNil(t, j.Status.StartTime)
 

@@ -152,7 +152,7 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.takenOver.added(job)
 	owner, owned := c.objects.owner.cronJobOf(job)
-	if at := scheduledTime(job); owned && !initial && !at.IsZero() {
+	if at := k8s.ScheduledTime(job); owned && !initial && !at.IsZero() {
 		c.skew.ran(job.CreationTimestamp.Sub(at), c.clock.Now())
 	}
 	if owned && (!finished(job) || !ofARun(job)) {

@@ -44,9 +44,9 @@ type SignalNote struct {
 	By string `json:"by,omitempty"`
 }
 
-// CronJobSpec brings a CronJob's scheduling fields to its workflow. A workflow
-// of another UID starts over with it; an older generation than the one taken is
-// ignored; the same generation again only makes the workflow look at the clock.
+// CronJobSpec brings a CronJob's scheduling fields to its workflow, as a reason to look
+// at the object where they differ from those that are known or are of another UID. Those
+// that are known make the workflow write its status anew and look at the clock.
 type CronJobSpec struct {
 	CronJob ObjectReference `json:"cronJob"`
 	Created time.Time       `json:"created"`

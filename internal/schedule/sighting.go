@@ -55,7 +55,11 @@ func (s *State) setApart() {
 	}
 }
 
-// Known returns the UIDs of the Jobs that the state knows.
+// mostKnown bounds what Known returns, well inside what a request may hold.
+const mostKnown = 10_000
+
+// Known returns the UIDs of the Jobs that the state knows, the oldest left out where there
+// are too many for a request.
 func (s State) Known() []string {
 	var uids []string
 	for _, run := range s.Active {
@@ -64,7 +68,7 @@ func (s State) Known() []string {
 	for _, finished := range s.Finished {
 		uids = append(uids, finished.Run.UID)
 	}
-	return uids
+	return uids[max(len(uids)-mostKnown, 0):]
 }
 
 // Knows reports whether the state knows the run's Job.

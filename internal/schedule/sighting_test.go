@@ -148,3 +148,14 @@ func TestTheTimesBeforeAnEditStaySettledWhenTheWorkflowStartsOver(t *testing.T) 
 	anew.at(at("13:00"))
 	wantStrings(t, "runs", anew.started(), "2016-05-19T13:00:00Z")
 }
+
+func TestWhatIsKnownFitsIntoARequest(t *testing.T) {
+	var state schedule.State
+	for range 20_000 {
+		state.Active = append(state.Active, schedule.Run{UID: "old"})
+		state.Finished = append(state.Finished, schedule.Finished{Run: schedule.Run{UID: "new"}})
+	}
+	if known := state.Known(); len(known) != 10_000 {
+		t.Errorf("%d are known", len(known))
+	}
+}

@@ -37,7 +37,7 @@ func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 		for activity, request := range map[string]any{
 			protocol.ReconcileCronJobActivity: protocol.CronJobRequest{
 				CronJob: test.reference, Digest: schedule.SpecOf(cronJob).Digest(), Start: triggered(cronJob, test.reference, 1),
-				Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77},
+				Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Search: true, Judge: true,
 			},
 			protocol.SetSuspendActivity: protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Suspend: true, At: time.Now()},
 		} {
