@@ -27,7 +27,7 @@ func TestAJobMadeByHandFromANativeCronJobStartsAtOnce(t *testing.T) {
 // The workflow takes such a Job in when it has looked, and counts it for the history
 // limits when it has ended. It is asked once for each.
 func TestAJobThatTheWorkflowDidNotStartIsMentioned(t *testing.T) {
-	w := newWorld(t, native(nativeTaken, nativeNextRun(600))).takingOverCronJobs()
+	w := newWorld(t, native(nativeTaken, nativeNextRun(24*3600))).takingOverCronJobs()
 	w.temporal.running[nativeID] = "n1"
 	w.lead().hears("start " + nativeID)
 	w.putJob(nativeRun("r1", foreign, madeByHand, running))
@@ -35,7 +35,8 @@ func TestAJobThatTheWorkflowDidNotStartIsMentioned(t *testing.T) {
 	w.putJob(nativeRun("r1", foreign, madeByHand, complete))
 	w.hearsInTime("signal " + nativeID + " job-seen report-r1")
 	w.clock.Step(time.Hour)
-	w.hears()
+	w.putJob(nativeRun("r2", foreign, madeByHand, running))
+	w.hearsInTime("signal " + nativeID + " job-seen report-r2")
 }
 
 // What others delete no longer counts for a history limit; what the workflow deletes
