@@ -169,22 +169,33 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
 		}, nil
 	}
-	if cronJob.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+	return a.refuseBeside(ctx, cronJob, start)
+}
+
+// refuseBeside says why the run may not start beside the runs that are active by the
+// CronJob's status, where that bounds their number.
+func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
+	policy, capacity := schedule.SpecOf(cronJob).ConcurrencyPolicy, schedule.SpecOf(cronJob).Capacity()
+	if capacity == 0 || policy == batchv1.ReplaceConcurrent || len(cronJob.Status.Active) < capacity {
 		return nil, nil
 	}
+	var running []string
 	for _, active := range cronJob.Status.Active {
 		if active.Name == start.Name {
 			continue
 		}
-		running, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
+		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
 		switch {
 		case errors.Is(err, k8s.ErrGone):
 		case err != nil:
 			return nil, outage(err, "get Job %s/%s", cronJob.Namespace, active.Name)
-		case claim.Finished(running) == nil && claim.OfCronJob(running, cronJob.Name, cronJob.UID):
+		case claim.Finished(found) == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			running = append(running, active.Name)
+		}
+		if len(running) == capacity {
 			return &protocol.Refusal{
 				Reason:  protocol.RefusedNotPrescribed,
-				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is Forbid", active.Name),
+				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is %s", running[0], policy),
 			}, nil
 		}
 	}

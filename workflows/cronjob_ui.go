@@ -18,11 +18,12 @@ const (
 
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
+	ledger := c.state.Rows()
 	return protocol.CronJobDescription{
 		CronJob: c.cronJob,
 		Spec:    c.spec,
 		Status:  schedule.StatusOf(c.state, c.spec),
-		Ledger:  c.state.Ledger[max(len(c.state.Ledger)-describedRows, 0):],
+		Ledger:  ledger[max(len(ledger)-describedRows, 0):],
 	}, nil
 }
 
@@ -36,10 +37,10 @@ func (c *runningCronJob) details() string {
 			b.WriteString("| " + escape(run.Name) + " | " + scheduledText(run.Scheduled, run.Manual) + " |\n")
 		}
 	}
-	if len(c.state.Ledger) > 0 {
+	if ledger := c.state.Rows(); len(ledger) > 0 {
 		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
-		for index := len(c.state.Ledger) - 1; index >= max(0, len(c.state.Ledger)-recentRows); index-- {
-			b.WriteString(ledgerRow(c.state.Ledger[index]))
+		for index := len(ledger) - 1; index >= max(0, len(ledger)-recentRows); index-- {
+			b.WriteString(ledgerRow(ledger[index]))
 		}
 	}
 	return b.String()

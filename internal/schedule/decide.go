@@ -28,6 +28,9 @@ type Plan struct {
 	Status *ostinatov1.CronJobStatus
 	// Judge asks for a Judgement of the template, after Start.
 	Judge bool
+	// Pause asks to suspend the CronJob, since runs have failed, and for nothing else.
+	// Paused is to be called when that is done.
+	Pause bool
 	// Events are to be emitted after the writes.
 	Events []event.Event
 	// Wake is when to plan again; zero for not before something happens.
@@ -39,7 +42,7 @@ type Plan struct {
 // Idle reports whether there is nothing to carry out. A judgement comes with something
 // else, unless it has failed before: a new generation is reported in any case.
 func (p Plan) Idle() bool {
-	return !p.Search && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
+	return !p.Search && !p.Pause && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
@@ -48,13 +51,16 @@ func (p Plan) Idle() bool {
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
-	s.advance(now)
+	s.forgive(spec)
+	s.advance(spec, now)
+	s.dropOverflow(spec)
 	s.dropLate(spec, now)
+	unsettled := s.clone()
 	s.takeSighted(spec, now)
 	s.settleMissed(spec, now)
 	s.doubtTriggers(spec, now)
 	if s.Doubtful {
-		return s.search(state, spec, now)
+		return s.search(state, unsettled, spec, now)
 	}
 	s.settleSighted(now)
 
@@ -64,11 +70,10 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	} else {
 		plan.Start = s.chooseStart(spec, now)
 	}
-	if plan.Start != nil && spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
-		for _, run := range s.Active {
-			plan.Deletes = append(plan.Deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
-		}
+	if plan.Start != nil {
+		plan.Deletes = s.replacements(spec)
 	}
+	s.announceQueue(spec)
 	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
 
 	s.setConditions(spec, now)
@@ -77,13 +82,21 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	plan.Events, s.Outbox = s.Outbox, nil
 	plan.Wake = s.wake(spec)
 	plan.Next = s
+	if plan.Idle() {
+		plan.Pause = s.pausing(spec)
+	}
 	return plan
 }
 
-// search returns the plan to look up Jobs, from the state before.
-func (s *State) search(before State, spec Spec, now time.Time) Plan {
+// search returns the plan to look up Jobs, from the state before. Where runs start in order
+// it is that with the missed times taken out of those that wait, so that they are settled
+// by what is found, and by nothing that happens in the meantime.
+func (s *State) search(before, unsettled State, spec Spec, now time.Time) Plan {
 	next := before.clone()
-	if spec.Suspend || spec.Deleting {
+	switch {
+	case spec.inOrder() && !spec.Deleting:
+		next = unsettled
+	case spec.Suspend, spec.Deleting:
 		// These times may be due again after the suspension, and are searched for then.
 		next.Calendar = s.Calendar
 		next.Calendar.Missed = before.Calendar.Missed
@@ -119,31 +132,44 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	case !spec.Suspend && lasting:
 		s.Suspension.To = now
 	}
-	if spec.Suspend || spec.Deleting {
-		// A run may have started in a task that is repeated now.
-		s.Doubtful = s.Doubtful || s.Calendar.last(now).After(s.Searched)
-		s.Calendar.Due, s.Calendar.Upcoming = time.Time{}, nil
+	if !spec.Suspend && !spec.Deleting {
+		return
+	}
+	// A run may have started in a task that is repeated now.
+	s.Doubtful = s.Doubtful || s.mayHaveStarted(spec, now) && !(lasting && spec.inOrder())
+	if s.Calendar.Upcoming = nil; !spec.inOrder() || spec.Deleting {
+		s.Calendar.Due, s.Calendar.Waiting = time.Time{}, nil
 	}
 }
 
-// advance makes the run of the latest upcoming time that has come the due one.
-func (s *State) advance(now time.Time) {
-	passed := 0
-	for _, scheduled := range s.Calendar.Upcoming {
-		if scheduled.After(now) {
-			break
-		}
-		s.supersede()
-		s.Calendar.Due = scheduled
-		passed++
+// mayHaveStarted reports whether a run may have started of which the state does not know.
+func (s *State) mayHaveStarted(spec Spec, now time.Time) bool {
+	return s.Calendar.last(now).After(s.Searched) || spec.inOrder() && len(s.queue()) > 0
+}
+
+// advance takes in the upcoming times that have come.
+func (s *State) advance(spec Spec, now time.Time) {
+	count := 0
+	for count < len(s.Calendar.Upcoming) && !s.Calendar.Upcoming[count].After(now) {
+		count++
 	}
-	s.Calendar.Upcoming = s.Calendar.Upcoming[passed:]
+	if count == 0 {
+		return
+	}
+	passed := s.Calendar.Upcoming[:count]
+	s.Calendar.Upcoming = s.Calendar.Upcoming[count:]
+	kept, why := spec.caughtUp(passed, now)
+	var missed []MissedRuns
+	for _, scheduled := range passed[:count-len(kept)] {
+		missed = append(missed, single(scheduled, why))
+	}
+	s.come(spec, missed, kept, lastLate(kept, now))
 }
 
 // supersede makes the run that was due a missed one, since a later one is due.
 func (s *State) supersede() {
 	if due := s.Calendar.Due; !due.IsZero() {
-		s.Calendar.Missed = append(s.Calendar.Missed, MissedRuns{First: due, Last: due, Count: 1})
+		s.Calendar.Missed = append(s.Calendar.Missed, single(due, ""))
 		s.Calendar.Due = time.Time{}
 	}
 }
@@ -153,34 +179,49 @@ func (s *State) supersede() {
 func (s *State) settleMissed(spec Spec, now time.Time) {
 	missed := s.Calendar.Missed
 	s.Calendar.Missed = nil
+	slices.SortStableFunc(missed, MissedRuns.compare)
 	for _, stretch := range missed {
 		if sighting := s.sighted(stretch); sighting != nil {
 			s.settle(sighting.entry(s.found(sighting.Run, now)))
 			continue
 		}
-		entry := s.notStarted(spec, stretch.Last, now)
+		entry := s.notStarted(spec, stretch, now)
 		// What is blocked still was blocked in every task before.
-		blocked := entry.Reason == ReasonJobAlreadyActive && s.forbidden(spec)
-		if !blocked && stretch.Last.After(s.Searched) {
+		blocked := (entry.Reason == ReasonJobAlreadyActive || entry.Reason == ReasonQueueFull) && s.heldBack(spec)
+		known := stretch.LookedUp || !spec.inOrder() && !stretch.Last.After(s.Searched)
+		if !blocked && !known {
 			s.Doubtful = true
 		}
 		s.settle(stretch.entry(entry))
 	}
 }
 
-// notStarted returns the outcome of a scheduled time whose run will not start any more.
-func (s *State) notStarted(spec Spec, scheduled, now time.Time) LedgerEntry {
+// notStarted returns the outcome of scheduled times whose runs will not start any more.
+func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerEntry {
+	scheduled := stretch.Last
 	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonOutage}
-	pending := s.Pending
+	pending := Pending{}
+	if s.Pending != nil && s.Pending.Scheduled.Equal(scheduled) {
+		pending = *s.Pending
+	}
+	late := tooLate(spec, scheduled, now)
 	switch {
-	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Reason != "":
+	case pending.Reason != "":
 		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, pending.Reason, pending.Message
-	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Blocked:
+	case stretch.Reason == ReasonQueueFull:
+		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
+	case pending.Blocked && !(late && spec.inOrder()):
 		entry.Outcome, entry.Reason = SkippedOverlap, ReasonJobAlreadyActive
 	case s.Suspension.covers(scheduled):
 		entry.Outcome, entry.Reason = SkippedSuspended, ReasonSuspended
-	case tooLate(spec, scheduled, now):
+	case late:
 		entry.Outcome, entry.Reason = SkippedDeadline, ReasonStartingDeadlineExceeded
+	case stretch.Reason == ReasonJobAlreadyActive:
+		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
+	case stretch.Reason == ReasonNotCaughtUp:
+		entry.Outcome, entry.Reason = SkippedDeadline, stretch.Reason
+	case stretch.Reason != "":
+		entry.Reason = stretch.Reason
 	}
 	return entry
 }
@@ -192,25 +233,24 @@ func tooLate(spec Spec, scheduled, now time.Time) bool {
 		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
 }
 
-// dropLate makes the due run a missed one when its starting deadline has passed.
+// dropLate makes due runs missed ones when their starting deadline has passed.
 func (s *State) dropLate(spec Spec, now time.Time) {
-	due := s.Calendar.Due
-	if due.IsZero() || !tooLate(spec, due, now) {
-		return
+	for due := s.Calendar.Due; !due.IsZero() && tooLate(spec, due, now); due = s.Calendar.Due {
+		if s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
+			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
+				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
+		}
+		s.supersede()
+		s.promote()
 	}
-	if s.notStarted(spec, due, now).Reason != ReasonSuspended {
-		s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
-			"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
-	}
-	s.supersede()
 }
 
 // chooseStart picks the one run to start now: the due one or the first of the triggers,
 // whichever came first. A workflow task that is repeated later, when more has come, so
 // asks for the same run first. A suspension or a bad schedule does not stop triggers.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
-	if s.forbidden(spec) {
-		s.block(now)
+	if s.heldBack(spec) {
+		s.block(spec, now)
 		return nil
 	}
 	due, manual := s.dueStart(spec, now), s.triggeredStart(now)
@@ -220,22 +260,20 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	return due
 }
 
-// forbidden reports whether concurrencyPolicy Forbid holds back every start.
-func (s *State) forbidden(spec Spec) bool {
-	return spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(s.Active) > 0
-}
-
-// block keeps the due run waiting, and settles the triggers.
-func (s *State) block(now time.Time) {
-	if due := s.Calendar.Due; !due.IsZero() {
+// block keeps the due run waiting and, unless they wait too, settles the triggers.
+func (s *State) block(spec Spec, now time.Time) {
+	if due := s.Calendar.Due; !due.IsZero() && !spec.Suspend {
 		s.makePending(due)
-		if !s.Pending.Blocked {
-			s.Outbox = append(s.Outbox, alreadyActive())
+		if !s.Pending.Blocked && !spec.inOrder() {
+			s.Outbox = append(s.Outbox, alreadyActive(spec))
 		}
 		s.Pending.Blocked = true
 	}
+	if spec.queues() {
+		return
+	}
 	for _, trigger := range s.Triggers {
-		s.Outbox = append(s.Outbox, alreadyActive())
+		s.Outbox = append(s.Outbox, alreadyActive(spec))
 		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
 	}
 	s.Triggers = nil
@@ -250,7 +288,7 @@ func (s *State) makePending(due time.Time) {
 // dueStart returns the start of the due run, unless there is none or its retry has to wait.
 func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	due := s.Calendar.Due
-	if due.IsZero() {
+	if due.IsZero() || spec.Suspend || s.pausing(spec) {
 		return nil
 	}
 	if s.makePending(due); now.Before(s.Pending.Retry.Until) {
@@ -286,7 +324,7 @@ func (s *State) triggeredStart(now time.Time) *Start {
 // advance will say then.
 func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 	var before time.Time
-	if len(s.Calendar.Upcoming) > 0 {
+	if len(s.Calendar.Upcoming) > 0 && !spec.inOrder() {
 		before = s.Calendar.Upcoming[0]
 	}
 	if spec.StartingDeadlineSeconds != nil {
@@ -296,11 +334,6 @@ func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 		}
 	}
 	return before
-}
-
-func alreadyActive() event.Event {
-	return event.Normal("JobAlreadyActive",
-		"Not starting job because prior execution is running and concurrency policy is Forbid")
 }
 
 // dropTriggers forgets the manual runs of a CronJob that is being deleted.
@@ -324,8 +357,15 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
 		return slices.ContainsFunc(plan.Deletes, func(d Delete) bool { return d.Replaced && d.UID == run.UID })
 	})
+	if plan.Start != nil && !plan.Start.Manual {
+		rest.takeOut(plan.Start.Scheduled)
+	}
 	rest.Ledger = withoutReplaced(s.Ledger, plan.Deletes, now)
 	status := StatusOf(rest, spec)
+	if s.pausing(spec) && s.Reported != nil && s.Reported.ConsecutiveFailures != status.ConsecutiveFailures {
+		// The API server is asked to suspend on the strength of what the status says.
+		s.Reported = nil
+	}
 	if plan.Start == nil && (now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
 		return nil
 	}
@@ -346,14 +386,14 @@ func (s *State) wake(spec Spec) time.Time {
 		return wake
 	}
 	earliest(s.Judging.Until)
-	if len(s.Triggers) > 0 {
+	if len(s.Triggers) > 0 && !s.heldBack(spec) {
 		earliest(s.Triggers[0].Retry.Until)
 	}
 	if len(s.Calendar.Upcoming) > 0 {
 		earliest(s.Calendar.Upcoming[0])
 		earliest(s.Calendar.Recheck)
 	}
-	if s.Pending != nil && !s.Calendar.Due.IsZero() && !s.Pending.Blocked {
+	if s.Pending != nil && !s.Calendar.Due.IsZero() && !s.Pending.Blocked && !spec.Suspend && !s.pausing(spec) {
 		earliest(s.Pending.Retry.Until)
 	}
 	return wake

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 const (
@@ -25,9 +27,19 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("startingDeadlineSeconds is %d, want 0 or more", *s.StartingDeadlineSeconds)
 	case s.SuccessfulJobsHistoryLimit < 0 || s.FailedJobsHistoryLimit < 0:
 		return fmt.Errorf("history limits are %d and %d, want 0 or more", s.SuccessfulJobsHistoryLimit, s.FailedJobsHistoryLimit)
+	case s.MaxConcurrent < 0 || s.QueueLimit < 0 || s.CatchUpLimit < 0 || s.PauseAfterFailures < 0:
+		return fmt.Errorf("maxConcurrent, queueLimit, catchUpLimit and pauseAfterFailures are %d, %d, %d and %d, want 0 or more",
+			s.MaxConcurrent, s.QueueLimit, s.CatchUpLimit, s.PauseAfterFailures)
+	case s.CatchUpWindowSeconds != nil && *s.CatchUpWindowSeconds < 0:
+		return fmt.Errorf("catchUpWindowSeconds is %d, want 0 or more", *s.CatchUpWindowSeconds)
+	}
+	switch s.CatchUp {
+	case "", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll:
+	default:
+		return fmt.Errorf("catchUp is %.70q", s.CatchUp)
 	}
 	switch s.ConcurrencyPolicy {
-	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent:
+	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent:
 		return nil
 	}
 	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
@@ -65,6 +77,9 @@ func (s State) Validate() error {
 	}
 	if len(s.Triggers) > maxTriggers {
 		return fmt.Errorf("triggers: %d, want %d at most", len(s.Triggers), maxTriggers)
+	}
+	if len(s.Calendar.Waiting) > mostInState {
+		return fmt.Errorf("waiting: %d, want %d at most", len(s.Calendar.Waiting), mostInState)
 	}
 	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
 		return fmt.Errorf("a back-off has a negative number of attempts")
