@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,3 +51,18 @@ func serving[Request, Result any](a *Activities, object func(Request) protocol.O
 		return activity(ctx, request)
 	}
 }
+
+// servingJob is serving for activities that are about a Job.
+func servingJob[Request, Result any](a *Activities, job func(Request) protocol.ObjectReference, activity func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
+	served := serving(a, job, activity)
+	return func(ctx context.Context, request Request) (Result, error) {
+		if job(request).Native {
+			var none Result
+			return none, errNativeJob
+		}
+		return served(ctx, request)
+	}
+}
+
+// errNativeJob refuses what no workflow of Ostinato asks for.
+var errNativeJob = invalidRequest(errors.New("native says of a CronJob that it is one of batch/v1, and of nothing else"))
