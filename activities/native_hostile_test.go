@@ -225,11 +225,7 @@ func TestNoJobIsNative(t *testing.T) {
 			t.Run(how+"/"+activity, func(t *testing.T) {
 				s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, with)
 				_, err := run[any](s, activity, request)
-				if suspend := activity == protocol.SetSuspendActivity; suspend && how == "without take-over" {
-					wantRefused(t, err, activities.NotTakenOverErrorType)
-				} else {
-					wantInvalid(t, err)
-				}
+				wantInvalid(t, err)
 				if asked := len(s.kubernetes.Actions()); asked > 0 {
 					t.Errorf("%d requests to the API server", asked)
 				}

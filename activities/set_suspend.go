@@ -53,9 +53,6 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 }
 
 func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
-	if request.Object.Native {
-		return protocol.SetSuspendResult{}, errNativeJob
-	}
 	owner, is, err := a.job(ctx, request.Object, live)
 	if err != nil || is != ours {
 		return protocol.SetSuspendResult{Gone: err == nil && is == gone, Foreign: is == foreign}, err
