@@ -28,7 +28,8 @@ func TestAHerdThatIsBeingStartedIsNotPoked(t *testing.T) {
 		j.Annotations[names.ScheduledTimestampAnnotation] = after(60).Format(time.RFC3339)
 		j.CreationTimestamp = *at(74) // 14 s late
 	}))
-	w.eventually(func() bool { return w.objects.job(types.NamespacedName{Namespace: "shop", Name: "other-r1"}) != nil }, "the Job is seen")
+	w.putJob(standalone())
+	w.hears("start " + jobID)  // and so the Job before it is seen
 	w.clock.SetTime(after(85)) // 25 s late, and the grace is 15 s
 	poked := func() bool {
 		return slices.ContainsFunc(w.temporal.said(), func(said string) bool { return strings.HasSuffix(said, "overdue true") })
