@@ -13,6 +13,9 @@ const (
 	maxText = 128 << 10
 	// maxRuns bounds the lists of runs of a State.
 	maxRuns = 15_000
+	// mostCarried bounds those that are carried over: all of them, and the status that was
+	// last written, are one payload of Temporal's, which has 2 MiB at most.
+	mostCarried = 5_000
 )
 
 // Validate reports whether the Spec can be that of a CronJob object: anybody who may
@@ -47,6 +50,10 @@ func (s Spec) Validate() error {
 
 // Bounded returns the state without the oldest of what there is too much of to carry over.
 func (s State) Bounded() State {
+	if len(s.Active) > mostCarried {
+		// The status names them too. Without it, it is written anew.
+		s.Reported = nil
+	}
 	s.Active = newest(s.Active)
 	s.Finished = newest(s.Finished)
 	s.Sighted = newest(s.Sighted)
@@ -54,7 +61,7 @@ func (s State) Bounded() State {
 	return s
 }
 
-func newest[T any](list []T) []T { return list[max(len(list)-maxRuns, 0):] }
+func newest[T any](list []T) []T { return list[max(len(list)-mostCarried, 0):] }
 
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
