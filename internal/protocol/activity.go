@@ -72,6 +72,9 @@ const (
 	// RefusedTooLate: the time before which the run was to be created has passed,
 	// and no earlier attempt created it.
 	RefusedTooLate = schedule.TooLate
+	// RefusedTooEarly: the time of the run has not come, and the start can't be held until
+	// then.
+	RefusedTooEarly = schedule.TooEarly
 	// RefusedOther: any other answer that a repetition at once can't change.
 	RefusedOther = "Refused"
 )
@@ -82,8 +85,11 @@ type CronJobRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
 	// Deletes come first. A failed delete with Replaced set is an error.
 	Deletes []schedule.Delete `json:"deletes,omitempty"`
-	// Start creates the run's Job from the object's template.
+	// Start creates the run's Job from the object's template. If the time of the run has
+	// not come, it is held until then, before anything is written.
 	Start *schedule.Start `json:"start,omitempty"`
+	// Ran is the time of the last scheduled run, for CronJobResult.Lead; zero with Start.
+	Ran time.Time `json:"ran,omitzero"`
 	// Status is applied last, by server-side apply; nil leaves it as it is. When a
 	// run was started, the activity puts it into Status with
 	// schedule.StatusStarted and StatusRecorded. Status.Workflow is filled in by the activity.
@@ -127,6 +133,8 @@ type CronJobResult struct {
 	StatusFailed string `json:"statusFailed,omitempty"`
 	// Judgement is of the template, where it was asked for and the start was not refused.
 	Judgement *schedule.Judgement `json:"judgement,omitempty"`
+	// Lead is schedule.Report.Lead of the time of Start or of Ran.
+	Lead time.Duration `json:"lead,omitempty"`
 }
 
 // StartedJob is a Job that was created for a run.

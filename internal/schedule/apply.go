@@ -23,6 +23,9 @@ type Report struct {
 	Deleted []string
 	// Judgement is what became of Judge; nil where it was not come to.
 	Judgement *Judgement
+	// Lead is how early to wake for a run, by what the runs of the last one's time have met
+	// with; zero also where that is not known.
+	Lead time.Duration
 }
 
 // Apply returns the state after a Plan was carried out as the report says.
@@ -30,6 +33,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	s, now := plan.Next.clone(), now.UTC()
 	s.applyDeletes(plan.Deletes, report.Deleted, now)
 	s.applyJudgement(plan, report.Judgement, now)
+	s.takeLead(plan, report)
 	switch {
 	case plan.Start == nil:
 	case report.Started != nil:
@@ -109,9 +113,9 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 	if reason == "" {
 		reason = "Refused"
 	}
-	if report.Refusal == TooLate && s.Pending != nil {
-		// The next plan settles the run. If the clock of whoever came too late is
-		// ahead of ours, it has to wait a little.
+	if (report.Refusal == TooLate || report.Refusal == TooEarly) && s.Pending != nil {
+		// The next plan settles the run that is too late. If another's clock is ahead of
+		// ours, or far behind it, it has to wait a little.
 		s.Pending.Retry = s.Pending.Retry.Next(now)
 		return
 	}

@@ -129,6 +129,10 @@ type cluster struct {
 	judged int
 	// outage is how long the next create takes to reach the API server.
 	outage time.Duration
+	// lead is what workers say of how early to wake; held, when set, happens while the next
+	// start is held, which finds the CronJob edited then.
+	lead time.Duration
+	held func()
 	// stuck names Jobs whose history delete fails.
 	stuck []string
 }
@@ -168,6 +172,12 @@ func (c *cluster) at(now time.Time) *cluster {
 		}
 		if plan.Idle() || plan.Pause {
 			c.state, c.wake = plan.Next, plan.Wake
+			if due, ok := schedule.Ahead(c.state, c.spec, c.now); ok && c.prepare(due) {
+				if c.lost {
+					return c
+				}
+				continue
+			}
 			if !c.wake.IsZero() && !c.wake.After(c.now) {
 				c.t.Fatalf("at %s: wake %s is not in the future", c.now, c.wake)
 			}
@@ -181,6 +191,30 @@ func (c *cluster) at(now time.Time) *cluster {
 	}
 	c.t.Fatalf("at %s: the planner does not come to rest: %+v", c.now, schedule.Decide(c.state, c.spec, c.now))
 	return c
+}
+
+// prepare holds the start of the next run until its time.
+func (c *cluster) prepare(due time.Time) bool {
+	state := c.state
+	if schedule.NeedsEvaluation(state, c.spec, due) {
+		c.evaluations++
+		state = schedule.Take(state, c.spec, schedule.Evaluate(c.spec, state.Anchor(), due))
+	}
+	plan, ok := schedule.DecideAhead(state, c.spec, due)
+	if !ok {
+		return false
+	}
+	c.now = due
+	if held := c.held; held != nil {
+		c.held = nil
+		held()
+		return true
+	}
+	c.execute(plan)
+	if c.lost {
+		c.now = c.now.Add(10 * time.Second)
+	}
+	return true
 }
 
 // pause suspends the CronJob as its status asks for.
@@ -227,7 +261,10 @@ func (c *cluster) execute(plan schedule.Plan) {
 	if c.forget && plan.Start != nil {
 		defer func(before schedule.State) { c.state, c.forget, c.lost = before, false, true }(c.state)
 	}
-	report := schedule.Report{}
+	report := schedule.Report{Lead: c.lead}
+	if start := plan.Start; start != nil && start.Scheduled.After(c.now) {
+		c.t.Fatalf("at %s: %s starts before its time", c.now, start.Name)
+	}
 	for _, wanted := range plan.Deletes {
 		if !slices.Contains(c.stuck, wanted.Name) {
 			c.deletes = append(c.deletes, wanted)
@@ -315,6 +352,11 @@ func (c *cluster) finish(condition batchv1.JobConditionType, now time.Time) *clu
 
 // edit changes the spec as a spec signal does.
 func (c *cluster) edit(now time.Time, options ...specOption) *cluster {
+	c.change(now, options...)
+	return c.at(now)
+}
+
+func (c *cluster) change(now time.Time, options ...specOption) {
 	spec := c.spec
 	spec.Generation++
 	for _, option := range options {
@@ -322,7 +364,6 @@ func (c *cluster) edit(now time.Time, options ...specOption) *cluster {
 	}
 	c.state = schedule.SpecChanged(c.state, c.spec, spec, now)
 	c.spec = spec
-	return c.at(now)
 }
 
 func (c *cluster) trigger(now time.Time) *cluster {

@@ -80,7 +80,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Judge = s.toJudge(spec, now)
 	plan.Events, s.Outbox = s.Outbox, nil
-	plan.Wake = s.wake(spec)
+	plan.Wake = s.wake(spec, now)
 	plan.Next = s
 	if plan.Idle() {
 		plan.Pause = s.pausing(spec)
@@ -370,31 +370,4 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 		return nil
 	}
 	return &status
-}
-
-// wake returns the next time at which the plan can change by itself.
-func (s *State) wake(spec Spec) time.Time {
-	var wake time.Time
-	earliest := func(t time.Time) {
-		if !t.IsZero() && (wake.IsZero() || t.Before(wake)) {
-			wake = t
-		}
-	}
-	earliest(s.Prune.Until)
-	earliest(s.StatusRetry.Until)
-	if spec.Deleting {
-		return wake
-	}
-	earliest(s.Judging.Until)
-	if len(s.Triggers) > 0 && !s.heldBack(spec) {
-		earliest(s.Triggers[0].Retry.Until)
-	}
-	if len(s.Calendar.Upcoming) > 0 {
-		earliest(s.Calendar.Upcoming[0])
-		earliest(s.Calendar.Recheck)
-	}
-	if s.Pending != nil && !s.Calendar.Due.IsZero() && !s.Pending.Blocked && !spec.Suspend && !s.pausing(spec) {
-		earliest(s.Pending.Retry.Until)
-	}
-	return wake
 }

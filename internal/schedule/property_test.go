@@ -20,7 +20,7 @@ const ledgerLimit = 300
 func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 	kinds := []string{"wake", "wake", "wake", "later", "complete", "fail", "vanish", "refuse", "accept", "forget"}
 	if edits {
-		kinds = append(kinds, "trigger", "suspend", "resume", "policy", "schedule", "deadline", "outage")
+		kinds = append(kinds, "lead", "held", "trigger", "suspend", "resume", "policy", "schedule", "deadline", "outage")
 	}
 	for range rapid.IntRange(5, 60).Draw(t, "steps") {
 		kind := rapid.SampledFrom(kinds).Draw(t, "step")
@@ -53,6 +53,11 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 				c.state = schedule.Missing(c.state, run, now)
 				c.at(now)
 			}
+		case "lead":
+			c.lead = rapid.SampledFrom([]time.Duration{0, time.Second, schedule.MostLead}).Draw(t, "lead")
+		case "held":
+			suspend := rapid.Bool().Draw(t, "suspend")
+			c.held = func() { c.change(c.now, func(s *schedule.Spec) { s.Suspend = suspend }) }
 		case "refuse":
 			c.refuse = func(schedule.Start) string { return "exceeded quota" }
 		case "accept":

@@ -102,7 +102,8 @@ func (s Spec) Digest() string {
 type Start struct {
 	// Name is the Job's deterministic name.
 	Name string `json:"name"`
-	// Scheduled is the run's scheduled time; for a manual run the time of the trigger.
+	// Scheduled is the run's scheduled time; for a manual run the time of the trigger. The
+	// Job of a scheduled run is not created, and nothing is replaced by it, before.
 	Scheduled time.Time `json:"scheduled"`
 	// Manual is set for a run started by a trigger signal: it does not advance
 	// lastScheduleTime.
@@ -115,6 +116,8 @@ type Start struct {
 	// passed, or the next scheduled time has come; zero if neither can be. An outage
 	// may hold the create up for longer than the plan could know.
 	Before time.Time `json:"before,omitzero"`
+	// Lead is how long before Scheduled the workflow woke for the run.
+	Lead time.Duration `json:"lead,omitempty"`
 	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.
 	WhyLate     string `json:"whyLate,omitempty"`
 	LateMessage string `json:"lateMessage,omitempty"`

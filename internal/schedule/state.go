@@ -32,6 +32,9 @@ type State struct {
 	LastSuccessful time.Time `json:"lastSuccessful,omitzero"`
 	// Settled is the time up to which every scheduled time has its outcome.
 	Settled time.Time `json:"settled,omitzero"`
+	// Lead is how long before its time to wake for a run, by what earlier ones met with;
+	// zero for at its time. It is read by lead.
+	Lead time.Duration `json:"lead,omitempty"`
 	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
 	// Searched is the last missed time for which the Jobs that the CronJob controls were
