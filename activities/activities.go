@@ -48,6 +48,9 @@ type Options struct {
 	AcceptSignals steering.Signals
 	// Logs bounds what is kept of the logs of failed Pods.
 	Logs LogLimits
+	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each keeps a
+	// workflow task, so that there should be more of these.
+	MaxHeld int
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
 }
@@ -59,6 +62,9 @@ type Activities struct {
 	bulk     flowcontrol.RateLimiter
 	logs     logAccess
 	evidence *namespaceEvidence
+	moments  *moments
+	// held are the starts that wait for their time, turns those that are carried out.
+	held, turns seats
 }
 
 // New returns activities.
@@ -70,7 +76,13 @@ func New(options Options) *Activities {
 	if options.BulkQPS > 0 {
 		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
 	}
-	return &Activities{Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock)}
+	if options.MaxHeld <= 0 {
+		options.MaxHeld = mostHeld
+	}
+	return &Activities{
+		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
+		moments: newMoments(options.Clock), held: make(seats, options.MaxHeld), turns: make(seats, mostTurns),
+	}
 }
 
 // Registry is where activities are registered: a worker or a test environment.

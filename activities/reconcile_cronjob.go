@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,13 +17,15 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
-	"ostinato.dev/ostinato/internal/steering"
 )
 
 // ReconcileCronJob carries out a CronJobRequest. Its result says what became of
 // it; an error means that the API server could not be asked, and that the whole
 // is to be repeated. It is a RefusedErrorType error, which Temporal does not
 // repeat by itself, when the delete of a Job that is to be replaced was refused.
+//
+// The start of a run whose time has not come is held until then, and the CronJob looked at
+// once more. What else is to be done waits for the other Jobs of the same moment.
 //
 // The Events of the request are emitted also when the start was refused: they
 // tell of what has happened.
@@ -44,22 +45,8 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		result.CurrentSpec = &spec
 		return result, nil
 	}
-	if request.Start != nil {
-		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start)
-		if err != nil {
-			return result, err
-		}
-	}
-	if result.Refused == nil {
-		if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes); err != nil {
-			return result, err
-		}
-	}
-	if request.Start != nil && result.Started == nil && result.Refused == nil {
-		result.Started, result.Refused, err = a.startJob(ctx, cronJob, *request.Start)
-		if err != nil {
-			return result, err
-		}
+	if cronJob, err = a.start(ctx, cronJob, request, &result); err != nil || cronJob == nil {
+		return result, err
 	}
 	if request.Judge && result.Refused == nil {
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
@@ -133,129 +120,6 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 		return false, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	}
 	return false, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
-}
-
-// judgeStart says why the run may not be started for the CronJob as it now is, whatever
-// a plan says, before anything is deleted for it; neither is set when it may. A Job that
-// an earlier attempt has made counts all the same: its run has started.
-func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
-	refused, err := a.refuseStart(ctx, cronJob, start)
-	if refused == nil || err != nil {
-		return nil, nil, err
-	}
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-		return nil, refused, nil
-	case err != nil:
-		return nil, nil, outage(err, "get Job %s/%s", cronJob.Namespace, start.Name)
-	}
-	return a.startedJob(found, start), nil, nil
-}
-
-func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
-	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
-		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
-	}
-	if start.Manual {
-		if refused := a.refuseSignal(cronJob.Annotations, steering.Trigger); refused != nil {
-			a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
-			return refused, nil
-		}
-	}
-	if start.IsTooLate(a.Clock.Now()) {
-		return &protocol.Refusal{
-			Reason:  protocol.RefusedTooLate,
-			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
-		}, nil
-	}
-	return a.refuseBeside(ctx, cronJob, start)
-}
-
-// refuseBeside says why the run may not start beside the runs that are active by the
-// CronJob's status, where that bounds their number.
-func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
-	policy, capacity := schedule.SpecOf(cronJob).ConcurrencyPolicy, schedule.SpecOf(cronJob).Capacity()
-	if capacity == 0 || policy == batchv1.ReplaceConcurrent || len(cronJob.Status.Active) < capacity {
-		return nil, nil
-	}
-	var running []string
-	for _, active := range cronJob.Status.Active {
-		if active.Name == start.Name {
-			continue
-		}
-		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
-		switch {
-		case errors.Is(err, k8s.ErrGone):
-		case err != nil:
-			return nil, outage(err, "get Job %s/%s", cronJob.Namespace, active.Name)
-		case claim.Finished(found) == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-			running = append(running, active.Name)
-		}
-		if len(running) == capacity {
-			return &protocol.Refusal{
-				Reason:  protocol.RefusedNotPrescribed,
-				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is %s", running[0], policy),
-			}, nil
-		}
-	}
-	return nil, nil
-}
-
-// startJob creates the run's Job or finds it made by an earlier attempt.
-func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
-	reference := cronJobReference(cronJob)
-	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
-	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
-	switch {
-	case err == nil:
-		a.Events.onCronJob(reference, event.Normal(successfulCreate, "Created job "+created.Name))
-		if !start.Manual {
-			a.Metrics.creationSkew.Observe(created.CreationTimestamp.Sub(start.Scheduled).Seconds())
-		}
-		return a.startedJob(created, start), nil, nil
-	case apierrors.IsAlreadyExists(err):
-		return a.findJob(ctx, cronJob, start)
-	}
-	refused := refusal(err)
-	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		a.Events.onCronJob(reference, event.Warning(failedCreate, fmt.Sprintf("Error creating job: %v", err)))
-	}
-	if refused != nil {
-		a.Metrics.countRefusal("Job", refused)
-		return nil, refused, nil
-	}
-	return nil, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
-}
-
-// findJob looks at the Job that has the wanted name already.
-func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
-	}
-	if !claim.OfCronJob(found, cronJob.Name, cronJob.UID) {
-		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
-		a.Metrics.countRefusal("Job", refused)
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedCreate, "Error creating job: "+refused.Message))
-		return nil, refused, nil
-	}
-	return a.startedJob(found, start), nil, nil
-}
-
-func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {
-	return &protocol.StartedJob{
-		Run: schedule.Run{
-			Name:            stored.Name,
-			UID:             string(stored.UID),
-			Scheduled:       start.Scheduled,
-			Manual:          start.Manual,
-			Started:         stored.CreationTimestamp.UTC(),
-			ResourceVersion: stored.ResourceVersion,
-		},
-		Spec:    a.specOf(stored),
-		Managed: claim.Ours(stored, a.TakeOverJobs),
-	}
 }
 
 // applyCronJobStatus writes the status with the run in it that was started. That it

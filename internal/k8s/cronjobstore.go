@@ -16,6 +16,8 @@ import (
 type CronJobStore interface {
 	// Get reads a CronJob. Errors are the API server's.
 	Get(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error)
+	// Glance reads it from the API server's watch cache: cheaper, and a moment old.
+	Glance(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error)
 	// Patch writes a merge patch of the main resource and returns what is stored.
 	Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error)
 	// writeStatus writes the whole status once, where the CronJob is still the one that
@@ -65,6 +67,10 @@ type ownCronJobs struct{ client CronJobsGetter }
 
 func (s ownCronJobs) Get(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
 	return s.client.CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (s ownCronJobs) Glance(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
+	return s.client.CronJobs(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
 }
 
 func (s ownCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error) {

@@ -89,7 +89,15 @@ func NativeCronJobs(client kubernetes.Interface) CronJobStore { return nativeCro
 type nativeCronJobs struct{ client kubernetes.Interface }
 
 func (s nativeCronJobs) Get(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
-	native, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	return s.get(ctx, namespace, name, metav1.GetOptions{})
+}
+
+func (s nativeCronJobs) Glance(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
+	return s.get(ctx, namespace, name, metav1.GetOptions{ResourceVersion: "0"})
+}
+
+func (s nativeCronJobs) get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error) {
+	native, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}

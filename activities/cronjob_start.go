@@ -1,0 +1,203 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
+)
+
+// start carries out the deletes and the start of a request. It returns the CronJob as it
+// was read last; nil where the result says all that there is to say.
+func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) (_ *ostinatov1.CronJob, err error) {
+	if request.Start == nil {
+		result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes)
+		result.Lead = a.moments.lead(request.Ran)
+		return cronJob, err
+	}
+	moment := a.moments.come(*request.Start)
+	defer moment.leave()
+	if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start); err != nil {
+		return nil, err
+	}
+	moment.ready()
+	held := false
+	if result.Started == nil && result.Refused == nil {
+		if held, result.Refused, err = a.hold(ctx, *request.Start); err != nil {
+			return nil, err
+		}
+	}
+	if result.Refused != nil {
+		return cronJob, nil
+	}
+	created, cronJob, err := a.create(ctx, cronJob, request, held, result)
+	if err != nil || cronJob == nil {
+		return nil, err
+	}
+	if moment.leave(); result.Refused == nil {
+		moment.wait(ctx)
+	}
+	if created {
+		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(successfulCreate, "Created job "+request.Start.Name))
+	}
+	result.Lead = moment.lead()
+	return cronJob, nil
+}
+
+// create makes room for the run, in its turn, and creates its Job unless the result has one
+// already. The CronJob of a start that was held is looked at once more before.
+func (a *Activities) create(
+	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, held bool, result *protocol.CronJobResult,
+) (created bool, _ *ostinatov1.CronJob, err error) {
+	leave, err := a.turns.take(ctx)
+	if err != nil {
+		return false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
+	}
+	defer leave()
+	if held {
+		if cronJob, err = a.lookAgain(ctx, cronJob, request, result); err != nil || cronJob == nil || result.Refused != nil {
+			return false, cronJob, err
+		}
+	}
+	if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes); err != nil || result.Started != nil {
+		return false, cronJob, err
+	}
+	created, result.Started, result.Refused, err = a.startJob(ctx, cronJob, *request.Start)
+	return created, cronJob, err
+}
+
+// judgeStart says why the run may not be started for the CronJob as it now is, whatever
+// a plan says, before anything is deleted for it; neither is set when it may. A Job that
+// an earlier attempt has made counts all the same: its run has started.
+func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
+	refused, err := a.refuseStart(ctx, cronJob, start)
+	if refused == nil || err != nil {
+		return nil, nil, err
+	}
+	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+		return nil, refused, nil
+	case err != nil:
+		return nil, nil, outage(err, "get Job %s/%s", cronJob.Namespace, start.Name)
+	}
+	return a.startedJob(found, start), nil, nil
+}
+
+func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
+	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
+		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
+	}
+	if start.Manual {
+		if refused := a.refuseSignal(cronJob.Annotations, steering.Trigger); refused != nil {
+			a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
+			return refused, nil
+		}
+	}
+	if start.IsTooLate(a.Clock.Now()) {
+		return &protocol.Refusal{
+			Reason:  protocol.RefusedTooLate,
+			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
+		}, nil
+	}
+	return a.refuseBeside(ctx, cronJob, start)
+}
+
+// refuseBeside says why the run may not start beside the runs that are active by the
+// CronJob's status, where that bounds their number.
+func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
+	policy, capacity := schedule.SpecOf(cronJob).ConcurrencyPolicy, schedule.SpecOf(cronJob).Capacity()
+	if capacity == 0 || policy == batchv1.ReplaceConcurrent || len(cronJob.Status.Active) < capacity {
+		return nil, nil
+	}
+	var running []string
+	for _, active := range cronJob.Status.Active {
+		if active.Name == start.Name {
+			continue
+		}
+		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
+		switch {
+		case errors.Is(err, k8s.ErrGone):
+		case err != nil:
+			return nil, outage(err, "get Job %s/%s", cronJob.Namespace, active.Name)
+		case claim.Finished(found) == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			running = append(running, active.Name)
+		}
+		if len(running) == capacity {
+			return &protocol.Refusal{
+				Reason:  protocol.RefusedNotPrescribed,
+				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is %s", running[0], policy),
+			}, nil
+		}
+	}
+	return nil, nil
+}
+
+// startJob creates the run's Job or finds it made by an earlier attempt. The Event of a new
+// one is left to the caller.
+func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (isNew bool, _ *protocol.StartedJob, _ *protocol.Refusal, _ error) {
+	reference := cronJobReference(cronJob)
+	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
+	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		if !start.Manual {
+			a.Metrics.creationSkew.Observe(created.CreationTimestamp.Sub(start.Scheduled).Seconds())
+		}
+		return true, a.startedJob(created, start), nil, nil
+	case apierrors.IsAlreadyExists(err):
+		started, refused, err := a.findJob(ctx, cronJob, start)
+		return false, started, refused, err
+	}
+	refused := refusal(err)
+	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
+		a.Events.onCronJob(reference, event.Warning(failedCreate, fmt.Sprintf("Error creating job: %v", err)))
+	}
+	if refused != nil {
+		a.Metrics.countRefusal("Job", refused)
+		return false, nil, refused, nil
+	}
+	return false, nil, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
+}
+
+// findJob looks at the Job that has the wanted name already.
+func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
+	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
+	}
+	if !claim.OfCronJob(found, cronJob.Name, cronJob.UID) {
+		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
+		a.Metrics.countRefusal("Job", refused)
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedCreate, "Error creating job: "+refused.Message))
+		return nil, refused, nil
+	}
+	return a.startedJob(found, start), nil, nil
+}
+
+func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {
+	return &protocol.StartedJob{
+		Run: schedule.Run{
+			Name:            stored.Name,
+			UID:             string(stored.UID),
+			Scheduled:       start.Scheduled,
+			Manual:          start.Manual,
+			Started:         stored.CreationTimestamp.UTC(),
+			ResourceVersion: stored.ResourceVersion,
+		},
+		Spec:    a.specOf(stored),
+		Managed: claim.Ours(stored, a.TakeOverJobs),
+	}
+}

@@ -1,0 +1,307 @@
+package activities_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"ostinato.dev/ostinato/activities"
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// held is a start that was asked for before its time.
+type held struct {
+	*stage
+	clock  *clocktesting.FakeClock
+	answer chan error
+	result protocol.CronJobResult
+
+	mutex sync.Mutex
+	// created is when Jobs were created or deleted.
+	changed []time.Time
+	edits   int
+}
+
+// hold asks for the start of the run so long before its time.
+func hold(t *testing.T, early time.Duration, with ...option) *held {
+	t.Helper()
+	return holdRequest(t, early, func(*protocol.CronJobRequest) {}, with...)
+}
+
+func holdRequest(t *testing.T, early time.Duration, change func(*protocol.CronJobRequest), with ...option) *held {
+	t.Helper()
+	h := &held{clock: clocktesting.NewFakeClock(scheduled.Add(-early)), answer: make(chan error, 1)}
+	h.stage = newStage(t, []runtime.Object{cronJobsJob("running")}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)}, append(with, withClock(h.clock))...)
+	for _, verb := range []string{"create", "delete"} {
+		h.kubernetes.PrependReactor(verb, "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+			h.mutex.Lock()
+			defer h.mutex.Unlock()
+			h.changed = append(h.changed, h.clock.Now())
+			return false, nil, nil
+		})
+	}
+	request := startRequest()
+	request.Start.Lead = early
+	change(&request)
+	go func() {
+		var err error
+		h.result, err = run[protocol.CronJobResult](h.stage, protocol.ReconcileCronJobActivity, request)
+		h.answer <- err
+	}()
+	return h
+}
+
+// waits waits until the start is held, or answered.
+func (h *held) waits() (held bool) {
+	h.t.Helper()
+	for range 5000 {
+		if h.clock.HasWaiters() {
+			return true
+		}
+		if len(h.answer) > 0 {
+			return false
+		}
+		time.Sleep(time.Millisecond)
+	}
+	h.t.Fatal("the start is neither held nor answered")
+	return false
+}
+
+// until moves the clock, and lets who waits for that notice.
+func (h *held) until(at time.Time) *held {
+	h.t.Helper()
+	if h.waits() {
+		h.clock.SetTime(at)
+	}
+	return h
+}
+
+// done moves the clock to the time of the run and returns what became of it.
+func (h *held) done() protocol.CronJobResult {
+	h.t.Helper()
+	h.until(scheduled)
+	select {
+	case err := <-h.answer:
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	case <-time.After(20 * time.Second):
+		h.t.Fatal("no answer")
+	}
+	return h.result
+}
+
+func (h *held) changes() []time.Time {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return slices.Clone(h.changed)
+}
+
+// edit changes the CronJob as kubectl does.
+func (h *held) edit(change func(*ostinatov1.CronJob)) {
+	h.t.Helper()
+	cronJob := h.cronJobs.Stored(namespace, "hello").DeepCopy()
+	change(cronJob)
+	h.edits++
+	cronJob.Generation++
+	cronJob.ResourceVersion = fmt.Sprint(100 + h.edits)
+	if _, err := h.cronJobs.CronJobs(namespace).Update(h.t.Context(), cronJob, metav1.UpdateOptions{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *held) remove() {
+	h.t.Helper()
+	if err := h.cronJobs.CronJobs(namespace).Delete(h.t.Context(), "hello", metav1.DeleteOptions{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func suspend(cronJob *ostinatov1.CronJob) { cronJob.Spec.Suspend = ptr.To(true) }
+
+func TestNoStartIsEarlyNotByAMillisecond(t *testing.T) {
+	h := holdRequest(t, 1500*time.Millisecond, func(request *protocol.CronJobRequest) {
+		request.Deletes = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+	})
+	h.edit(func(cronJob *ostinatov1.CronJob) { cronJob.Labels = map[string]string{"some": "label"}; cronJob.Generation-- })
+	h.until(scheduled.Add(-time.Millisecond))
+	if !h.waits() || len(h.changes()) != 0 {
+		t.Fatalf("changes at %v", h.changes())
+	}
+	// A timer that goes off too early is none.
+	h.clock.SetTime(scheduled.Add(-time.Nanosecond))
+	if !h.waits() || len(h.changes()) != 0 {
+		t.Fatalf("changes at %v", h.changes())
+	}
+	h.clock.SetTime(scheduled)
+	if result := h.done(); result.Started == nil {
+		t.Errorf("result %+v", result)
+	}
+	if events := h.recorded(); len(events) == 0 || events[len(events)-1] != "Normal Planned said by the plan" {
+		t.Errorf("events %v", events)
+	}
+}
+
+func TestWhatHappensWhileAStartIsHeldCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		happens func(*held)
+		want    func(protocol.CronJobResult) bool
+	}{
+		"it is suspended": {func(h *held) { h.edit(suspend) }, func(r protocol.CronJobResult) bool {
+			return r.CurrentSpec != nil && r.CurrentSpec.Suspend
+		}},
+		"its schedule is edited": {
+			func(h *held) { h.edit(func(c *ostinatov1.CronJob) { c.Spec.Schedule = "30 12 * * *" }) },
+			func(r protocol.CronJobResult) bool { return r.CurrentSpec != nil && r.CurrentSpec.Schedule == "30 12 * * *" },
+		},
+		"it is deleted": {(*held).remove, func(r protocol.CronJobResult) bool { return r.Gone }},
+		"it is re-created": {func(h *held) {
+			h.remove()
+			another := helloCronJob()
+			another.UID, another.ResourceVersion = "new-uid", ""
+			if _, err := h.cronJobs.CronJobs(namespace).Create(h.t.Context(), another, metav1.CreateOptions{}); err != nil {
+				h.t.Fatal(err)
+			}
+		}, func(r protocol.CronJobResult) bool { return r.Gone }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hold(t, time.Second)
+			h.until(scheduled.Add(-time.Millisecond))
+			h.waits()
+			test.happens(h)
+			if result := h.done(); !test.want(result) || result.Started != nil {
+				t.Errorf("result %+v", result)
+			}
+			if len(h.changes()) != 0 || h.jobExists(start().Name) {
+				t.Errorf("changes at %v", h.changes())
+			}
+		})
+	}
+	t.Run("its template is edited", func(t *testing.T) {
+		h := hold(t, time.Second)
+		h.waits()
+		h.edit(func(c *ostinatov1.CronJob) {
+			// An edit that the digest does not tell, as metadata are.
+			c.Generation--
+			c.Spec.JobTemplate.Labels = map[string]string{"version": "two"}
+		})
+		h.done()
+		if labels := h.job(start().Name).Labels; labels["version"] != "two" {
+			t.Errorf("labels %v", labels)
+		}
+	})
+}
+
+func TestAStartThatCannotBeHeldIsTooEarly(t *testing.T) {
+	tooEarly := func(t *testing.T, h *held) {
+		t.Helper()
+		if result := h.done(); result.Refused == nil || result.Refused.Reason != protocol.RefusedTooEarly || len(h.changes()) != 0 {
+			t.Errorf("result %+v, changes at %v", result, h.changes())
+		}
+	}
+	t.Run("for so long", func(t *testing.T) { tooEarly(t, hold(t, 20*time.Second)) })
+	t.Run("beside so many", func(t *testing.T) {
+		first := hold(t, time.Second, func(o *activities.Options) { o.MaxHeld = 1 })
+		first.waits()
+		second := make(chan protocol.CronJobResult, 1)
+		go func() {
+			result, _ := run[protocol.CronJobResult](first.stage, protocol.ReconcileCronJobActivity, startRequest())
+			second <- result
+		}()
+		if result := <-second; result.Refused == nil || result.Refused.Reason != protocol.RefusedTooEarly {
+			t.Errorf("result %+v", result)
+		}
+		if result := first.done(); result.Started == nil {
+			t.Errorf("result %+v", result)
+		}
+	})
+	t.Run("but a manual run has no time to wait for", func(t *testing.T) {
+		h := holdRequest(t, time.Second, func(request *protocol.CronJobRequest) {
+			request.Start = &schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
+		})
+		if h.waits() {
+			t.Fatal("it is held")
+		}
+		if err := <-h.answer; err != nil || h.result.Started == nil {
+			t.Errorf("result %+v, %v", h.result, err)
+		}
+	})
+}
+
+// TestNoCreateIsEarlyOrAfterASuspend: whatever is done to the CronJob while the start is
+// held, and however the clock goes.
+func TestNoCreateIsEarlyOrAfterASuspend(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		early := time.Duration(rapid.IntRange(0, 2500).Draw(rt, "early")) * time.Millisecond
+		h := hold(t, early)
+		suspended := false
+		for now := scheduled.Add(-early); h.waits(); {
+			step := time.Duration(rapid.IntRange(1, 1200).Draw(rt, "step")) * time.Millisecond
+			if now = now.Add(step); !now.Before(scheduled) {
+				break
+			}
+			h.clock.SetTime(now)
+			if rapid.IntRange(0, 2).Draw(rt, "edit") == 0 {
+				suspended = rapid.Bool().Draw(rt, "suspend")
+				h.edit(func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(suspended) })
+			}
+		}
+		result := h.done()
+		for _, at := range h.changes() {
+			if at.Before(scheduled) {
+				rt.Fatalf("a Job was created at %s", at)
+			}
+			if suspended {
+				rt.Fatal("a Job was created after the suspend")
+			}
+		}
+		if h.edits == 0 && result.Started == nil {
+			rt.Fatalf("nothing was created: %+v", result)
+		}
+	})
+}
+
+func TestTheLeadIsWhatTheMomentMetWith(t *testing.T) {
+	ask := func(s *stage, ran time.Time) time.Duration {
+		return must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Ran: ran}).Lead
+	}
+	clock := clocktesting.NewFakeClock(scheduled.Add(700 * time.Millisecond))
+	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, withClock(clock))
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	if result.Lead != schedule.LeadFor(700*time.Millisecond) || result.Lead == 0 {
+		t.Errorf("lead %s", result.Lead)
+	}
+	if known := ask(s, scheduled); known != result.Lead {
+		t.Errorf("lead afterwards: %s", known)
+	}
+	if other := ask(s, scheduled.Add(time.Minute)); other != 0 {
+		t.Errorf("lead of another moment: %s", other)
+	}
+	if other := ask(s, time.Time{}); other != 0 {
+		t.Errorf("lead of none: %s", other)
+	}
+	// The lead itself is no lag, so that it stays as it is.
+	h := hold(t, 2*time.Second)
+	if result := h.done(); result.Lead != 0 {
+		t.Errorf("lead after a start that was ready at once: %s", result.Lead)
+	}
+	late := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, withClock(clock))
+	request := startRequest()
+	request.Start.WhyLate = schedule.ReasonJobAlreadyActive
+	if result := must[protocol.CronJobResult](late, protocol.ReconcileCronJobActivity, request); result.Lead != 0 {
+		t.Errorf("lead after a start that others held up: %s", result.Lead)
+	}
+}

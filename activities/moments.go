@@ -1,0 +1,175 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+const (
+	// mostTurns is how many Jobs this process replaces and creates at a time, however many
+	// are due: the API server is no faster with more.
+	mostTurns = 64
+	// mostWait bounds how long a status waits for the Jobs of the same moment.
+	mostWait = 1500 * time.Millisecond
+	// momentKept is how long a moment is remembered.
+	momentKept = 15 * time.Minute
+	// mostLag bounds what counts as lag. What comes later was not held up by a herd.
+	mostLag = time.Minute
+)
+
+// moments are the scheduled times of which this process starts runs. Those that share one
+// are a herd: what one of them met with, the others will.
+type moments struct {
+	clock clock.WithTicker
+	mutex sync.Mutex
+	at    map[int64]*moment
+}
+
+// moment is one scheduled time.
+type moment struct {
+	all *moments
+	// coming is the number of starts under way, calm is closed when it is 0 again.
+	coming int
+	calm   chan struct{}
+	// lag is how long it took from a wake until all was ready for the create, at most.
+	lag     time.Duration
+	touched time.Time
+}
+
+func newMoments(clock clock.WithTicker) *moments {
+	return &moments{clock: clock, at: map[int64]*moment{}}
+}
+
+// lead returns how early to wake for the runs of a scheduled time; zero if this process
+// has seen none of them.
+func (m *moments) lead(scheduled time.Time) time.Duration {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known := m.at[scheduled.Unix()]; known != nil && !scheduled.IsZero() {
+		return schedule.LeadFor(known.lag)
+	}
+	return 0
+}
+
+// come counts a start in.
+func (m *moments) come(start schedule.Start) *arrival {
+	if start.Manual {
+		return &arrival{}
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	now, key := m.clock.Now(), start.Scheduled.Unix()
+	known := m.at[key]
+	if known == nil {
+		for other, old := range m.at {
+			if old.coming == 0 && now.Sub(old.touched) > momentKept {
+				delete(m.at, other)
+			}
+		}
+		known = &moment{all: m}
+		m.at[key] = known
+	}
+	if known.coming == 0 {
+		known.calm = make(chan struct{})
+	}
+	known.coming++
+	known.touched = now
+	return &arrival{moment: known, start: start}
+}
+
+// arrival is one start of a moment; that of a manual run belongs to none.
+type arrival struct {
+	moment *moment
+	start  schedule.Start
+	left   bool
+}
+
+// ready notes that all is done that can be done before the create.
+func (a *arrival) ready() {
+	if a.moment == nil || a.start.WhyLate != "" && a.start.WhyLate != schedule.ReasonOutage {
+		return
+	}
+	all := a.moment.all
+	all.mutex.Lock()
+	defer all.mutex.Unlock()
+	if lag := all.clock.Since(a.start.Scheduled.Add(-a.start.Lead)); lag < mostLag {
+		a.moment.lag = max(a.moment.lag, lag)
+	}
+}
+
+// leave counts the start out, once.
+func (a *arrival) leave() {
+	if a.moment == nil || a.left {
+		return
+	}
+	a.left = true
+	all := a.moment.all
+	all.mutex.Lock()
+	defer all.mutex.Unlock()
+	if a.moment.coming--; a.moment.coming == 0 {
+		close(a.moment.calm)
+	}
+}
+
+// wait lets the other starts of the moment go first, for a moment.
+func (a *arrival) wait(ctx context.Context) {
+	if a.moment == nil {
+		return
+	}
+	all := a.moment.all
+	all.mutex.Lock()
+	coming, calm := a.moment.coming, a.moment.calm
+	all.mutex.Unlock()
+	if coming == 0 {
+		return
+	}
+	most := mostWait
+	if deadline, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(deadline)/2)
+	}
+	timer := all.clock.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-calm:
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}
+
+// lead returns how early to wake for the runs of the moment.
+func (a *arrival) lead() time.Duration {
+	if a.moment == nil {
+		return 0
+	}
+	return a.moment.all.lead(a.start.Scheduled)
+}
+
+// seats bounds how many do something at a time.
+type seats chan struct{}
+
+// take waits for a seat.
+func (s seats) take(ctx context.Context) (leave func(), err error) {
+	select {
+	case s <- struct{}{}:
+		return s.leave, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// try takes a seat if there is one.
+func (s seats) try() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s seats) leave() { <-s }
