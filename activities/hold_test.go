@@ -136,7 +136,10 @@ func TestNoStartIsEarlyNotByAMillisecond(t *testing.T) {
 	h := holdRequest(t, 1500*time.Millisecond, func(request *protocol.CronJobRequest) {
 		request.Deletes = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
 	})
-	h.edit(func(cronJob *ostinatov1.CronJob) { cronJob.Labels = map[string]string{"some": "label"}; cronJob.Generation-- })
+	h.edit(func(cronJob *ostinatov1.CronJob) {
+		cronJob.Labels = map[string]string{"some": "label"}
+		cronJob.Generation--
+	})
 	h.until(scheduled.Add(-time.Millisecond))
 	if !h.waits() || len(h.changes()) != 0 {
 		t.Fatalf("changes at %v", h.changes())
@@ -165,7 +168,9 @@ func TestWhatHappensWhileAStartIsHeldCounts(t *testing.T) {
 		}},
 		"its schedule is edited": {
 			func(h *held) { h.edit(func(c *ostinatov1.CronJob) { c.Spec.Schedule = "30 12 * * *" }) },
-			func(r protocol.CronJobResult) bool { return r.CurrentSpec != nil && r.CurrentSpec.Schedule == "30 12 * * *" },
+			func(r protocol.CronJobResult) bool {
+				return r.CurrentSpec != nil && r.CurrentSpec.Schedule == "30 12 * * *"
+			},
 		},
 		"it is deleted": {(*held).remove, func(r protocol.CronJobResult) bool { return r.Gone }},
 		"it is re-created": {func(h *held) {

@@ -13,6 +13,10 @@ const (
 	// outage of the API server never makes workflow tasks heartbeat.
 	localAttemptTimeout = 4 * time.Second
 	localBudget         = 5 * time.Second
+	// A start may be held, and waits for its turn in a herd. It too ends before a workflow
+	// task reports that it is still at it, after 8 s.
+	localStartTimeout = 7 * time.Second
+	localStartBudget  = 7500 * time.Millisecond
 
 	// A regular attempt reports every few seconds, so that a lost worker is noticed and
 	// a call that is given up ends.
@@ -37,6 +41,8 @@ type call struct {
 	activity string
 	request  any
 
+	// start says that it may start a run, and be held until its time.
+	start bool
 	// durable skips the local attempt: the answer is in the history before anything
 	// that follows from it is done. A local activity's is not: it is asked again when
 	// the workflow task fails or its worker dies after effects that came later in the
@@ -61,9 +67,13 @@ var errGaveWay = errors.New("the call gave way")
 // errors), cancellation and errGaveWay come back at once.
 func perform[Result any](ctx workflow.Context, c call) (result Result, err error) {
 	if !c.durable && c.queue == "" {
+		attempt, budget := localAttemptTimeout, localBudget
+		if c.start {
+			attempt, budget = localStartTimeout, localStartBudget
+		}
 		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-			StartToCloseTimeout:    localAttemptTimeout,
-			ScheduleToCloseTimeout: localBudget,
+			StartToCloseTimeout:    attempt,
+			ScheduleToCloseTimeout: budget,
 			Summary:                c.summary,
 			RetryPolicy: &temporal.RetryPolicy{
 				InitialInterval: 200 * time.Millisecond,

@@ -51,6 +51,9 @@ type runningCronJob struct {
 	// pause follows calls that failed.
 	pause backoff
 
+	// unheld is the time of the run whose start is not prepared ahead of it.
+	unheld time.Time
+
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
 }
@@ -112,7 +115,7 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 			c.wait(ctx, c.pause.until, "retry")
 			continue
 		}
-		c.evaluate(ctx, now)
+		c.state = c.evaluated(ctx, c.state, now)
 		plan := schedule.Decide(c.state, c.spec, now)
 		if plan.Pause {
 			c.pauseAfterFailures(ctx)
@@ -124,6 +127,10 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 		}
 		c.state = plan.Next
 		c.tally(ctx)
+		if ahead, ok := c.ahead(ctx, now); ok {
+			c.execute(ctx, ahead)
+			continue
+		}
 		if c.mayContinueAsNew(ctx) {
 			return c.continueAsNew(ctx)
 		}
@@ -131,13 +138,14 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 	}
 }
 
-// evaluate records new scheduled times when the known ones have run out, so that a
-// replay by a worker with other time zone data takes the same decisions.
-func (c *runningCronJob) evaluate(ctx workflow.Context, now time.Time) {
-	if !schedule.NeedsEvaluation(c.state, c.spec, now) {
-		return
+// evaluated records new scheduled times when the known ones have run out, so that a
+// replay by a worker with other time zone data takes the same decisions, and returns the
+// state with them.
+func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, now time.Time) schedule.State {
+	if !schedule.NeedsEvaluation(state, c.spec, now) {
+		return state
 	}
-	spec, anchor := c.spec, c.state.Anchor()
+	spec, anchor := c.spec, state.Anchor()
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
 		return schedule.Evaluate(spec, anchor, now)
 	})
@@ -147,7 +155,7 @@ func (c *runningCronJob) evaluate(ctx workflow.Context, now time.Time) {
 		// task fails and is repeated until a worker can read it.
 		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
-	c.state = schedule.Take(c.state, c.spec, evaluation)
+	return schedule.Take(state, c.spec, evaluation)
 }
 
 // wakeReason says what a plan's wake is for.
@@ -155,6 +163,8 @@ func wakeReason(plan schedule.Plan) string {
 	switch calendar := plan.Next.Calendar; {
 	case len(calendar.Upcoming) > 0 && calendar.Upcoming[0].Equal(plan.Wake):
 		return "next run"
+	case schedule.WakesAhead(plan.Next, plan.Wake):
+		return "before next run"
 	case calendar.Recheck.Equal(plan.Wake) && !plan.Wake.IsZero():
 		return "time zone check"
 	}

@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -32,7 +33,9 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 			Status:  plan.Status,
 			Judge:   plan.Judge,
 			Events:  plan.Events,
+			Ran:     c.ran(plan),
 		},
+		start:    plan.Start != nil,
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
@@ -50,7 +53,10 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		return
 	}
 	c.pause.reset()
-	report := schedule.Report{Deleted: result.Deleted, StatusFailed: result.StatusFailed, Judgement: result.Judgement}
+	if c.notHeld(ctx, plan, result) {
+		return
+	}
+	report := schedule.Report{Lead: result.Lead, Deleted: result.Deleted, StatusFailed: result.StatusFailed, Judgement: result.Judgement}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
 	}
@@ -61,6 +67,14 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	if plan.Start != nil && result.Started != nil && result.Started.Managed {
 		c.startChild(ctx, *plan.Start, *result.Started)
 	}
+}
+
+// ran is the time of the last run, for what a plan without a start learns of it.
+func (c *runningCronJob) ran(plan schedule.Plan) time.Time {
+	if plan.Start != nil {
+		return time.Time{}
+	}
+	return c.state.LastScheduled
 }
 
 // search looks up the Jobs that the CronJob controls, before scheduled times get the

@@ -45,6 +45,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		TakeOverCronJobs: settings.TakeOver.CronJobs,
 		JobDefaults:      settings.JobDefaults,
 		WatchShards:      settings.WatchShards,
+		MaxHeld:          settings.MaxHeld(),
 		AcceptSignals:    settings.AcceptSignals,
 		Logs:             activities.LogLimits{Lines: settings.EvidenceLogLines, Bytes: settings.EvidenceLogBytes},
 	}), fatal)

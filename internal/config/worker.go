@@ -23,7 +23,8 @@ type Worker struct {
 	// MaxConcurrentWorkflowTasks (of CronJobs), MaxConcurrentJobTasks,
 	// MaxConcurrentActivities and MaxConcurrentLocalActivities bound what this
 	// process does at a time. Fewer Job than CronJob tasks let due runs start
-	// before runs in progress go on.
+	// before runs in progress go on. A start that waits for the time of its run keeps a
+	// workflow task of a CronJob and a local activity.
 	MaxConcurrentWorkflowTasks   int
 	MaxConcurrentJobTasks        int
 	MaxConcurrentActivities      int
@@ -53,6 +54,13 @@ type Worker struct {
 // Versioned reports whether Worker Deployment Versioning is on.
 func (w Worker) Versioned() bool { return w.BuildID != "" }
 
+// MaxHeld is how many starts may wait for the time of their runs: what is left of workflow
+// tasks and local activities is for what can't wait.
+func (w Worker) MaxHeld() int {
+	slots := min(w.MaxConcurrentWorkflowTasks, w.MaxConcurrentLocalActivities)
+	return max(slots-slots/5, 1)
+}
+
 // WorkerCommand returns the command that runs a worker with the settings that its
 // flags and the environment give.
 func WorkerCommand(lookup LookupEnv, run func(context.Context, Worker) error) *cobra.Command {
@@ -77,10 +85,10 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	w.AcceptSignals = steering.All()
 	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume and trigger, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
 	work := flags.Group(groupWork)
-	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 64, "workflow tasks of CronJobs at a time")
+	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 1280, "workflow tasks of CronJobs at a time; four of five may wait for the time of their run, so that what is due at once starts in waves of so many")
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
 	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 200, "activities of a workflow queue at a time")
-	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 200, "local activities, which is most API calls, at a time")
+	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities, which is most API calls, at a time; no fewer than workflow tasks of CronJobs")
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
 	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")

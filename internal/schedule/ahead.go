@@ -55,6 +55,11 @@ func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 	return plan, true
 }
 
+// WakesAhead reports whether a wake is that for Ahead.
+func WakesAhead(state State, wake time.Time) bool {
+	return state.lead() > 0 && len(state.Calendar.Upcoming) > 0 && wake.Equal(state.Calendar.Upcoming[0].Add(-state.lead()))
+}
+
 // lead is Lead, which anybody who may write to Temporal may have made up, within bounds.
 func (s State) lead() time.Duration { return min(max(s.Lead, 0), MostLead) }
 

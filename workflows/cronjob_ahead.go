@@ -1,0 +1,38 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// ahead returns the plan that starts the next run, where it is time to prepare that. The
+// activity holds it until the time of the run. What is evaluated for it is kept only if
+// the plan is carried out.
+func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Plan, bool) {
+	due, ok := schedule.Ahead(c.state, c.spec, now)
+	if !ok || due.Equal(c.unheld) {
+		return schedule.Plan{}, false
+	}
+	plan, ok := schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due)
+	if !ok {
+		c.unheld = due
+	}
+	return plan, ok
+}
+
+// notHeld reports whether a start was turned away before its time, which leaves it for its
+// time.
+func (c *runningCronJob) notHeld(ctx workflow.Context, plan schedule.Plan, result protocol.CronJobResult) bool {
+	if plan.Start == nil || plan.Start.Lead == 0 || result.Refused == nil {
+		return false
+	}
+	if result.Refused.Reason != protocol.RefusedTooEarly && !workflow.Now(ctx).Before(plan.Start.Scheduled) {
+		return false
+	}
+	c.unheld = plan.Start.Scheduled
+	return true
+}
