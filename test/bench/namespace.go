@@ -143,7 +143,7 @@ func (c *cluster) createOneJob(ctx context.Context, namespace string, job *batch
 }
 
 // createCronJobs creates the CronJobs in the API group of the column.
-func (c *cluster) createCronJobs(ctx context.Context, namespace string, ostinato bool, due time.Time, count int) error {
+func (c *cluster) createCronJobs(ctx context.Context, namespace string, ostinato bool, due []time.Time, count int) error {
 	return createMany(ctx, count, func(ctx context.Context, n int) error {
 		var native *batchv1.CronJob
 		var err error

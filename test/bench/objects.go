@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -49,18 +52,29 @@ func newOneJob(nodeName string, ostinato bool, completions, parallelism int32, u
 	return job
 }
 
-// schedule is due at the minute of a time in UTC, and then not for a year.
-func schedule(due time.Time) string {
-	due = due.UTC()
-	return fmt.Sprintf("%d %d %d %d *", due.Minute(), due.Hour(), due.Day(), due.Month())
+// schedule is due at the minutes of times in UTC. Times of two hours make it due at each minute in either, well before
+// or after a scenario.
+func schedule(due ...time.Time) string {
+	fields := make([][]string, 4)
+	for _, at := range due {
+		at = at.UTC()
+		for i, value := range []int{at.Minute(), at.Hour(), at.Day(), int(at.Month())} {
+			if text := strconv.Itoa(value); !slices.Contains(fields[i], text) {
+				fields[i] = append(fields[i], text)
+			}
+		}
+	}
+	return strings.Join([]string{
+		strings.Join(fields[0], ","), strings.Join(fields[1], ","), strings.Join(fields[2], ","), strings.Join(fields[3], ","), "*",
+	}, " ")
 }
 
-// newCronJob is the n-th CronJob, due once.
-func newCronJob(nodeName string, due time.Time, n int) *batchv1.CronJob {
+// newCronJob is the n-th CronJob, due at times.
+func newCronJob(nodeName string, due []time.Time, n int) *batchv1.CronJob {
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cronjob-%05d", n)},
 		Spec: batchv1.CronJobSpec{
-			Schedule:    schedule(due),
+			Schedule:    schedule(due...),
 			TimeZone:    ptr.To("Etc/UTC"),
 			JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(nodeName)},
 		},
@@ -68,7 +82,7 @@ func newCronJob(nodeName string, due time.Time, n int) *batchv1.CronJob {
 }
 
 // newOstinatoCronJob is the same in Ostinato's API group.
-func newOstinatoCronJob(nodeName string, due time.Time, n int) *ostinatov1.CronJob {
+func newOstinatoCronJob(nodeName string, due []time.Time, n int) *ostinatov1.CronJob {
 	native := newCronJob(nodeName, due, n)
 	return &ostinatov1.CronJob{
 		ObjectMeta: native.ObjectMeta,

@@ -33,7 +33,9 @@ type options struct {
 	// parallelism is that of the Job in scenario indexed.
 	parallelism int
 	// run is how long after the create of the Job the Pods of scenario together end; 0 follows the size.
-	run     time.Duration
+	run time.Duration
+	// herds is how often the CronJobs are due; the last time is measured.
+	herds   int
 	full    bool
 	profile bool
 	// profileTime bounds a CPU profile.
@@ -72,6 +74,7 @@ func (o *options) addFlags(flags *command.Flags) {
 	measurement.StringSliceVar(&o.columnNames, "columns", columnNames(), "the controllers to measure, one after another")
 	measurement.StringVar(&o.baseline, "baseline", "", "measure the worker and bridge in this `folder` too, before the checkout's own")
 	measurement.IntVar(&o.parallelism, "parallelism", 500, "how many Pods of the Job of scenario "+scenarioIndexed+" are there at a time")
+	measurement.IntVar(&o.herds, "herds", 1, "how often the CronJobs of scenario "+scenarioCronJobs+" are due; the last time is measured")
 	measurement.BoolVar(&o.full, "full", false, fmt.Sprintf("measure the built-in controllers at default flags with more than %d too (minutes each)", slowLimit))
 	measurement.BoolVar(&o.inMemory, "temporal-in-memory", false, "keep the Temporal server's data in memory instead of SQLite files")
 
@@ -119,6 +122,9 @@ func (o *options) complete() error {
 	}
 	if o.parallelism < 1 {
 		problems = append(problems, errors.New("--parallelism must be 1 or more"))
+	}
+	if o.herds < 1 {
+		problems = append(problems, errors.New("--herds must be 1 or more"))
 	}
 	return errors.Join(problems...)
 }
@@ -172,4 +178,14 @@ func (o options) dueTime(now time.Time, size int) time.Time {
 		lead = 30*time.Second + time.Duration(size)*60*time.Millisecond
 	}
 	return now.Add(lead).Truncate(time.Minute).Add(time.Minute)
+}
+
+// dueTimes returns the times at which CronJobs created from now on are due.
+func (o options) dueTimes(now time.Time, size int) []time.Time {
+	due := []time.Time{o.dueTime(now, size)}
+	apart := (30*time.Second + time.Duration(size)*150*time.Millisecond + time.Minute - 1).Truncate(time.Minute)
+	for len(due) < o.herds {
+		due = append(due, due[len(due)-1].Add(apart))
+	}
+	return due
 }

@@ -70,6 +70,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"--sizes=many":             `--sizes="many": use whole numbers`,
 		"--scenarios=pods":         `"pods" is none of jobs, cronjobs, indexed, together`,
 		"--parallelism=0":          "--parallelism must be 1 or more",
+		"--herds=0":                "--herds must be 1 or more",
 		"--columns=kcm":            `"kcm" is none of builtin, builtin-unlimited, ostinato`,
 		"--timeout=-1s":            "not negative",
 		"--profile-time=10ms":      "1s or more",
@@ -106,4 +107,6 @@ func TestDueTimeIsAWholeMinuteAfterTheLead(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC), options{}.dueTime(now, 300), "48s later is 3:04:58")
 	assert.Equal(t, time.Date(2026, 1, 2, 3, 6, 0, 0, time.UTC), options{}.dueTime(now, 1000), "90s later is 3:05:40")
 	assert.Equal(t, time.Date(2026, 1, 2, 3, 10, 0, 0, time.UTC), options{lead: 5 * time.Minute}.dueTime(now, 1))
+	herds := options{herds: 2}.dueTimes(now, 1000)
+	assert.Equal(t, []time.Time{time.Date(2026, 1, 2, 3, 6, 0, 0, time.UTC), time.Date(2026, 1, 2, 3, 9, 0, 0, time.UTC)}, herds)
 }

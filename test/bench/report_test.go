@@ -92,5 +92,7 @@ func TestDurationsKeepMeaningfulDigits(t *testing.T) {
 func TestSchedulesAreDueOnceAYear(t *testing.T) {
 	due := time.Date(2026, 11, 21, 9, 45, 0, 0, time.UTC)
 	assert.Equal(t, "45 9 21 11 *", schedule(due))
-	assert.Equal(t, newCronJob("node", due, 7).Spec.JobTemplate, newOstinatoCronJob("node", due, 7).Spec.JobTemplate)
+	assert.Equal(t, newCronJob("node", []time.Time{due}, 7).Spec.JobTemplate, newOstinatoCronJob("node", []time.Time{due}, 7).Spec.JobTemplate)
+	assert.Equal(t, "45,48 9 21 11 *", schedule(due, due.Add(3*time.Minute)))
+	assert.Equal(t, "58,1 9,10 21 11 *", schedule(due.Add(13*time.Minute), due.Add(16*time.Minute)))
 }

@@ -221,29 +221,36 @@ func (w *window) jobs(ctx context.Context) error {
 // cronJobs creates all CronJobs well before they are due.
 func (w *window) cronJobs(ctx context.Context) error {
 	m := w.measurement
-	line := newTimeline(m.size)
-	r, err := w.record(ctx, line)
-	if err != nil {
-		return err
-	}
-	defer r.stop()
+	var err error
 	if w.meter, err = startUsage(w.cluster.processes()); err != nil {
 		return err
 	}
 	start := time.Now()
-	due := w.options.dueTime(start, m.size)
-	if err := w.cluster.createCronJobs(ctx, w.namespace, m.column.ostinato, due, m.size); err != nil {
+	times := w.options.dueTimes(start, m.size)
+	if err := w.cluster.createCronJobs(ctx, w.namespace, m.column.ostinato, times, m.size); err != nil {
 		return err
 	}
 	m.created = time.Since(start)
 	if m.column.ostinato {
-		if err := w.arm(ctx, start, due); err != nil {
+		if err := w.arm(ctx, start, times[0]); err != nil {
 			return err
 		}
 	}
 	if err := w.readSetup(); err != nil {
 		return err
 	}
+	due := times[len(times)-1]
+	for _, earlier := range times[:len(times)-1] {
+		if err := w.passHerd(ctx, earlier); err != nil {
+			return err
+		}
+	}
+	line := newTimeline(m.size)
+	r, err := w.record(ctx, line)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
 	if err := pause(ctx, time.Until(due)-metricsFlush-2*time.Second); err != nil {
 		return err
 	}
@@ -258,6 +265,24 @@ func (w *window) cronJobs(ctx context.Context) error {
 		return err
 	}
 	m.spans, m.pods = line.spans(due), line.progress().pods
+	return nil
+}
+
+// passHerd waits until the runs of a time have ended.
+func (w *window) passHerd(ctx context.Context, due time.Time) error {
+	line := newTimeline(w.measurement.size)
+	r, err := w.record(ctx, line)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	limited, cancel := context.WithTimeout(ctx, time.Until(due)+w.options.patience(w.measurement.column, w.measurement.size))
+	defer cancel()
+	if err := r.wait(limited, w.cluster.alive); err != nil {
+		return err
+	}
+	spans := line.spans(due)
+	w.logf("earlier herd, due time to Job created: p50 %s, p99 %s", seconds(percentile(spans.fromStart, 0.5)), seconds(percentile(spans.fromStart, 0.99)))
 	return nil
 }
 

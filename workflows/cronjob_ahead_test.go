@@ -1,0 +1,166 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// holding is a cronJobKube whose workers hold starts until their time, and ask for a lead.
+type holding struct {
+	*cronJobKube
+	lead time.Duration
+	// held lists for how long each start was held.
+	held []time.Duration
+	// full says that no start can be held.
+	full bool
+	// during happens in the middle of each hold.
+	during func()
+}
+
+func newHolding(t *testing.T, lead time.Duration) *holding {
+	h := &holding{cronJobKube: newCronJobKube(t), lead: lead}
+	h.environment.RegisterActivityWithOptions(h.reconcileHeld, activity.RegisterOptions{Name: protocol.ReconcileCronJobActivity, DisableAlreadyRegisteredCheck: true})
+	return h
+}
+
+func (h *holding) reconcileHeld(ctx context.Context, request protocol.CronJobRequest) (protocol.CronJobResult, error) {
+	if start := request.Start; start != nil && !start.Manual {
+		wait := start.Scheduled.Sub(h.environment.Now())
+		if wait > 0 && h.full {
+			return protocol.CronJobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedTooEarly}}, nil
+		}
+		h.held = append(h.held, wait)
+		if h.during != nil && wait > 0 {
+			h.during()
+		}
+	}
+	result, err := h.reconcile(ctx, request)
+	if result.Started != nil {
+		result.Lead = h.lead
+		if wait := request.Start.Scheduled.Sub(result.Started.Run.Started); wait > 0 && !request.Start.Manual {
+			// The clock of the test stands still while an activity runs.
+			h.jobs[len(h.jobs)-1].Started = request.Start.Scheduled
+			result.Started.Run.Started = request.Start.Scheduled
+		}
+	}
+	return result, err
+}
+
+func TestCronJobPreparesRunsAheadOfTheirTime(t *testing.T) {
+	h := newHolding(t, time.Second)
+	h.runUntil(5*time.Minute, cron("* * * * *", allow))
+	expectList(t, "runs", h.scheduled(), "00:00", "01:00", "02:00", "03:00", "04:00")
+	for i, held := range h.held {
+		if want := min(i, 1) * int(time.Second); int(held) != want {
+			t.Errorf("start %d was held for %s", i, held)
+		}
+	}
+	// As many calls and timers as without a lead, but for the timer of the first run.
+	if len(h.requests) != 12 || h.timers-len(h.children) != 6 || h.cancels != 0 {
+		t.Errorf("%d calls, %d timers, %d cancelled", len(h.requests), h.timers-len(h.children), h.cancels)
+	}
+	for _, row := range h.ledger().Rows {
+		if row.Outcome != schedule.Started || !row.Recorded.Equal(row.Scheduled) {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
+func TestCronJobStartsAtItsTimeWhatCannotBeHeld(t *testing.T) {
+	h := newHolding(t, 2*time.Second)
+	h.full = true
+	h.runUntil(5*time.Minute, cron("* * * * *", allow))
+	expectList(t, "runs", h.scheduled(), "00:00", "01:00", "02:00", "03:00", "04:00")
+	for i, held := range h.held {
+		if held > 0 {
+			t.Errorf("start %d was held for %s", i, held)
+		}
+	}
+	for _, row := range h.ledger().Rows {
+		if row.Outcome != schedule.Started {
+			t.Errorf("row %+v", row)
+		}
+	}
+}
+
+// TestCronJobSuspendedBeforeTheHoldStartsNothing: a signal wins that is accepted longer
+// before the due time than a hold takes at most.
+func TestCronJobSuspendedBeforeTheHoldStartsNothing(t *testing.T) {
+	for _, before := range []time.Duration{2001 * time.Millisecond, 3 * time.Second} {
+		h := newHolding(t, time.Hour)
+		h.signal(90*time.Second-before, protocol.SuspendSignal, nil)
+		h.runUntil(5*time.Minute, cron("* * * * *", allow))
+		expectList(t, "runs", h.scheduled(), "00:00")
+	}
+}
+
+// TestCronJobEditedDuringTheHoldStartsNothing: the activity sees the edit at the due time.
+func TestCronJobEditedDuringTheHoldStartsNothing(t *testing.T) {
+	for name, edit := range map[string]func(*schedule.Spec){
+		"suspended":    func(spec *schedule.Spec) { spec.Suspend = true },
+		"its schedule": func(spec *schedule.Spec) { spec.Schedule = "30 12 * * *" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHolding(t, 2*time.Second)
+			h.during = func() {
+				h.during = nil
+				h.object.Generation++
+				edit(&h.object)
+			}
+			h.runUntil(5*time.Minute, cron("* * * * *", allow))
+			expectList(t, "runs", h.scheduled(), "00:00")
+		})
+	}
+	t.Run("gone", func(t *testing.T) {
+		h := newHolding(t, 2*time.Second)
+		h.during = func() { h.gone = true }
+		h.runUntil(5*time.Minute, cron("* * * * *", allow))
+		expectList(t, "runs", h.scheduled(), "00:00")
+	})
+}
+
+// TestCronJobOfNinetyDaysIsNeverEarly: with a lead that comes and goes, over the changes of
+// the clocks and every continue-as-new.
+func TestCronJobOfNinetyDaysIsNeverEarly(t *testing.T) {
+	spec := cron("30 */6 * * *", forbid)
+	spec.TimeZone = new(string)
+	*spec.TimeZone = "Europe/Berlin"
+	end := cronStart.Add(90 * 24 * time.Hour)
+	input := protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec}
+	var starts []schedule.Run
+	for start := cronStart; start.Before(end); {
+		h := newHolding(t, 0)
+		h.environment.SetStartTime(start)
+		leads := []time.Duration{0, 500 * time.Millisecond, schedule.MostLead, time.Second}
+		h.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+			if h.lead = leads[len(h.requests)%len(leads)]; request.Start != nil && request.Start.Scheduled.Sub(h.environment.Now()) > schedule.MostLead {
+				t.Errorf("%s was asked for at %s", request.Start.Name, h.environment.Now())
+			}
+			return nil, nil
+		}
+		h.signal(end.Sub(start), protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+		err := h.runInput(input)
+		starts = append(starts, h.jobs...)
+		if err == nil {
+			break
+		}
+		input, start = h.continuedAs(err), h.environment.Now()
+	}
+	if len(starts) != 90*4 {
+		t.Errorf("%d starts", len(starts))
+	}
+	for i, run := range starts {
+		if run.Started.Before(run.Scheduled) || run.Started.Sub(run.Scheduled) > time.Second {
+			t.Errorf("%s started at %s", run.Name, run.Started)
+		}
+		if i > 0 && !run.Scheduled.After(starts[i-1].Scheduled) {
+			t.Errorf("%s was started twice", run.Name)
+		}
+	}
+}
