@@ -15,7 +15,7 @@ const (
 	// are due: the API server is no faster with more.
 	mostTurns = 64
 	// mostWait bounds how long a status waits for the Jobs of the same moment.
-	mostWait = 1500 * time.Millisecond
+	mostWait = 3500 * time.Millisecond
 	// momentKept is how long a moment is remembered.
 	momentKept = 15 * time.Minute
 	// mostLag bounds what counts as lag. What comes later was not held up by a herd.

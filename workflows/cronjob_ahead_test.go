@@ -2,10 +2,12 @@ package workflows_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -162,5 +164,21 @@ func TestCronJobOfNinetyDaysIsNeverEarly(t *testing.T) {
 		if i > 0 && !run.Scheduled.After(starts[i-1].Scheduled) {
 			t.Errorf("%s was started twice", run.Name)
 		}
+	}
+}
+
+// TestRecordedHistoryHasAStartAheadOfItsTime: of the second herd of a bench, so that what
+// is replayed is known to have woken before the run.
+func TestRecordedHistoryHasAStartAheadOfItsTime(t *testing.T) {
+	var ahead int
+	for _, event := range read(t, "testdata/history/cronjob-ahead.json.gz").GetEvents() {
+		var reason string
+		if summary := event.GetUserMetadata().GetSummary(); event.GetTimerStartedEventAttributes() != nil &&
+			converter.GetDefaultDataConverter().FromPayload(summary, &reason) == nil && strings.HasPrefix(reason, "before next run ") {
+			ahead++
+		}
+	}
+	if ahead == 0 {
+		t.Error("no timer is ahead of a run")
 	}
 }
