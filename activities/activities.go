@@ -63,8 +63,9 @@ type Activities struct {
 	logs     logAccess
 	evidence *namespaceEvidence
 	moments  *moments
-	// held are the starts that wait for their time, turns those that are carried out.
-	held, turns seats
+	// held are the starts that wait for their time, turns those that are carried out, writes
+	// the statuses that are written.
+	held, turns, writes seats
 }
 
 // New returns activities.
@@ -81,7 +82,7 @@ func New(options Options) *Activities {
 	}
 	return &Activities{
 		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
-		moments: newMoments(options.Clock), held: make(seats, options.MaxHeld), turns: make(seats, mostTurns),
+		moments: newMoments(options.Clock), held: make(seats, options.MaxHeld), turns: make(seats, mostTurns), writes: make(seats, mostTurns),
 	}
 }
 

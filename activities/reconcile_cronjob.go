@@ -137,9 +137,13 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 		Namespace: a.Namespace,
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
-	ctx, cancel := withHalfTheTime(ctx)
+	ctx, cancel := leavingTime(ctx)
 	defer cancel()
-	err := k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
+	leave, err := a.writes.take(ctx)
+	if err == nil {
+		err = k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
+		leave()
+	}
 	switch {
 	case err == nil:
 		return
@@ -157,13 +161,15 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	activity.GetLogger(ctx).Error("CronJob status not written", "namespace", cronJob.Namespace, "cronjob", cronJob.Name, "error", err)
 }
 
-// withHalfTheTime leaves time to report that a request was not answered.
-func withHalfTheTime(ctx context.Context) (context.Context, context.CancelFunc) {
+// leavingTime leaves time to report that a request was not answered: a second, or half of
+// what there is.
+func leavingTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, time.Until(deadline)/2)
+	left := time.Until(deadline)
+	return context.WithTimeout(ctx, max(left/2, left-time.Second))
 }
 
 func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
