@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -308,5 +311,87 @@ func TestTheLeadIsWhatTheMomentMetWith(t *testing.T) {
 	request.Start.WhyLate = schedule.ReasonJobAlreadyActive
 	if result := must[protocol.CronJobResult](late, protocol.ReconcileCronJobActivity, request); result.Lead != 0 {
 		t.Errorf("lead after a start that others held up: %s", result.Lead)
+	}
+}
+
+// slowClient is a client with something before each create of a Job. A reactor of the fake
+// client that waited would hold up every request.
+type slowClient struct {
+	kubernetes.Interface
+	before func(name string)
+}
+
+type slowBatch struct {
+	typedbatchv1.BatchV1Interface
+	before func(name string)
+}
+
+type slowJobs struct {
+	typedbatchv1.JobInterface
+	before func(name string)
+}
+
+func (c slowClient) BatchV1() typedbatchv1.BatchV1Interface {
+	return slowBatch{c.Interface.BatchV1(), c.before}
+}
+
+func (b slowBatch) Jobs(namespace string) typedbatchv1.JobInterface {
+	return slowJobs{b.BatchV1Interface.Jobs(namespace), b.before}
+}
+
+func (j slowJobs) Create(ctx context.Context, job *batchv1.Job, options metav1.CreateOptions) (*batchv1.Job, error) {
+	j.before(job.Name)
+	return j.JobInterface.Create(ctx, job, options)
+}
+
+// TestStatusAndEventsWaitForTheCreatesOfTheMoment: of other CronJobs, and only so long.
+func TestStatusAndEventsWaitForTheCreatesOfTheMoment(t *testing.T) {
+	for _, name := range []string{"until they are done", "but not for ever"} {
+		t.Run(name, func(t *testing.T) {
+			other := helloCronJob()
+			other.Name, other.UID = "other", "other-uid"
+			clock := clocktesting.NewFakeClock(scheduled)
+			creating, proceed := make(chan bool), make(chan bool)
+			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob(), other}, withClock(clock), func(o *activities.Options) {
+				o.Kubernetes = slowClient{o.Kubernetes, func(name string) {
+					if name == names.ScheduledJob(other.Name, scheduled) {
+						close(creating)
+						<-proceed
+					}
+				}}
+			})
+			slow := startRequest()
+			slow.CronJob.Name, slow.CronJob.UID = other.Name, string(other.UID)
+			slow.Start.Name = names.ScheduledJob(other.Name, scheduled)
+			answers := make(chan error, 2)
+			ask := func(request protocol.CronJobRequest) {
+				_, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+				answers <- err
+			}
+			go ask(slow)
+			<-creating
+			go ask(startRequest())
+			for !clock.HasWaiters() {
+				time.Sleep(time.Millisecond)
+			}
+			if !s.jobExists(start().Name) || len(s.cronJob().Status.Active) != 0 || len(s.recorded()) != 0 {
+				t.Error("the status or an Event came before the other create")
+			}
+			if name == "but not for ever" {
+				clock.Step(10 * time.Second)
+				if err := <-answers; err != nil || len(s.cronJob().Status.Active) != 1 {
+					t.Errorf("status %+v, %v", s.cronJob().Status, err)
+				}
+				close(proceed)
+			} else {
+				close(proceed)
+				if err := <-answers; err != nil {
+					t.Error(err)
+				}
+			}
+			if err := <-answers; err != nil || len(s.cronJob().Status.Active) != 1 {
+				t.Errorf("status %+v, %v", s.cronJob().Status, err)
+			}
+		})
 	}
 }
