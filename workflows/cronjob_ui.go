@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// activeRows bounds the table of active runs in the UI.
+	activeRows = 20
 	// recentRows bounds the table of recent outcomes in the UI.
 	recentRows = 10
 	// describedRows bounds the ledger in answers to the describe query.
@@ -33,8 +35,11 @@ func (c *runningCronJob) details() string {
 	b.WriteString("**" + escape(c.scheduleText()) + "** " + escape(c.nextText()) + "\n")
 	if len(c.state.Active) > 0 {
 		b.WriteString("\n| active job | scheduled |\n|---|---|\n")
-		for _, run := range c.state.Active {
+		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
 			b.WriteString("| " + escape(run.Name) + " | " + scheduledText(run.Scheduled, run.Manual) + " |\n")
+		}
+		if more := len(c.state.Active) - activeRows; more > 0 {
+			fmt.Fprintf(&b, "| and %d more | |\n", more)
 		}
 	}
 	if ledger := c.state.Rows(); len(ledger) > 0 {
@@ -132,7 +137,7 @@ func scheduledText(scheduled time.Time, manual bool) string {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ")
+
 // escape keeps text from being taken for markdown structure.
-func escape(text string) string {
-	return strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ").Replace(text)
-}
+func escape(text string) string { return markdown.Replace(text) }

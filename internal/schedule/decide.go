@@ -102,7 +102,12 @@ func (s *State) search(before, unsettled State, spec Spec, now time.Time) Plan {
 		next.Calendar.Missed = before.Calendar.Missed
 	}
 	next.SearchedAt = now
-	return Plan{Search: true, SearchUntil: later(later(s.Searched, s.Settled), s.Created), Next: next}
+	until := later(later(s.Searched, s.Settled), s.Created)
+	if due := s.Calendar.Due; !due.IsZero() && !until.Before(due) {
+		// It may start yet, although later times are settled.
+		until = due.Add(-time.Second)
+	}
+	return Plan{Search: true, SearchUntil: until, Next: next}
 }
 
 // searchHolds is shorter than the time after which a workflow task is repeated.

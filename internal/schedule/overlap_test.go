@@ -121,3 +121,15 @@ func TestAJobThatIsBeingDeletedHoldsTheNextBack(t *testing.T) {
 		})
 	}
 }
+
+// A run that waited in a queue starts when the CronJob asks for no order any more, and the
+// workflow forgets that: later times, which had been looked up, do not hide it.
+func TestAForgottenStartOfARunThatHadWaited(t *testing.T) {
+	c := newCluster(t, cronSpec("*/3 * * * *", queue, catchUpNone), at("10:00:10")).at(at("10:00:10"))
+	c.trigger(at("10:02")).at(at("10:03")).at(at("10:07:01"))
+	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp", "19T10:03:00 Queued JobAlreadyActive")
+	c.forget = true
+	c.edit(at("10:07:01"), allow).at(at("10:09"))
+	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp",
+		"19T10:03:00 StartedLate JobAlreadyActive", "19T10:09:00 Started")
+}
