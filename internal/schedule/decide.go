@@ -198,7 +198,8 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 	if due.IsZero() || !tooLate(spec, due, now) {
 		return
 	}
-	if s.notStarted(spec, due, now).Reason != ReasonSuspended {
+	found := s.sighted(MissedRuns{First: due, Count: 1}) != nil
+	if !found && s.notStarted(spec, due, now).Reason != ReasonSuspended {
 		s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 			"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
 	}
