@@ -53,6 +53,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	s.takeSighted(spec, now)
 	s.settleMissed(spec, now)
 	s.doubtTriggers(spec, now)
+	s.doubtStart(spec)
 	if s.Doubtful {
 		return s.search(state, spec, now)
 	}
@@ -94,6 +95,15 @@ func (s *State) search(before State, spec Spec, now time.Time) Plan {
 
 // searchHolds is shorter than the time after which a workflow task is repeated.
 const searchHolds = 5 * time.Second
+
+// doubtStart leaves the state Doubtful where a run is due when the workflow starts: the
+// status that it starts from may not list a Job that runs.
+func (s *State) doubtStart(spec Spec) {
+	fresh := s.Reported == nil && s.SearchedAt.IsZero()
+	if fresh && !s.Calendar.Due.IsZero() && spec.ConcurrencyPolicy != batchv1.AllowConcurrent {
+		s.Doubtful = true
+	}
+}
 
 // doubtTriggers leaves the state Doubtful where a trigger waits beside the run that is due:
 // a task that is repeated may have started either.
