@@ -103,6 +103,11 @@ conformance: ## Judge Jobs by Kubernetes' own end-to-end suite (CONTROLLER=ostin
 record: tools ## Record the histories that replay tests use, from the running code.
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/integration -run 'TestHistory$$' -record
 
+.PHONY: upstream-cases
+upstream-cases: ## Play CronJobs to upstream's controller and record what it does, and where Ostinato does otherwise.
+	$(GO) test -count=1 ./test/parity/cronjobs -run 'TestWhatUpstreamDoesIsUpToDate$$' -update
+	$(GO) test -count=1 ./test/parity/cronjobs -run 'TestOstinatoDoesWhatUpstreamDoes$$' -update
+
 .PHONY: tools
 tools: cli ## Build the control plane, node and Temporal binaries into the cache (minutes, once).
 	@$(OSTINATO) tools

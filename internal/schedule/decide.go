@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
@@ -59,6 +57,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	s.takeSighted(spec, now)
 	s.settleMissed(spec, now)
 	s.doubtTriggers(spec, now)
+	s.doubtStart(spec)
 	if s.Doubtful {
 		return s.search(state, unsettled, spec, now)
 	}
@@ -113,11 +112,20 @@ func (s *State) search(before, unsettled State, spec Spec, now time.Time) Plan {
 // searchHolds is shorter than the time after which a workflow task is repeated.
 const searchHolds = 5 * time.Second
 
+// doubtStart leaves the state Doubtful where a run is due when the workflow starts: the
+// status that it starts from may not list a Job that runs.
+func (s *State) doubtStart(spec Spec) {
+	fresh := s.Reported == nil && s.SearchedAt.IsZero()
+	if fresh && !s.Calendar.Due.IsZero() && spec.Capacity() > 0 {
+		s.Doubtful = true
+	}
+}
+
 // doubtTriggers leaves the state Doubtful where a trigger waits beside the run that is due:
 // a task that is repeated may have started either.
 func (s *State) doubtTriggers(spec Spec, now time.Time) {
 	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero()
-	if both && spec.ConcurrencyPolicy != batchv1.AllowConcurrent && now.Sub(s.SearchedAt) >= searchHolds {
+	if both && spec.Capacity() > 0 && now.Sub(s.SearchedAt) >= searchHolds {
 		s.Doubtful = true
 	}
 }
@@ -241,7 +249,8 @@ func tooLate(spec Spec, scheduled, now time.Time) bool {
 // dropLate makes due runs missed ones when their starting deadline has passed.
 func (s *State) dropLate(spec Spec, now time.Time) {
 	for due := s.Calendar.Due; !due.IsZero() && tooLate(spec, due, now); due = s.Calendar.Due {
-		if s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
+		found := s.sighted(single(due, "")) != nil
+		if !found && s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
 			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
 		}
