@@ -26,7 +26,7 @@ var allowed = []difference{
 		"A run whose Job exists has started"),
 	differs("not known at the start", `^listed and missing`, `(\+ .* JobAlreadyActive|- .* MissingJob) `,
 		"A workflow that starts over from the object takes its `status.active` as it is"),
-	differs("too many", `^(blocked for 95 minutes|missed irregular times)`, ` TooManyMissedTimes `, "`TooManyMissedTimes` counts from the last time that has an outcome"),
+	differs("too many", `^blocked for 95 minutes`, ` TooManyMissedTimes `, "`TooManyMissedTimes` counts from the last time that has an outcome"),
 	differs("said once", ``, `^- .* (UnparseableSchedule|UnknownTimeZone|UnsupportedSchedule|JobAlreadyActive) `,
 		"`JobAlreadyActive` is emitted once for each blocked run"),
 	differs("missed by its deadline", ``, `^\+ .* MissSchedule `, "A run missed by its deadline has a Warning Event"),
