@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"ostinato.dev/ostinato/activities"
@@ -231,4 +232,24 @@ func TestThePodMonitorsFindWorkerAndBridge(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, []string{"ostinato-worker", "ostinato-bridge"}, found)
+}
+
+// Whose token Prometheus gets may read metrics and no more.
+func TestPrometheusGetsTheTokenOfWhoReadsMetrics(t *testing.T) {
+	const folder, reader = "components/prometheus-operator/authentication", "ostinato-metrics-reader"
+	bindings := objectsOf[binding](t, folder, "ClusterRoleBinding")
+	require.Len(t, bindings, 1)
+	assert.Equal(t, reader, bindings[0].RoleRef.Name)
+	assert.Equal(t, []string{"get /metrics"}, rights[reader].rules)
+	require.Len(t, bindings[0].Subjects, 1)
+	assert.Equal(t, reader, bindings[0].Subjects[0].Name)
+	secrets := objectsOf[corev1.Secret](t, folder, "Secret")
+	require.Len(t, secrets, 1)
+	assert.Equal(t, reader, secrets[0].Annotations[corev1.ServiceAccountNameKey])
+	kustomization, err := os.ReadFile(folder + "/kustomization.yaml")
+	require.NoError(t, err)
+	assert.Contains(t, string(kustomization), "name: "+secrets[0].Name+"\n          key: "+corev1.ServiceAccountTokenKey)
+	for _, kind := range []string{"Role", "RoleBinding", "ClusterRole"} {
+		assert.Empty(t, all[role](t, folder, kind))
+	}
 }
