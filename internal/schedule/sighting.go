@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -85,6 +86,7 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 	s.Sighted = nil
 	for _, sighting := range sighted {
 		run := sighting.Run
+		note := s.noteOf(run)
 		if !sighting.Taken {
 			s.Active = append(s.Active, run)
 			if !s.isDue(run) && !s.triggered(run) {
@@ -97,7 +99,9 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		}
 		if run.Manual {
 			if !s.hasRow(run) {
-				s.record(sighting.entry(s.found(run, now)))
+				entry := sighting.entry(s.found(run, now))
+				entry.Message = cmp.Or(entry.Message, note)
+				s.record(entry)
 			}
 			continue
 		}
@@ -167,6 +171,16 @@ func (s *State) hasRow(run Run) bool {
 // isDue reports whether the run is the one that is due.
 func (s *State) isDue(run Run) bool {
 	return !run.Manual && !s.Calendar.Due.IsZero() && run.Scheduled.Equal(s.Calendar.Due)
+}
+
+// noteOf returns the note of the trigger whose Job it is, while that waits.
+func (s *State) noteOf(run Run) string {
+	for _, trigger := range s.Triggers {
+		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
+			return trigger.Note
+		}
+	}
+	return ""
 }
 
 // triggered reports whether the Job is that of a trigger that waits, and takes that off.
