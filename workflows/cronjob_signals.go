@@ -77,8 +77,11 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 	}
 }
 
-func triggerNote(note protocol.SignalNote) string {
+// triggerNote is what the ledger says of a trigger.
+func triggerNote(note protocol.SignalNote, unread string) string {
 	switch {
+	case unread != "":
+		return "the signal's argument was left unread: " + unread
 	case note.By == "":
 		return note.Note
 	case note.Note == "":
@@ -189,7 +192,7 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 		summary:  signal + " " + c.cronJob.Name,
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, At: wish.at,
+			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, Unread: wish.unread, At: wish.at,
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})

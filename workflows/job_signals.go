@@ -33,12 +33,15 @@ type heard struct {
 type steering struct {
 	suspend bool
 	note    protocol.SignalNote
-	at      time.Time
+	// unread says why nothing is made of the signal's argument.
+	unread string
+	at     time.Time
 }
 
 // steeringOf reads a signal suspend or resume.
 func steeringOf(ctx workflow.Context, received message) steering {
-	return steering{received.signal == protocol.SuspendSignal, noteOf(ctx, received), workflow.Now(ctx).UTC()}
+	note, unread := noteOf(ctx, received)
+	return steering{received.signal == protocol.SuspendSignal, note, unread, workflow.Now(ctx).UTC()}
 }
 
 // hear takes all waiting signals and carries out what they ask for.
@@ -198,7 +201,7 @@ func (w *runningJob) steer(ctx workflow.Context, wish steering) error {
 		summary:  summary,
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, At: wish.at,
+			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, Unread: wish.unread, At: wish.at,
 		},
 		givesWay: func() bool { return w.mailbox.holds(steers) },
 	})

@@ -297,7 +297,9 @@ type SetSuspendRequest struct {
 	Object  ObjectReference `json:"object"`
 	Suspend bool            `json:"suspend"`
 	Note    SignalNote      `json:"note,omitzero"`
-	At      time.Time       `json:"at"`
+	// Unread says why nothing is made of the signal's argument.
+	Unread string    `json:"unread,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // Kinds of objects that can be suspended.
