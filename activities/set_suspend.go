@@ -115,6 +115,9 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 // whatever its argument; that nothing was made of it is told.
 func signalAnswer(request protocol.SetSuspendRequest) event.Event {
 	taken := "Signal " + suspendSignal(request) + " was taken"
+	if request.Superseded > 0 {
+		taken += fmt.Sprintf(" in place of %d before it", request.Superseded)
+	}
 	if request.Unread != "" {
 		return event.Warning(signalUnread, taken+" without its argument: "+k8s.Truncated(request.Unread, maxAnnotation)+
 			`; want text, or JSON such as {"note": "maintenance", "by": "ada"}`)

@@ -21,6 +21,9 @@ func TestAnEventAnswersSuspendAndResume(t *testing.T) {
 		{"a note and a sender", func(request *protocol.SetSuspendRequest) {
 			request.Suspend, request.Note = false, protocol.SignalNote{Note: "maintenance is over", By: "ada"}
 		}, "Normal SignalTaken Signal resume was taken from ada: maintenance is over"},
+		{"others that it takes the place of", func(request *protocol.SetSuspendRequest) {
+			request.Superseded, request.Note = 190, protocol.SignalNote{Note: "enough"}
+		}, "Normal SignalTaken Signal suspend was taken in place of 190 before it: enough"},
 		{"an argument that can't be read", func(request *protocol.SetSuspendRequest) { request.Unread = "it is not text" },
 			`Warning SignalArgumentUnread Signal suspend was taken without its argument: it is not text; want text, or JSON such as {"note": "maintenance", "by": "ada"}`},
 	} {

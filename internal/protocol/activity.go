@@ -298,8 +298,10 @@ type SetSuspendRequest struct {
 	Suspend bool            `json:"suspend"`
 	Note    SignalNote      `json:"note,omitzero"`
 	// Unread says why nothing is made of the signal's argument.
-	Unread string    `json:"unread,omitempty"`
-	At     time.Time `json:"at"`
+	Unread string `json:"unread,omitempty"`
+	// Superseded is how many signals came before this one and are not written by themselves.
+	Superseded int       `json:"superseded,omitempty"`
+	At         time.Time `json:"at"`
 }
 
 // Kinds of objects that can be suspended.
