@@ -27,7 +27,7 @@ type cronJobHeard struct {
 	// runs are said to have started or ended.
 	runs []schedule.Run
 	// steering are wishes of people to suspend and resume, in their order.
-	steering []steering
+	steering wishes
 }
 
 func (h cronJobHeard) reasonToLook() bool { return h.look || h.stranger != nil || len(h.runs) > 0 }
@@ -67,7 +67,7 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 				c.heard.look = true
 			}
 		case protocol.SuspendSignal, protocol.ResumeSignal:
-			c.heard.steering = append(c.heard.steering, steeringOf(ctx, received))
+			c.heard.steering = c.heard.steering.and(steeringOf(ctx, received))
 			c.pause.reset()
 		case protocol.TriggerSignal:
 			c.state = schedule.AddTrigger(c.state, triggerNote(noteOf(ctx, received)), workflow.Now(ctx))
@@ -77,8 +77,11 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 	}
 }
 
-func triggerNote(note protocol.SignalNote) string {
+// triggerNote is what the ledger says of a trigger.
+func triggerNote(note protocol.SignalNote, unread string) string {
 	switch {
+	case unread != "":
+		return "the signal's argument was left unread: " + unread
 	case note.By == "":
 		return note.Note
 	case note.Note == "":
@@ -189,7 +192,7 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 		summary:  signal + " " + c.cronJob.Name,
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, At: wish.at,
+			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
@@ -197,10 +200,10 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 	case ctx.Err() != nil:
 		return
 	case errors.Is(err, errGaveWay):
-		// A later wish takes this one's place.
-		if c.take(ctx); len(c.heard.steering) == 1 {
-			return
-		}
+		c.heard.steering = c.heard.steering[1:]
+		c.take(ctx)
+		c.heard.steering = c.heard.steering.after(wish)
+		return
 	case err != nil && !final(err):
 		c.failed(ctx, "Setting spec.suspend failed", err)
 		return

@@ -150,8 +150,8 @@ func (s *Stack) startCluster(ctx context.Context) error {
 	return s.startNode(ctx)
 }
 
-// StartTemporal starts the Temporal server, after KillTemporal too.
-func (s *Stack) StartTemporal(ctx context.Context) error {
+// StartTemporal starts the Temporal server, after KillTemporal too; with more arguments than the usual ones, if any.
+func (s *Stack) StartTemporal(ctx context.Context, more ...string) error {
 	s.log("starting Temporal")
 	args := []string{fmt.Sprintf("--frontend-port=%d", s.Ports.Frontend)}
 	if !s.options.TemporalInMemory {
@@ -160,6 +160,7 @@ func (s *Stack) StartTemporal(ctx context.Context) error {
 	if !s.options.NoUI {
 		args = append(args, fmt.Sprintf("--ui-port=%d", s.Ports.UI))
 	}
+	args = append(args, more...)
 	var err error
 	s.temporal, err = s.launch(ctx, process.Spec{Name: "temporal", Path: s.programs.DevServer, Args: args}, s.temporalReady)
 	return err

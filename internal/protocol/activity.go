@@ -299,7 +299,11 @@ type SetSuspendRequest struct {
 	// AfterFailures: no signal asks for it, but the CronJob itself, by pauseAfterFailures.
 	AfterFailures bool       `json:"afterFailures,omitempty"`
 	Note          SignalNote `json:"note,omitzero"`
-	At            time.Time  `json:"at"`
+	// Unread says why nothing is made of the signal's argument.
+	Unread string `json:"unread,omitempty"`
+	// Superseded is how many signals came before this one and are not written by themselves.
+	Superseded int       `json:"superseded,omitempty"`
+	At         time.Time `json:"at"`
 }
 
 // Kinds of objects that can be suspended.

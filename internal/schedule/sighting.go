@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -98,6 +99,7 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 	s.Sighted = nil
 	for _, sighting := range sighted {
 		run := sighting.Run
+		note := s.noteOf(run)
 		if !sighting.Taken {
 			s.Active = append(s.Active, run)
 			if !s.isDue(run) && !s.waits(run) && !s.triggered(run) {
@@ -110,7 +112,9 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		}
 		if run.Manual {
 			if !s.hasRow(run) {
-				s.record(sighting.entry(s.found(run, now)))
+				entry := sighting.entry(s.found(run, now))
+				entry.Message = cmp.Or(entry.Message, note)
+				s.record(entry)
 			}
 			continue
 		}
@@ -185,6 +189,16 @@ func (s *State) isDue(run Run) bool {
 // waits reports whether the run is one of those that start after the one that is due.
 func (s *State) waits(run Run) bool {
 	return !run.Manual && slices.ContainsFunc(s.Calendar.Waiting, run.Scheduled.Equal)
+}
+
+// noteOf returns the note of the trigger whose Job it is, while that waits.
+func (s *State) noteOf(run Run) string {
+	for _, trigger := range s.Triggers {
+		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
+			return trigger.Note
+		}
+	}
+	return ""
 }
 
 // triggered reports whether the Job is that of a trigger that waits, and takes that off.

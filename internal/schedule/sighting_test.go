@@ -159,3 +159,15 @@ func TestWhatIsKnownFitsIntoARequest(t *testing.T) {
 		t.Errorf("%d are known", len(known))
 	}
 }
+
+func TestATriggersRunThatAForgottenTaskStartedKeepsItsNote(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
+	c.forget = true
+	c.state = schedule.AddTrigger(c.state, "for the audit", at("09:40"))
+	c.at(at("09:40"))
+	c.edit(at("09:40:10"), suspended)
+	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 Started manual")
+	if row := c.state.Ledger[0]; row.Message != "for the audit" || len(c.starts) != 1 {
+		t.Errorf("%d starts, row %+v", len(c.starts), row)
+	}
+}
