@@ -39,7 +39,7 @@ func (c *runningCronJob) details() string {
 			b.WriteString("| " + escape(run.Name) + " | " + scheduledText(run.Scheduled, run.Manual) + " |\n")
 		}
 		if more := len(c.state.Active) - activeRows; more > 0 {
-			fmt.Fprintf(&b, "| and %d more | |\n", more)
+			b.WriteString(fmt.Sprintf("| and %d more | |\n", more))
 		}
 	}
 	if ledger := c.state.Rows(); len(ledger) > 0 {
