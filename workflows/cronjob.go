@@ -48,6 +48,8 @@ type runningCronJob struct {
 	heard   cronJobHeard
 	// children are the runs whose end this workflow run hears of by itself.
 	children []*childRun
+	// started is the workflow task in which a run was started last.
+	started int
 	// pause follows calls that failed.
 	pause backoff
 
@@ -61,6 +63,7 @@ func newCronJob(ctx workflow.Context, cluster names.Cluster, input protocol.Cron
 		cronJob:          input.CronJob,
 		searchAttributes: input.SearchAttributes,
 		spec:             input.Spec,
+		started:          -1,
 		mailbox:          newMailbox(ctx),
 	}
 	identity := schedule.Identity{
