@@ -206,7 +206,13 @@ func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJ
 func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	reference := cronJobReference(cronJob)
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
-	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
+	// A Job's name keeps it from being made twice only as long as it is there.
+	owned, release, err := a.owned(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
+	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		a.Events.onCronJob(reference, event.Normal(successfulCreate, "Created job "+created.Name))
@@ -273,9 +279,16 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 		Namespace: a.Namespace,
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
+	// One that was given up would write what is over.
+	ctx, release, err := a.owned(ctx)
+	if err != nil {
+		result.StatusFailed = k8s.Bounded(err.Error())
+		return
+	}
+	defer release()
 	ctx, cancel := withHalfTheTime(ctx)
 	defer cancel()
-	err := k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
+	err = k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
 	switch {
 	case err == nil:
 		return

@@ -37,6 +37,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		CronJobs:         p.Kubernetes.CronJobs,
 		Namespaces:       settings.Namespaces,
 		Temporal:         p.Temporal,
+		Heartbeats:       p.Temporal,
 		Namespace:        p.TemporalNamespace,
 		Cluster:          settings.Cluster,
 		Events:           events,
