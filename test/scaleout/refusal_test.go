@@ -165,6 +165,10 @@ func handshake(t *testing.T, access temporalcluster.Access) error {
 		t.Fatal(err)
 	}
 	configuration.NextProtos = []string{"h2"}
+	if certificates := configuration.Certificates; len(certificates) > 0 {
+		// Go would keep it back where the server names other authorities than its own.
+		configuration.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificates[0], nil }
+	}
 	dialer := tls.Dialer{Config: configuration}
 	ctx, cancel := context.WithTimeout(t.Context(), harness.Prompt)
 	defer cancel()
