@@ -163,8 +163,11 @@ func (m measurement) usageOf(process string) processUsage {
 }
 
 func (u processUsage) String() string {
-	if u.peakBytes == 0 {
+	switch {
+	case u.peakBytes == 0 && u.cpuSeconds == 0:
 		return "-"
+	case u.peakBytes == 0:
+		return fmt.Sprintf("%.1f s", u.cpuSeconds)
 	}
 	return fmt.Sprintf("%.1f s, %.0f MB", u.cpuSeconds, float64(u.peakBytes)/1e6)
 }

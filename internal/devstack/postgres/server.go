@@ -52,6 +52,9 @@ type Server struct {
 
 // Start makes the data where there is none, starts the server and waits until it takes connections.
 func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
 	s, err := start(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w", err)
