@@ -55,34 +55,53 @@ func owns(t *testing.T, pid int) uint32 {
 	return info.Sys().(*syscall.Stat_t).Uid
 }
 
-// Of a stack's folder the server's user may pass through, and no more; a folder above it that is closed stays closed, and
-// the data is elsewhere.
+// Of a stack's folder the server's user may pass through, and no more. A folder above it that is closed stays closed, and
+// the data is elsewhere, unless all of it is temporary.
 func TestTheServersUserIsLetThroughTheStacksFolderOnly(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs PostgreSQL as somebody else")
 	}
 	as, err := chooseOwner()
 	require.NoError(t, err)
-	above, err := os.MkdirTemp("", "ostinato-postgres-")
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(above) })
-	require.NoError(t, os.Chmod(above, 0o755))
-	stack := filepath.Join(above, "stack")
-	require.NoError(t, os.Mkdir(stack, 0o700))
+	for name, test := range map[string]struct {
+		above     fs.FileMode
+		temporary bool
+		elsewhere bool
+		stack     fs.FileMode
+	}{
+		"an open folder above":                 {above: 0o755, stack: 0o710},
+		"a closed folder above":                {above: 0o700, stack: 0o700, elsewhere: true},
+		"a closed folder above, all temporary": {above: 0o700, stack: 0o710, temporary: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, err := os.MkdirTemp("", "ostinato-postgres-")
+			require.NoError(t, err)
+			t.Cleanup(func() { os.RemoveAll(root) })
+			require.NoError(t, os.Chmod(root, 0o755))
+			above := filepath.Join(root, "above")
+			stack := filepath.Join(above, "stack")
+			require.NoError(t, os.MkdirAll(stack, 0o700))
+			require.NoError(t, os.Chmod(above, test.above))
+			t.Setenv("TMPDIR", filepath.Join(root, "elsewhere"))
+			if test.temporary {
+				t.Setenv("TMPDIR", root)
+			}
 
-	home, err := as.home(filepath.Join(stack, "postgres"))
-	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(stack, "postgres"), home)
-	info, err := os.Stat(stack)
-	require.NoError(t, err)
-	assert.Equal(t, fs.FileMode(0o710), info.Mode().Perm())
+			home, err := as.home(filepath.Join(stack, "postgres"))
+			require.NoError(t, err)
+			t.Cleanup(func() { os.Remove(home) })
+			assert.Equal(t, test.elsewhere, filepath.Dir(home) == sharedState, home)
+			assert.Equal(t, test.stack, mode(t, stack))
+			if !test.temporary {
+				assert.Equal(t, test.above, mode(t, above))
+			}
+		})
+	}
+}
 
-	require.NoError(t, os.Chmod(above, 0o700))
-	home, err = as.home(filepath.Join(stack, "postgres"))
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(path)
 	require.NoError(t, err)
-	t.Cleanup(func() { os.Remove(home) })
-	assert.Equal(t, sharedState, filepath.Dir(home))
-	info, err = os.Stat(above)
-	require.NoError(t, err)
-	assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	return info.Mode().Perm()
 }

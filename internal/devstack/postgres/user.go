@@ -61,8 +61,9 @@ func (o owner) give(path string) error {
 const sharedState = "/var/lib/ostinato"
 
 // home makes the folder for the server's data, and returns it. It is the one that was asked for where the owner can get
-// there. The folder above it, the stack's own, is opened to the owner's group for that; what is above that one is not
-// ours to open: where it is closed, as root's home is, the data is in a folder under sharedState.
+// there. The folder above it, the stack's own, is opened to the owner's group for that, and so are those above in the
+// folder for temporary files. What else is closed, as root's home is, is not ours to open: the data is then in a folder
+// under sharedState, and stays when the stack's folder goes.
 func (o owner) home(asked string) (string, error) {
 	if !o.other {
 		return asked, os.MkdirAll(asked, 0o700)
@@ -71,15 +72,22 @@ func (o owner) home(asked string) (string, error) {
 	if err := os.MkdirAll(stack, 0o755); err != nil {
 		return "", err
 	}
-	home := asked
-	switch open, err := o.enters(filepath.Dir(stack)); {
-	case err != nil:
+	ours := []string{stack}
+	for inside(os.TempDir(), filepath.Dir(ours[len(ours)-1])) {
+		ours = append(ours, filepath.Dir(ours[len(ours)-1]))
+	}
+	open, err := o.enters(filepath.Dir(ours[len(ours)-1]))
+	if err != nil {
 		return "", err
-	case open:
-		if err := o.open(stack); err != nil {
-			return "", err
+	}
+	home := asked
+	if open {
+		for _, folder := range ours {
+			if err := o.open(folder); err != nil {
+				return "", err
+			}
 		}
-	default:
+	} else {
 		sum := sha256.Sum256([]byte(asked))
 		home = filepath.Join(sharedState, fmt.Sprintf("postgres-%x", sum[:6]))
 		if err := os.MkdirAll(sharedState, 0o755); err != nil {
@@ -90,6 +98,12 @@ func (o owner) home(asked string) (string, error) {
 		return "", err
 	}
 	return home, o.give(home)
+}
+
+// inside tells whether a path is below a folder.
+func inside(folder, path string) bool {
+	relative, err := filepath.Rel(folder, path)
+	return err == nil && relative != "." && filepath.IsLocal(relative)
 }
 
 // enters tells whether the owner can get into a folder from the root of the file system on.
