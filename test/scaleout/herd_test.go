@@ -57,8 +57,8 @@ func TestHistoryHostAndWorkerKilledInTheMiddleOfAHerd(t *testing.T) {
 		t.Fatalf("the CronJobs were known to Temporal only after %s, when they were due", calm)
 	}
 
-	awaitComplete(t, arrivals, calm)
-	if !harness.AsSoonAs(t, harness.NextMinute+herdDone, func() bool { return arrivals.created(stormy) >= herd/4 }) {
+	// On a slow machine the first herd may still be under way: what counts is that the second is.
+	if !harness.AsSoonAs(t, time.Until(stormy)+herdDone, func() bool { return arrivals.created(stormy) >= herd/4 }) {
 		t.Fatalf("%d of %d Jobs were created for %s", arrivals.created(stormy), herd, stormy)
 	}
 	holder, err := stack.PodWatchHolder(t.Context())
@@ -75,12 +75,14 @@ func TestHistoryHostAndWorkerKilledInTheMiddleOfAHerd(t *testing.T) {
 	if complete == herd {
 		t.Fatal("the herd was over: too late for a kill in the middle")
 	}
+	undisturbed := arrivals.complete(calm)
+	awaitComplete(t, arrivals, calm)
 	awaitComplete(t, arrivals, stormy)
 
 	for _, name := range names {
 		ranOnce(t, record, namespace, name, calm, stormy)
 	}
-	t.Logf("undisturbed: %s", arrivals.delays(calm))
+	t.Logf("undisturbed, but for %d that were not Complete at the kills: %s", herd-undisturbed, arrivals.delays(calm))
 	t.Logf("with the kills: %s", arrivals.delays(stormy))
 	t.Logf("all were Complete %s after the kills", arrivals.last(stormy).Sub(killed).Round(time.Millisecond))
 }
