@@ -11,19 +11,20 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/devstack/temporalcluster"
 	"ostinato.dev/ostinato/internal/devstack/temporalcluster/spec"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
 const (
-	// herd is how many CronJobs are due together, twice.
+	// herd is how many CronJobs there are.
 	herd = 60
-	// preparations is how long before the first of the two minutes the CronJobs are made.
-	preparations = 20 * time.Second
+	// preparations is how long before they are due the CronJobs are made, at least: each runs once before.
+	preparations = 30 * time.Second
 	// hostLoss is how long the other hosts may take to find that one is dead, and to load its shards.
 	hostLoss = 30 * time.Second
 	// herdDone is how long the herd may take when a host and a worker are lost on the way.
@@ -33,33 +34,28 @@ const (
 // victim is the history host that dies.
 var victim = temporalcluster.Host{Role: spec.History, N: 1}
 
-// A herd is due in two minutes, one after the other. In the middle of the second a history host is killed with the half
-// of all shards that it has, and so is the worker that watches the Pods. Every run of both minutes happens exactly once,
-// with one Pod, and every ledger says so.
+// A herd runs twice: triggered all at once, which shows what it takes when nothing dies, and due all at once. In the
+// middle of the second a history host is killed with the half of all shards that it has, and so is the worker that
+// watches the Pods. Every run happens exactly once, with one Pod, and every ledger says so.
 func TestHistoryHostAndWorkerKilledInTheMiddleOfAHerd(t *testing.T) {
 	restore(t)
 	namespace := stack.Namespace(t)
 	record, arrivals := stack.Record(t, namespace), follow(t, namespace)
-	calm := minuteAfter(preparations)
-	stormy := calm.Add(time.Minute)
-	var names []string
+	due := minuteAfter(preparations)
+	var cronJobs []string
 	for n := range herd {
 		name := fmt.Sprintf("herd-%02d", n)
-		cronJob := harness.NewCronJob(namespace, name, fmt.Sprintf("%d,%d * * * *", calm.Minute(), stormy.Minute()), harness.JobSpec(harness.RunSeconds(1)))
-		cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(2))
-		stack.CreateCronJob(t, cronJob)
-		names = append(names, name)
+		stack.CreateCronJob(t, harness.NewCronJob(namespace, name, fmt.Sprintf("%d * * * *", due.Minute()), harness.JobSpec(harness.RunSeconds(1))))
+		cronJobs = append(cronJobs, name)
 	}
-	for _, name := range names {
+	for _, name := range cronJobs {
 		harness.Eventually(t, harness.Bulk, func(ctx context.Context) error { return stack.Observed(ctx, namespace, name) })
 	}
-	if !time.Now().Before(calm) {
-		t.Fatalf("the CronJobs were known to Temporal only after %s, when they were due", calm)
-	}
+	triggered := arrivals.trigger(t, namespace, cronJobs)
 
-	// On a slow machine the first herd may still be under way: what counts is that the second is.
-	if !harness.AsSoonAs(t, time.Until(stormy)+herdDone, func() bool { return arrivals.created(stormy) >= herd/4 }) {
-		t.Fatalf("%d of %d Jobs were created for %s", arrivals.created(stormy), herd, stormy)
+	// On a slow machine the first herd may still be under way when the second is due.
+	if !harness.AsSoonAs(t, time.Until(due)+herdDone, func() bool { return arrivals.created(due) >= herd/4 }) {
+		t.Fatalf("%d of %d Jobs were created for %s", arrivals.created(due), herd, due)
 	}
 	holder, err := stack.PodWatchHolder(t.Context())
 	if err != nil {
@@ -69,22 +65,21 @@ func TestHistoryHostAndWorkerKilledInTheMiddleOfAHerd(t *testing.T) {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	created, complete := arrivals.created(stormy), arrivals.complete(stormy)
-	t.Logf("killed %s and worker %d, %s after the due time: %d of %d Jobs were created, %d Complete",
-		victim.Name(), holder, killed.Sub(stormy).Round(time.Millisecond), created, herd, complete)
+	created, complete, late := arrivals.created(due), arrivals.complete(due), herd-arrivals.complete(triggered)
+	t.Logf("killed %s and worker %d, %s after the due time: %d of %d Jobs were created, %d Complete; %d of those triggered before were not",
+		victim.Name(), holder, killed.Sub(due).Round(time.Millisecond), created, herd, complete, late)
 	if complete == herd {
 		t.Fatal("the herd was over: too late for a kill in the middle")
 	}
-	undisturbed := arrivals.complete(calm)
-	awaitComplete(t, arrivals, calm)
-	awaitComplete(t, arrivals, stormy)
+	awaitComplete(t, arrivals, triggered)
+	awaitComplete(t, arrivals, due)
 
-	for _, name := range names {
-		ranOnce(t, record, namespace, name, calm, stormy)
+	for _, name := range cronJobs {
+		ranOnceEach(t, record, namespace, name, due)
 	}
-	t.Logf("undisturbed, but for %d that were not Complete at the kills: %s", herd-undisturbed, arrivals.delays(calm))
-	t.Logf("with the kills: %s", arrivals.delays(stormy))
-	t.Logf("all were Complete %s after the kills", arrivals.last(stormy).Sub(killed).Round(time.Millisecond))
+	t.Logf("triggered, undisturbed: %s", arrivals.delays(triggered))
+	t.Logf("due, with the kills: %s", arrivals.delays(due))
+	t.Logf("all were Complete %s after the kills", arrivals.last(due).Sub(killed).Round(time.Millisecond))
 }
 
 // restore starts again what a test has killed.
@@ -107,11 +102,11 @@ func restore(t *testing.T) {
 }
 
 func processNames() []string {
-	var names []string
+	var running []string
 	for _, p := range stack.Stack.Processes() {
-		names = append(names, p.Name())
+		running = append(running, p.Name())
 	}
-	return names
+	return running
 }
 
 // minuteAfter returns the next full minute that is at least so far away.
@@ -129,50 +124,43 @@ func awaitComplete(t *testing.T, arrivals *arrivals, due time.Time) {
 	})
 }
 
-// ranOnce asserts that each of the times has one Job with one Pod, released, and a row in the ledger that names it, and
-// that there is nothing else.
-func ranOnce(t *testing.T, record *harness.Record, namespace, name string, times ...time.Time) {
+// ranOnceEach asserts that a CronJob has had one Job by trigger and one for the time it was due, each with one Pod that is
+// released, and a ledger of these two runs.
+func ranOnceEach(t *testing.T, record *harness.Record, namespace, name string, due time.Time) {
 	t.Helper()
-	scheduled := record.Scheduled(name)
-	if jobs := record.Jobs(name); len(jobs) != len(times) {
-		t.Errorf("%s had %d Jobs, want %d", name, len(jobs), len(times))
+	jobs := record.Jobs(name)
+	if scheduled := record.Scheduled(name); len(jobs) != 2 || len(scheduled) != 1 || len(scheduled[due.UTC()]) != 1 {
+		t.Errorf("%s had %d Jobs, these of them scheduled: %v, want one triggered and one for %s", name, len(jobs), scheduled, due)
 	}
-	for _, at := range times {
-		jobs := scheduled[at.UTC()]
-		if len(jobs) != 1 {
-			t.Errorf("%s has %d Jobs for %s, want 1", name, len(jobs), at)
-			continue
-		}
-		job := jobs[0].Name
+	for _, job := range jobs {
 		harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
-			pods, err := stack.PodsOf(ctx, namespace, job)
+			pods, err := stack.PodsOf(ctx, namespace, job.Name)
 			if err == nil && len(pods) == 1 && !harness.Tracked(&pods[0]) {
 				return nil
 			}
-			return fmt.Errorf("job %s has %d Pods, or one that is not released: %w", job, len(pods), err)
+			return fmt.Errorf("job %s has %d Pods, or one that is not released: %w", job.Name, len(pods), err)
 		})
-		if pods := record.Pods(job); len(pods) != 1 {
-			t.Errorf("%d Pods were created for %s, want 1", len(pods), job)
+		if pods := record.Pods(job.Name); len(pods) != 1 {
+			t.Errorf("%d Pods were created for %s, want 1", len(pods), job.Name)
 		}
-		harness.Eventually(t, harness.Recovery, func(ctx context.Context) error { return recorded(ctx, namespace, name, at, job, len(times)) })
+		harness.Eventually(t, harness.Recovery, func(ctx context.Context) error { return recorded(ctx, namespace, name, job.Name, due) })
 	}
 }
 
-// recorded returns nil when the ledger has so many rows, and that of the time says that the Job ran and is Complete.
-func recorded(ctx context.Context, namespace, name string, at time.Time, job string, rows int) error {
+// recorded returns nil when the ledger has two rows, and one of them says that the Job ran, for the time it was due or by
+// trigger, and is Complete.
+func recorded(ctx context.Context, namespace, name, job string, due time.Time) error {
 	description, err := stack.DescribeCronJob(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
 	for _, row := range description.Ledger {
-		if !row.Scheduled.Equal(at) || row.Outcome != schedule.Started || row.Job != job || row.Result != schedule.RunComplete || row.FailedAttempts != 0 {
-			continue
-		}
-		if len(description.Ledger) == rows {
+		if row.Job == job && row.Outcome == schedule.Started && row.Result == schedule.RunComplete && row.FailedAttempts == 0 &&
+			(row.Manual || row.Scheduled.Equal(due)) && len(description.Ledger) == 2 {
 			return nil
 		}
 	}
-	return fmt.Errorf("the ledger of %s does not say that %s ran for %s, and nothing else but its %d runs: %+v", name, job, at, rows, description.Ledger)
+	return fmt.Errorf("the ledger of %s does not say that %s ran, or says more than two runs: %+v", name, job, description.Ledger)
 }
 
 // arrivals are when the Jobs of a herd were first seen, and first seen Complete, by the clock of this process: times in
@@ -180,6 +168,8 @@ func recorded(ctx context.Context, namespace, name string, at time.Time, job str
 type arrivals struct {
 	mutex sync.Mutex
 	begun map[string]moments
+	// triggered is when those of triggers were due.
+	triggered time.Time
 }
 
 // moments are those of one Job.
@@ -192,6 +182,19 @@ func follow(t *testing.T, namespace string) *arrivals {
 	return a
 }
 
+// trigger starts a run of each CronJob, and returns when.
+func (a *arrivals) trigger(t *testing.T, namespace string, cronJobs []string) time.Time {
+	t.Helper()
+	now := time.Now()
+	a.mutex.Lock()
+	a.triggered = now
+	a.mutex.Unlock()
+	for _, name := range cronJobs {
+		stack.Signal(t, harness.CronJobWorkflow(namespace, name), protocol.TriggerSignal, nil)
+	}
+	return now
+}
+
 func (a *arrivals) see(job *batchv1.Job, _ bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -199,6 +202,9 @@ func (a *arrivals) see(job *batchv1.Job, _ bool) {
 	if !known {
 		m.created = time.Now()
 		m.due, _ = time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+		if job.Annotations[names.InstantiateAnnotation] != "" {
+			m.due = a.triggered
+		}
 	}
 	if m.complete.IsZero() && job.Status.CompletionTime != nil && metav1.GetControllerOf(job) != nil {
 		m.complete = time.Now()
