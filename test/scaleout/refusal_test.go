@@ -139,6 +139,7 @@ func TestTheAuthorizerKnowsCallersByTheirCertificates(t *testing.T) {
 		{spec.Worker, "terminate a workflow", terminate, false},
 		{spec.Worker, "update the namespace", update, false},
 		{spec.Worker, "describe the server's own namespace", describeIn("temporal-system"), false},
+		{spec.Worker, "list namespaces", listNamespaces, false},
 		{spec.Bridge, "list workflows", list, true},
 		{spec.Bridge, "terminate a workflow", terminate, true},
 		{spec.Bridge, "poll for tasks", poll, false},

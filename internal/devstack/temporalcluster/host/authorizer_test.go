@@ -24,6 +24,8 @@ func TestTheCommonNameDecides(t *testing.T) {
 		{spec.Worker, "PollWorkflowTaskQueue", other, false},
 		{spec.Worker, "TerminateWorkflowExecution", ours, false},
 		{spec.Worker, "GetSystemInfo", "", true},
+		{spec.Worker, "ListNamespaces", "", false},
+		{spec.Viewer, "ListNamespaces", "", true},
 		{spec.Bridge, "SignalWithStartWorkflowExecution", ours, true},
 		{spec.Bridge, "RespondWorkflowTaskCompleted", ours, false},
 		{spec.Bridge, "DescribeWorkflowExecution", ours, true},
