@@ -8,6 +8,8 @@ GO ?= go
 export OSTINATO_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ostinato
 # auto: a real node where this machine can have one (Linux, root), else kwok. real, kwok: that one.
 NODE ?= auto
+# embedded: the Temporal server in one process. postgres: a cluster on PostgreSQL, its roles in separate processes (Linux).
+TEMPORAL ?= embedded
 # What worker and bridge may do in make smoke. administrator: everything; base: what deploy/base gives; namespaced: that in
 # the sample's namespace only. The admission policy is in force for both.
 RIGHTS ?= administrator
@@ -22,9 +24,9 @@ TEST_TIMEOUT ?= 15m
 # The race detector needs a C compiler; Go says 0 where there is none.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
-SERVER := /(internal/devstack/temporal|cmd/devserver)$$
+SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute.
-STACK := /test/(deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|encryption|failure|failure/chaos|hostile|integration|parity)$$
+STACK := /test/(deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|encryption|failure|failure/chaos|hostile|integration|parity|scaleout)$$
 # How many of them run at a time.
 STACKS ?= 2
 # What make generate writes.
@@ -45,12 +47,12 @@ cli: ## Build the command line tool into the cache.
 	@$(GO) build -o $(OSTINATO) ./cmd/ostinato
 
 .PHONY: dev
-dev: cli ## Run everything on this machine and show it live (NODE=auto|real|kwok). Ctrl-C stops it.
-	@exec $(OSTINATO) dev --node=$(NODE)
+dev: cli ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|postgres). Ctrl-C stops it.
+	@exec $(OSTINATO) dev --node=$(NODE) --temporal=$(TEMPORAL)
 
 .PHONY: smoke
-smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE, RIGHTS).
-	@exec $(OSTINATO) smoke --node=$(NODE) --rights=$(RIGHTS)
+smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE, TEMPORAL, RIGHTS).
+	@exec $(OSTINATO) smoke --node=$(NODE) --temporal=$(TEMPORAL) --rights=$(RIGHTS)
 
 .PHONY: test
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
