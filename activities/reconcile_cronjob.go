@@ -44,14 +44,18 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		result.CurrentSpec = &spec
 		return result, nil
 	}
+	var replacing *schedule.Start
 	if request.Start != nil {
 		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start)
 		if err != nil {
 			return result, err
 		}
+		if a.acceptsStart(cronJob, *request.Start) {
+			replacing = request.Start
+		}
 	}
 	if result.Refused == nil {
-		if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes); err != nil {
+		if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, replacing); err != nil {
 			return result, err
 		}
 	}
@@ -73,15 +77,16 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 }
 
 // deleteJobs deletes what is replaced or falls out of the history limits, and
-// names what is gone or is not the CronJob's. Only a replaced Job has to be gone.
-func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete) ([]string, error) {
+// names what is gone or is not the CronJob's. Only a replaced Job has to be gone. start is
+// the run that takes its place, if it may start.
+func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete, start *schedule.Start) ([]string, error) {
 	gone := make([]bool, len(deletes))
 	indexes := make([]int, len(deletes))
 	for i := range indexes {
 		indexes[i] = i
 	}
 	err := each(indexes, func(i int) (err error) {
-		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i])
+		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i], start)
 		return err
 	})
 	var names []string
@@ -95,7 +100,7 @@ func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 
 // deleteJob deletes a Job of the CronJob, if it may be deleted. The Job is read first,
 // from the watch cache, since a delete can't say whose the Job must be.
-func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete) (gone bool, err error) {
+func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start) (gone bool, err error) {
 	reference := cronJobReference(cronJob)
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
@@ -109,7 +114,7 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 	case err != nil:
 		return false, nil
 	}
-	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil); why != "" {
+	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, start); why != "" {
 		if target.Replaced {
 			return false, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 		}
@@ -157,11 +162,9 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
 		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
 	}
-	if start.Manual {
-		if refused := a.refuseSignal(cronJob.Annotations, steering.Trigger); refused != nil {
-			a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
-			return refused, nil
-		}
+	if refused := a.refuseManual(cronJob, start); refused != nil {
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
+		return refused, nil
 	}
 	if start.IsTooLate(a.Clock.Now()) {
 		return &protocol.Refusal{
@@ -169,7 +172,8 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
 		}, nil
 	}
-	if cronJob.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+	policy := start.Policy(cronJob.Spec.ConcurrencyPolicy)
+	if policy != batchv1.ForbidConcurrent && policy != ostinatov1.QueueConcurrent {
 		return nil, nil
 	}
 	for _, active := range cronJob.Status.Active {
@@ -184,11 +188,26 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 		case claim.Finished(running) == nil && claim.OfCronJob(running, cronJob.Name, cronJob.UID):
 			return &protocol.Refusal{
 				Reason:  protocol.RefusedNotPrescribed,
-				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is Forbid", active.Name),
+				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is %s", active.Name, policy),
 			}, nil
 		}
 	}
 	return nil, nil
+}
+
+// refuseManual says why the CronJob does not take the signal that asked for the run; nil
+// when it does, and for a scheduled run.
+func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.Start) *protocol.Refusal {
+	if !start.Manual {
+		return nil
+	}
+	return a.refuseSignal(cronJob.Annotations, steering.Trigger)
+}
+
+// acceptsStart reports whether the run may start as it asks to: that its Job is there
+// already does not make it so.
+func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
+	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
 }
 
 // startJob creates the run's Job or finds it made by an earlier attempt.

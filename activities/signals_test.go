@@ -24,6 +24,8 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 	job := suspend
 	job.Kind, job.Object = protocol.JobKind, jobRef
 	trigger := schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
+	replacing := trigger
+	replacing.Overlap = "Replace"
 	nothing := func(options *activities.Options) { options.AcceptSignals = steering.Signals{} }
 	for name, test := range map[string]struct {
 		annotation string
@@ -40,6 +42,8 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 		"trigger where only suspend is":  {"suspend", nil, trigger, true},
 		"suspend that no worker accepts": {"suspend", []option{nothing}, suspend, true},
 		"trigger that no worker accepts": {"", []option{nothing}, trigger, true},
+		"trigger that replaces":          {"trigger", nil, replacing, false},
+		"replacing where none is taken":  {"suspend", nil, replacing, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cronJob, owner := helloCronJob(), helloJob()

@@ -70,21 +70,11 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 			c.heard.steering = append(c.heard.steering, steeringOf(ctx, received))
 			c.pause.reset()
 		case protocol.TriggerSignal:
-			c.state = schedule.AddTrigger(c.state, triggerNote(noteOf(ctx, received)), workflow.Now(ctx))
+			c.takeTrigger(ctx, received)
 		default:
 			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume and trigger", "signal", received.signal)
 		}
 	}
-}
-
-func triggerNote(note protocol.SignalNote) string {
-	switch {
-	case note.By == "":
-		return note.Note
-	case note.Note == "":
-		return "by " + note.By
-	}
-	return note.Note + " (by " + note.By + ")"
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. The spec that

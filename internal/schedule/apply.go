@@ -95,7 +95,9 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 		s.Active = append(s.Active, run)
 	}
 	if start.Manual {
-		s.Triggers = s.Triggers[1:]
+		if index := s.triggerIndex(start); index >= 0 {
+			s.Triggers = slices.Delete(s.Triggers, index, index+1)
+		}
 		s.record(start.entry(run, now))
 		return
 	}
@@ -120,12 +122,16 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 		}}
 		return
 	}
-	trigger := &s.Triggers[0]
+	index := s.triggerIndex(start)
+	if index < 0 {
+		return
+	}
+	trigger := &s.Triggers[index]
 	trigger.Refused = Refused{Reason: reason, Message: report.Message, Retry: trigger.Retry.Next(now)}
 	if trigger.Retry.Attempts >= triggerAttempts || report.Refusal == SignalRefused {
 		entry := trigger.entry(FailedToCreate, reason, now)
 		entry.Message = report.Message
-		s.Triggers = s.Triggers[1:]
+		s.Triggers = slices.Delete(s.Triggers, index, index+1)
 		s.record(entry)
 	}
 }

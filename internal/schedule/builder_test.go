@@ -253,8 +253,8 @@ func (c *cluster) start(start schedule.Start) *schedule.Run {
 	if found := c.find(start.Name); found != nil {
 		return found
 	}
-	if len(c.running) > 0 && c.spec.ConcurrencyPolicy != batchv1.AllowConcurrent {
-		c.t.Fatalf("at %s: %s starts under %s beside %v", c.now, start.Name, c.spec.ConcurrencyPolicy, c.running)
+	if policy := start.Policy(c.spec.ConcurrencyPolicy); len(c.running) > 0 && policy != batchv1.AllowConcurrent {
+		c.t.Fatalf("at %s: %s starts under %s beside %v", c.now, start.Name, policy, c.running)
 	}
 	c.jobs++
 	c.starts = append(c.starts, start)
@@ -292,8 +292,10 @@ func (c *cluster) edit(now time.Time, options ...specOption) *cluster {
 	return c.at(now)
 }
 
-func (c *cluster) trigger(now time.Time) *cluster {
-	c.state = schedule.AddTrigger(c.state, "by hand", now)
+func (c *cluster) trigger(now time.Time) *cluster { return c.triggerWith("", now) }
+
+func (c *cluster) triggerWith(overlap batchv1.ConcurrencyPolicy, now time.Time) *cluster {
+	c.state = schedule.AddTrigger(c.state, "by hand", overlap, now)
 	return c.at(now)
 }
 

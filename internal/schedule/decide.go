@@ -64,10 +64,8 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	} else {
 		plan.Start = s.chooseStart(spec, now)
 	}
-	if plan.Start != nil && spec.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
-		for _, run := range s.Active {
-			plan.Deletes = append(plan.Deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
-		}
+	if plan.Start != nil {
+		plan.Deletes = s.replacedBy(*plan.Start, spec)
 	}
 	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
 
@@ -98,8 +96,10 @@ const searchHolds = 5 * time.Second
 // doubtTriggers leaves the state Doubtful where a trigger waits beside the run that is due:
 // a task that is repeated may have started either.
 func (s *State) doubtTriggers(spec Spec, now time.Time) {
-	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero()
-	if both && spec.ConcurrencyPolicy != batchv1.AllowConcurrent && now.Sub(s.SearchedAt) >= searchHolds {
+	// Triggers of other policies may overtake one another.
+	overtake := slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Overlap != "" }) && len(s.Triggers) > 1
+	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero() || overtake
+	if both && s.exclusive(spec) && now.Sub(s.SearchedAt) >= searchHolds {
 		s.Doubtful = true
 	}
 }
@@ -209,24 +209,27 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 // whichever came first. A workflow task that is repeated later, when more has come, so
 // asks for the same run first. A suspension or a bad schedule does not stop triggers.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
+	var due *Start
 	if s.forbidden(spec) {
-		s.block(now)
-		return nil
+		s.block()
+	} else {
+		due = s.dueStart(spec, now)
 	}
-	due, manual := s.dueStart(spec, now), s.triggeredStart(now)
-	if manual != nil && (due == nil || s.Triggers[0].At.Before(due.Scheduled)) {
+	s.settleForbidden(spec, now)
+	manual := s.triggeredStart(spec, now)
+	if manual != nil && (due == nil || s.nextTrigger(spec).At.Before(due.Scheduled)) {
 		return manual
 	}
 	return due
 }
 
-// forbidden reports whether concurrencyPolicy Forbid holds back every start.
+// forbidden reports whether concurrencyPolicy Forbid holds back the due run.
 func (s *State) forbidden(spec Spec) bool {
 	return spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(s.Active) > 0
 }
 
-// block keeps the due run waiting, and settles the triggers.
-func (s *State) block(now time.Time) {
+// block keeps the due run waiting.
+func (s *State) block() {
 	if due := s.Calendar.Due; !due.IsZero() {
 		s.makePending(due)
 		if !s.Pending.Blocked {
@@ -234,11 +237,6 @@ func (s *State) block(now time.Time) {
 		}
 		s.Pending.Blocked = true
 	}
-	for _, trigger := range s.Triggers {
-		s.Outbox = append(s.Outbox, alreadyActive())
-		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
-	}
-	s.Triggers = nil
 }
 
 func (s *State) makePending(due time.Time) {
@@ -261,23 +259,27 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	return start
 }
 
-// triggeredStart returns the start of the first trigger's run, unless there is none or its
-// retry has to wait.
-func (s *State) triggeredStart(now time.Time) *Start {
-	if len(s.Triggers) == 0 || now.Before(s.Triggers[0].Retry.Until) {
+// triggeredStart returns the start of the first trigger's run that does not wait for
+// others, unless there is none or its retry has to wait.
+func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
+	trigger := s.nextTrigger(spec)
+	if trigger == nil || now.Before(trigger.Retry.Until) {
 		return nil
 	}
-	trigger := s.Triggers[0]
 	start := &Start{
 		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
 		Scheduled: trigger.At.Truncate(time.Second),
 		Manual:    true,
 		Sequence:  trigger.Sequence,
+		Overlap:   trigger.Overlap,
 		Note:      trigger.Note,
 		WhyLate:   ReasonOutage,
 	}
-	if trigger.Reason != "" {
+	switch {
+	case trigger.Reason != "":
 		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
+	case trigger.Blocked:
+		start.WhyLate = ReasonJobAlreadyActive
 	}
 	return start
 }
@@ -346,8 +348,8 @@ func (s *State) wake(spec Spec) time.Time {
 		return wake
 	}
 	earliest(s.Judging.Until)
-	if len(s.Triggers) > 0 {
-		earliest(s.Triggers[0].Retry.Until)
+	if trigger := s.nextTrigger(spec); trigger != nil {
+		earliest(trigger.Retry.Until)
 	}
 	if len(s.Calendar.Upcoming) > 0 {
 		earliest(s.Calendar.Upcoming[0])

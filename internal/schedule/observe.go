@@ -97,9 +97,14 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	return s
 }
 
-// AddTrigger returns the state with one more manual run asked for.
-func AddTrigger(state State, note string, now time.Time) State {
+// AddTrigger returns the state with one more manual run asked for, under the concurrency
+// policy that overlap names, or the CronJob's. One that is none is refused.
+func AddTrigger(state State, note string, overlap batchv1.ConcurrencyPolicy, now time.Time) State {
 	s, now := state.clone(), now.UTC()
+	if mistake := OverlapMistake(overlap); mistake != "" {
+		s.refuseTrigger(note, mistake, now)
+		return s
+	}
 	if len(s.Triggers) >= maxTriggers {
 		s.record(LedgerEntry{
 			Scheduled: now, Recorded: now, Outcome: SkippedOverlap, Reason: ReasonTooManyTriggers, Message: note, Manual: true,
@@ -107,7 +112,7 @@ func AddTrigger(state State, note string, now time.Time) State {
 		return s
 	}
 	s.TriggerSequence++
-	s.Triggers = append(s.Triggers, Trigger{Sequence: s.TriggerSequence, At: now, Note: note})
+	s.Triggers = append(s.Triggers, Trigger{Sequence: s.TriggerSequence, At: now, Note: note, Overlap: overlap})
 	return s
 }
 

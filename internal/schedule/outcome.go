@@ -48,6 +48,9 @@ const (
 	ReasonScheduleChanged = "ScheduleChanged"
 	// ReasonTooManyTriggers: more triggers were waiting than are kept.
 	ReasonTooManyTriggers = "TooManyTriggers"
+	// ReasonInvalidSignal: the signal that asked for the run can't be understood; Message
+	// says what is wrong with it.
+	ReasonInvalidSignal = "InvalidSignal"
 	// ReasonDeleting: the CronJob is being deleted.
 	ReasonDeleting = "Deleting"
 )

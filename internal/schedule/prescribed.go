@@ -27,6 +27,8 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "the CronJob is being deleted"
 	case start.Scheduled.After(now.Add(clockSkew)):
 		return "the time of the run has not come"
+	case start.Overlap != "" && (!start.Manual || OverlapMistake(start.Overlap) != ""):
+		return fmt.Sprintf("no run may ask for overlap %.40q", string(start.Overlap))
 	case start.Manual:
 		if want := names.TriggeredJob(object.Name, string(object.UID), start.Sequence); start.Name != want {
 			return fmt.Sprintf("Job %.70q has not the name of trigger %d, %s", start.Name, start.Sequence, want)
@@ -59,15 +61,20 @@ func isScheduledTime(spec Spec, at time.Time) bool {
 }
 
 // Deletable judges the delete of a Job that the CronJob controls: one that runs is
-// deleted only to be replaced, and only where the CronJob asks for that. It returns why
-// not; empty when it may be deleted.
-func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool) string {
+// deleted only to be replaced, and only where the CronJob asks for that, or the start of a
+// manual run that may begin now; nil when there is none. It returns why not; empty when it
+// may be deleted.
+func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *Start) string {
+	policy := object.Spec.ConcurrencyPolicy
+	if start != nil {
+		policy = start.Policy(policy)
+	}
 	switch {
 	case finished:
 		return ""
 	case !wanted.Replaced:
 		return "the Job runs"
-	case object.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent:
+	case policy != batchv1.ReplaceConcurrent:
 		return "the Job runs, and concurrencyPolicy is not Replace"
 	}
 	return ""

@@ -60,7 +60,8 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 		case "forget":
 			c.forget = true
 		case "trigger":
-			c.trigger(now)
+			overlap := rapid.SampledFrom([]batchv1.ConcurrencyPolicy{"", "", "Allow", "Forbid", "Replace", "Queue", "none"}).Draw(t, "overlap")
+			c.triggerWith(overlap, now)
 		case "suspend", "resume":
 			c.edit(now, func(s *schedule.Spec) { s.Suspend = kind == "suspend" })
 		case "policy":

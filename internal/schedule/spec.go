@@ -87,6 +87,8 @@ type Start struct {
 	Manual bool `json:"manual,omitempty"`
 	// Sequence is the trigger's number, from which Name is made.
 	Sequence int64 `json:"sequence,omitempty"`
+	// Overlap is the trigger's, in place of the CronJob's concurrencyPolicy; empty for that.
+	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// Note is the trigger's note.
 	Note string `json:"note,omitempty"`
 	// Before is when it is too late to create the Job: the starting deadline has

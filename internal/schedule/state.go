@@ -167,6 +167,10 @@ type Trigger struct {
 	At time.Time `json:"at"`
 	// Note is the sender's.
 	Note string `json:"note,omitempty"`
+	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
+	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
+	// Blocked is set once it has waited for active runs.
+	Blocked bool `json:"blocked,omitempty"`
 	Refused
 }
 

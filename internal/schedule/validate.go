@@ -73,6 +73,9 @@ func (s State) Validate() error {
 		if trigger.Retry.Attempts < 0 {
 			return fmt.Errorf("a trigger has a negative number of attempts")
 		}
+		if mistake := OverlapMistake(trigger.Overlap); mistake != "" {
+			return fmt.Errorf("a trigger's %s", mistake)
+		}
 	}
 	return nil
 }
