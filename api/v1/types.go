@@ -80,6 +80,16 @@ type CronJobSpec struct {
 	// +kubebuilder:default=false
 	Suspend *bool `json:"suspend,omitempty"`
 
+	// ScheduledTimeVariable is the name of an environment variable that each run's containers
+	// and init containers get: the run's scheduled time in UTC, as 2006-01-02T15:04:05Z. A
+	// container that has a variable of that name keeps its own. Unset means none.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
+	ScheduledTimeVariable *string `json:"scheduledTimeVariable,omitempty"`
+
 	// JobTemplate is the Job that a run creates.
 	//
 	// +required

@@ -87,6 +87,9 @@ type Start struct {
 	Manual bool `json:"manual,omitempty"`
 	// Sequence is the trigger's number, from which Name is made.
 	Sequence int64 `json:"sequence,omitempty"`
+	// Backfill is the number of the backfill that the run is of; 0 for none. Name is then made
+	// from it and Scheduled.
+	Backfill int64 `json:"backfill,omitempty"`
 	// Overlap is the trigger's, in place of the CronJob's concurrencyPolicy; empty for that.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// Note is the trigger's note.
@@ -133,6 +136,8 @@ type Run struct {
 	UID       string    `json:"uid"`
 	Scheduled time.Time `json:"scheduled"`
 	Manual    bool      `json:"manual,omitempty"`
+	// Backfill is the number of the backfill that the run is of; 0 for none.
+	Backfill int64 `json:"backfill,omitempty"`
 	// Started is the Job's creationTimestamp.
 	Started time.Time `json:"started,omitzero"`
 	// ResourceVersion is the Job's at creation, for status.active.
