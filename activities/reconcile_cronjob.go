@@ -201,6 +201,9 @@ func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.St
 	if !start.Manual {
 		return nil
 	}
+	if start.Backfill != 0 {
+		return a.refuseSignal(cronJob.Annotations, steering.Backfill)
+	}
 	return a.refuseSignal(cronJob.Annotations, steering.Trigger)
 }
 
@@ -258,6 +261,7 @@ func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *prot
 			UID:             string(stored.UID),
 			Scheduled:       start.Scheduled,
 			Manual:          start.Manual,
+			Backfill:        start.Backfill,
 			Started:         stored.CreationTimestamp.UTC(),
 			ResourceVersion: stored.ResourceVersion,
 		},

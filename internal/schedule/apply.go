@@ -62,7 +62,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 
 // run returns the run of a start as it is remembered.
 func (s Start) run(job Run) Run {
-	job.Scheduled, job.Manual = s.Scheduled, s.Manual
+	job.Scheduled, job.Manual, job.Backfill = s.Scheduled, s.Manual, s.Backfill
 	return job
 }
 
@@ -94,6 +94,13 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 	if s.activeIndex(run) < 0 {
 		s.Active = append(s.Active, run)
 	}
+	if start.Backfill != 0 {
+		s.settleBackfilled(start.Backfill, start.Scheduled)
+		if !s.hasRow(run) {
+			s.record(start.entry(run, now))
+		}
+		return
+	}
 	if start.Manual {
 		if index := s.triggerIndex(start); index >= 0 {
 			s.Triggers = slices.Delete(s.Triggers, index, index+1)
@@ -120,6 +127,10 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 		s.Pending = &Pending{Scheduled: start.Scheduled, Refused: Refused{
 			Reason: reason, Message: report.Message, Retry: s.Pending.Retry.Next(now),
 		}}
+		return
+	}
+	if start.Backfill != 0 {
+		s.refuseBackfilled(start, Refused{Reason: reason, Message: report.Message}, now)
 		return
 	}
 	index := s.triggerIndex(start)

@@ -57,6 +57,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 		return s.search(state, spec, now)
 	}
 	s.settleSighted(now)
+	s.dropBackfills(spec, now)
 
 	var plan Plan
 	if spec.Deleting {
@@ -93,12 +94,13 @@ func (s *State) search(before State, spec Spec, now time.Time) Plan {
 // searchHolds is shorter than the time after which a workflow task is repeated.
 const searchHolds = 5 * time.Second
 
-// doubtTriggers leaves the state Doubtful where a trigger waits beside the run that is due:
-// a task that is repeated may have started either.
+// doubtTriggers leaves the state Doubtful where a trigger or a backfill waits beside the run
+// that is due, or beside one another: a task that is repeated may have started either.
 func (s *State) doubtTriggers(spec Spec, now time.Time) {
 	// Triggers of other policies may overtake one another.
 	overtake := slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Overlap != "" }) && len(s.Triggers) > 1
-	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero() || overtake
+	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero() || overtake ||
+		len(s.Backfills) > 0 && (len(s.Triggers) > 0 || !s.Calendar.Due.IsZero()) && !s.forbidden(spec)
 	if both && s.exclusive(spec) && now.Sub(s.SearchedAt) >= searchHolds {
 		s.Doubtful = true
 	}
@@ -206,8 +208,8 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 }
 
 // chooseStart picks the one run to start now: the due one or the first of the triggers,
-// whichever came first. A workflow task that is repeated later, when more has come, so
-// asks for the same run first. A suspension or a bad schedule does not stop triggers.
+// whichever came first, and after both what is backfilled. A workflow task that is repeated later, when more has come, so
+// asks for the same run first. A suspension does not stop what people have asked for.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	var due *Start
 	if s.forbidden(spec) {
@@ -219,6 +221,9 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	manual := s.triggeredStart(spec, now)
 	if manual != nil && (due == nil || s.nextTrigger(spec).At.Before(due.Scheduled)) {
 		return manual
+	}
+	if due == nil {
+		return s.backfillStart(spec, now)
 	}
 	return due
 }
@@ -350,6 +355,9 @@ func (s *State) wake(spec Spec) time.Time {
 	earliest(s.Judging.Until)
 	if trigger := s.nextTrigger(spec); trigger != nil {
 		earliest(trigger.Retry.Until)
+	}
+	if backfill := s.nextBackfill(spec); backfill != nil {
+		earliest(backfill.Retry.Until)
 	}
 	if len(s.Calendar.Upcoming) > 0 {
 		earliest(s.Calendar.Upcoming[0])

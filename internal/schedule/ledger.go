@@ -144,6 +144,10 @@ func (s Start) entry(job Run, now time.Time) LedgerEntry {
 	if !job.Started.IsZero() {
 		entry.Recorded = job.Started.UTC()
 	}
+	if s.Backfill != 0 {
+		// Nobody expected it in time.
+		return entry.bounded()
+	}
 	if s.WhyLate == ReasonTimerLost || entry.Recorded.Sub(s.Scheduled) > lateAfter {
 		entry.Outcome, entry.Reason = StartedLate, s.WhyLate
 		if s.LateMessage != "" {

@@ -75,7 +75,7 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	// What is held back now may have started by the spec before, in a task that is
 	// repeated now.
-	s.Doubtful = s.Doubtful || s.Calendar.last(now).After(s.Searched) || len(s.Triggers) > 0
+	s.Doubtful = s.Doubtful || s.Calendar.last(now).After(s.Searched) || len(s.Triggers) > 0 || len(s.Backfills) > 0
 	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
 		s.advance(now)
 		s.supersede()
@@ -91,6 +91,9 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 		}
 		for index := range s.Triggers {
 			s.Triggers[index].Retry = Backoff{}
+		}
+		for index := range s.Backfills {
+			s.Backfills[index].Retry = Backoff{}
 		}
 		s.Prune, s.Judging = Backoff{}, Backoff{}
 	}

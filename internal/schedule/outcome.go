@@ -51,6 +51,8 @@ const (
 	// ReasonInvalidSignal: the signal that asked for the run can't be understood; Message
 	// says what is wrong with it.
 	ReasonInvalidSignal = "InvalidSignal"
+	// ReasonCancelled: somebody has cancelled the backfill.
+	ReasonCancelled = "Cancelled"
 	// ReasonDeleting: the CronJob is being deleted.
 	ReasonDeleting = "Deleting"
 )

@@ -28,8 +28,12 @@ func OverlapMistake(overlap batchv1.ConcurrencyPolicy) string {
 // Policy returns the concurrency policy that the start is under, given the CronJob's. Only a
 // manual run may ask for another one.
 func (s Start) Policy(cronJobs batchv1.ConcurrencyPolicy) batchv1.ConcurrencyPolicy {
-	if s.Manual && s.Overlap != "" {
+	switch {
+	case s.Manual && s.Overlap != "":
 		return s.Overlap
+	case s.Backfill != 0 && cronJobs == batchv1.ReplaceConcurrent:
+		// A past time replaces a run only where somebody says so.
+		return batchv1.ForbidConcurrent
 	}
 	return cronJobs
 }
@@ -90,7 +94,8 @@ func (s *State) replacedBy(start Start, spec Spec) []Delete {
 // exclusive reports whether a run that waits may not overlap with every other.
 func (s *State) exclusive(spec Spec) bool {
 	return spec.ConcurrencyPolicy != batchv1.AllowConcurrent ||
-		slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.policy(spec) != batchv1.AllowConcurrent })
+		slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.policy(spec) != batchv1.AllowConcurrent }) ||
+		slices.ContainsFunc(s.Backfills, func(b Backfill) bool { return b.Overlap != "" && b.Overlap != batchv1.AllowConcurrent })
 }
 
 // refuseTrigger answers a trigger that can't be read.

@@ -29,6 +29,8 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "the time of the run has not come"
 	case start.Overlap != "" && (!start.Manual || OverlapMistake(start.Overlap) != ""):
 		return fmt.Sprintf("no run may ask for overlap %.40q", string(start.Overlap))
+	case start.Backfill != 0:
+		return prescribedBackfill(object, spec, start)
 	case start.Manual:
 		if want := names.TriggeredJob(object.Name, string(object.UID), start.Sequence); start.Name != want {
 			return fmt.Sprintf("Job %.70q has not the name of trigger %d, %s", start.Name, start.Sequence, want)
@@ -43,6 +45,20 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	}
 	if want := names.ScheduledJob(object.Name, start.Scheduled); start.Name != want {
 		return fmt.Sprintf("Job %.70q has not the name of the run of %s, %s", start.Name, start.Scheduled.UTC().Format(time.RFC3339), want)
+	}
+	return ""
+}
+
+// prescribedBackfill judges the run of a past time.
+func prescribedBackfill(object *ostinatov1.CronJob, spec Spec, start Start) string {
+	want := names.BackfilledJob(object.Name, string(object.UID), start.Backfill, start.Scheduled)
+	switch {
+	case !start.Manual:
+		return "a backfilled run is a manual one"
+	case start.Name != want:
+		return fmt.Sprintf("Job %.70q has not the name of %s in backfill %d, %s", start.Name, clock(start.Scheduled), start.Backfill, want)
+	case !isScheduledTime(spec, start.Scheduled):
+		return clock(start.Scheduled) + " is no time of the schedule"
 	}
 	return ""
 }

@@ -40,6 +40,12 @@ func triggered(sequence int64, scheduled time.Time) schedule.Start {
 	return schedule.Start{Name: names.TriggeredJob("hello", "hello-uid", sequence), Scheduled: scheduled, Manual: true, Sequence: sequence}
 }
 
+func backfilled(sequence int64, scheduled time.Time) schedule.Start {
+	start := triggered(sequence, scheduled)
+	start.Name, start.Backfill = names.BackfilledJob("hello", "hello-uid", sequence, scheduled), sequence
+	return start
+}
+
 func overlapping(start schedule.Start, overlap batchv1.ConcurrencyPolicy) schedule.Start {
 	start.Overlap = overlap
 	return start
@@ -61,6 +67,8 @@ func TestPrescribed(t *testing.T) {
 	ofAnother.Name = names.TriggeredJob("hello", "old-uid", 7)
 	otherNumber := triggered(7, at("09:59"))
 	otherNumber.Sequence = 8
+	misnamedBackfill, scheduledBackfill := backfilled(7, at("08:00")), backfilled(7, at("08:00"))
+	misnamedBackfill.Name, scheduledBackfill.Manual = manual.Name, false
 	tests := map[string]struct {
 		object  *ostinatov1.CronJob
 		start   schedule.Start
@@ -79,6 +87,15 @@ func TestPrescribed(t *testing.T) {
 		"a trigger that asks for overlap":    {stored(), overlapping(manual, "Replace"), ""},
 		"a trigger that asks for nonsense":   {stored(), overlapping(manual, "Sometimes"), "no run may ask for overlap"},
 		"a run that asks for overlap":        {stored(), overlapping(run(at("10:00")), "Allow"), "no run may ask for overlap"},
+		"a backfilled run":                   {stored(), backfilled(7, at("08:00")), ""},
+		"a backfilled run while suspended":   {stored(suspended), backfilled(7, at("08:00")), ""},
+		"a backfilled run past a later one":  {stored(lastRun("10:00")), backfilled(7, at("08:00")), ""},
+		"a backfilled time to come":          {stored(), backfilled(7, at("11:00")), "has not come"},
+		"a backfilled time of no schedule":   {stored(), backfilled(7, at("08:30")), "no time of the schedule"},
+		"a backfilled time of long ago":      {stored(), backfilled(7, at("2014-12-31T08:00:00Z")), "no time of the schedule"},
+		"a backfill with a trigger's name":   {stored(), misnamedBackfill, "has not the name of 2016-05-19T08:00:00Z in backfill 7"},
+		"a backfill of a scheduled run":      {stored(), scheduledBackfill, "a backfilled run is a manual one"},
+		"a backfill that is to be deleted":   {stored(deleting), backfilled(7, at("08:00")), "being deleted"},
 		"suspended":                          {stored(suspended), run(at("10:00")), "suspended"},
 		"being deleted":                      {stored(deleting), run(at("10:00")), "being deleted"},
 		"a trigger while it is deleted":      {stored(deleting), manual, "being deleted"},

@@ -66,6 +66,14 @@ func (s State) Validate() error {
 	if len(s.Triggers) > maxTriggers {
 		return fmt.Errorf("triggers: %d, want %d at most", len(s.Triggers), maxTriggers)
 	}
+	if len(s.Backfills) > maxBackfills {
+		return fmt.Errorf("backfills: %d, want %d at most", len(s.Backfills), maxBackfills)
+	}
+	for _, backfill := range s.Backfills {
+		if err := backfill.validate(); err != nil {
+			return err
+		}
+	}
 	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
 		return fmt.Errorf("a back-off has a negative number of attempts")
 	}
