@@ -75,6 +75,7 @@ func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) 
 		case done && wanted.Replaced:
 			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
 			s.conclude(run, replaced(now))
+			s.concludeSighted(Finished{Run: run, Condition: jobDeleted, Reason: ResultReasonReplaced, EndTime: now})
 		case done:
 			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 		case !wanted.Replaced:

@@ -156,7 +156,7 @@ func (s Sighting) entry(found LedgerEntry) LedgerEntry {
 	case s.Finished == nil:
 		return found
 	case s.Finished.Condition == jobDeleted:
-		return found.ended(end{result: RunDeleted, at: s.Finished.EndTime})
+		return found.ended(end{result: RunDeleted, reason: s.Finished.Reason, at: s.Finished.EndTime})
 	}
 	return found.ended(s.Finished.end())
 }
