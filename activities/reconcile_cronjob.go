@@ -37,6 +37,12 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		return protocol.CronJobResult{Gone: err == nil}, err
 	}
 	defer beat(ctx)()
+	if request.Signal != "" {
+		if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
+			a.Events.onCronJob(request.CronJob, event.Warning(signalRefused, result.Refused.Message))
+		}
+		return result, nil
+	}
 	if err := a.lookAtRuns(ctx, cronJob, request, &result); err != nil {
 		return result, err
 	}

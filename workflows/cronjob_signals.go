@@ -71,10 +71,13 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 			c.pause.reset()
 		case protocol.TriggerSignal:
 			c.takeTrigger(ctx, received)
+		case protocol.BackfillSignal:
+			c.takeBackfill(ctx, received)
 		default:
-			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume and trigger", "signal", received.signal)
+			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume, trigger and backfill", "signal", received.signal)
 		}
 	}
+	c.takeAsked(ctx)
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. The spec that

@@ -60,6 +60,15 @@ func RefuseBackfill(state State, mistake string) State {
 	return s
 }
 
+// AnswerDryRun returns the state with the answer to a backfill that is not to be carried
+// out.
+func AnswerDryRun(state State, times []time.Time) State {
+	s := state.clone()
+	s.Outbox = append(s.Outbox, event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
+		len(times), clock(times[0]), clock(times[len(times)-1]))))
+	return s
+}
+
 // CancelBackfills returns the state in which no time of a backfill starts any more. Runs
 // that have started go on.
 func CancelBackfills(state State) State {
