@@ -133,7 +133,7 @@ func scheduledText(scheduled time.Time, manual bool) string {
 	case scheduled.IsZero():
 		return "-"
 	case manual:
-		return timeText(scheduled) + " (trigger)"
+		return timeText(scheduled) + " (manual)"
 	default:
 		return timeText(scheduled)
 	}

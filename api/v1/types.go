@@ -186,7 +186,7 @@ type CronJobStatus struct {
 // RecentRun says what became of a scheduled time, of a stretch of them, or of a trigger.
 type RecentRun struct {
 	// ScheduledTime is the scheduled time; of a stretch the first; of a manual run the time
-	// of the trigger.
+	// of the trigger, or that which a backfill runs.
 	ScheduledTime metav1.Time `json:"scheduledTime"`
 	// Until is the last scheduled time of a stretch.
 	//
@@ -207,7 +207,7 @@ type RecentRun struct {
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Manual is set for a trigger.
+	// Manual is set for a trigger and for what is backfilled.
 	//
 	// +optional
 	Manual bool `json:"manual,omitempty"`

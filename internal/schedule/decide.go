@@ -97,10 +97,13 @@ const searchHolds = 5 * time.Second
 // doubtTriggers leaves the state Doubtful where a trigger or a backfill waits beside the run
 // that is due, or beside one another: a task that is repeated may have started either.
 func (s *State) doubtTriggers(spec Spec, now time.Time) {
-	// Triggers of other policies may overtake one another.
-	overtake := slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Overlap != "" }) && len(s.Triggers) > 1
-	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero() || overtake ||
-		len(s.Backfills) > 0 && (len(s.Triggers) > 0 || !s.Calendar.Due.IsZero()) && !s.forbidden(spec)
+	due := !s.Calendar.Due.IsZero()
+	both := len(s.Triggers) > 0 && due
+	if s.nextTrigger(spec) != nil || due && !s.forbidden(spec) {
+		// It overtakes what is backfilled, and triggers of other policies one another.
+		mixed := slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Overlap != "" })
+		both = both || len(s.Backfills) > 0 || len(s.Triggers) > 1 && mixed
+	}
 	if both && s.exclusive(spec) && now.Sub(s.SearchedAt) >= searchHolds {
 		s.Doubtful = true
 	}

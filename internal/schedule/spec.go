@@ -80,12 +80,12 @@ func (s Spec) Digest() string {
 type Start struct {
 	// Name is the Job's deterministic name.
 	Name string `json:"name"`
-	// Scheduled is the run's scheduled time; for a manual run the time of the trigger.
+	// Scheduled is the run's scheduled time; for a trigger's run the time of the trigger.
 	Scheduled time.Time `json:"scheduled"`
-	// Manual is set for a run started by a trigger signal: it does not advance
+	// Manual is set for a run that a trigger or a backfill asks for: it does not advance
 	// lastScheduleTime.
 	Manual bool `json:"manual,omitempty"`
-	// Sequence is the trigger's number, from which Name is made.
+	// Sequence is the trigger's or backfill's number, from which Name is made.
 	Sequence int64 `json:"sequence,omitempty"`
 	// Backfill is the number of the backfill that the run is of; 0 for none. Name is then made
 	// from it and Scheduled.
