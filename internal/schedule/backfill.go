@@ -256,6 +256,8 @@ func (b Backfill) validate() error {
 		return fmt.Errorf("a backfill's %s", mistake)
 	case len(b.Times) == 0 || len(b.Times) > maxBackfillTimes:
 		return fmt.Errorf("a backfill has %d times, want 1 to %d", len(b.Times), maxBackfillTimes)
+	case b.Parallelism < 1 || b.Parallelism > maxBackfillParallelism:
+		return fmt.Errorf("a backfill's parallelism is %d, want 1 to %d", b.Parallelism, maxBackfillParallelism)
 	case b.Sequence < 1 || b.Retry.Attempts < 0:
 		return fmt.Errorf("a backfill's sequence is %d, its attempts are %d", b.Sequence, b.Retry.Attempts)
 	}

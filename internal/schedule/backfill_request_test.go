@@ -91,8 +91,9 @@ func TestMistakesOfABackfillSayWhatToChange(t *testing.T) {
 }
 
 func TestStatesWithBackfillsThatNoneCanHave(t *testing.T) {
-	good := schedule.Backfill{Sequence: 1, Times: []time.Time{at("05:00")}}
-	many, nameless, strange, negative := good, good, good, good
+	good := schedule.Backfill{Sequence: 1, Parallelism: 1, Times: []time.Time{at("05:00")}}
+	many, nameless, strange, negative, idle, wide := good, good, good, good, good, good
+	idle.Parallelism, wide.Parallelism = 0, 101
 	many.Times = make([]time.Time, 1001)
 	nameless.Sequence, strange.Overlap, negative.Retry.Attempts = 0, "Sometimes", -1
 	for name, test := range map[string]struct {
@@ -102,7 +103,9 @@ func TestStatesWithBackfillsThatNoneCanHave(t *testing.T) {
 		"one":                 {[]schedule.Backfill{good}, true},
 		"ten":                 {make10(good), true},
 		"eleven":              {append(make10(good), good), false},
-		"of no time":          {[]schedule.Backfill{{Sequence: 1}}, false},
+		"of no time":          {[]schedule.Backfill{{Sequence: 1, Parallelism: 1}}, false},
+		"none of which runs":  {[]schedule.Backfill{idle}, false},
+		"too many at once":    {[]schedule.Backfill{wide}, false},
 		"of too many":         {[]schedule.Backfill{many}, false},
 		"of no number":        {[]schedule.Backfill{nameless}, false},
 		"of no policy":        {[]schedule.Backfill{strange}, false},
