@@ -27,6 +27,8 @@ SERVER := /(internal/devstack/temporal|cmd/devserver)$$
 STACK := /test/(deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|encryption|failure|hostile|integration|parity)$$
 # How many of them run at a time.
 STACKS ?= 2
+# What make generate writes.
+GENERATED := api deploy/crd deploy/components/prometheus-operator
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -59,19 +61,22 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
 
 .PHONY: check
-check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, generated files.
+check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
 	$(call TOOL,staticcheck) ./...
 	$(call TOOL,workflowcheck) ./workflows/...
+	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml
+	$(call TOOL,promtool) test rules deploy/monitoring/tests/*.yaml
 	$(MAKE) --no-print-directory generate
-	@test -z "$$(git status --porcelain -- api deploy/crd)" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- api deploy/crd; exit 1; }
+	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- $(GENERATED); exit 1; }
 
 .PHONY: generate
-generate: cli ## Regenerate deep copies and the CRD.
+generate: cli ## Regenerate deep copies, the CRD and the PrometheusRule.
 	$(call TOOL,controller-gen) object paths=./api/v1
 	$(call TOOL,controller-gen) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
+	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
 
 .PHONY: vulncheck
 vulncheck: cli ## Look for known vulnerabilities in what is built. Asks VULNDB.
@@ -102,6 +107,11 @@ conformance: ## Judge Jobs by Kubernetes' own end-to-end suite (CONTROLLER=ostin
 .PHONY: record
 record: tools ## Record the histories that replay tests use, from the running code.
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/integration -run 'TestHistory$$' -record
+
+.PHONY: upstream-cases
+upstream-cases: ## Play CronJobs to upstream's controller and record what it does, and where Ostinato does otherwise.
+	$(GO) test -count=1 ./test/parity/cronjobs -run 'TestWhatUpstreamDoesIsUpToDate$$' -update
+	$(GO) test -count=1 ./test/parity/cronjobs -run 'TestOstinatoDoesWhatUpstreamDoes$$' -update
 
 .PHONY: tools
 tools: cli ## Build the control plane, node and Temporal binaries into the cache (minutes, once).

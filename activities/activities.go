@@ -81,18 +81,18 @@ type Registry interface {
 // RegisterControl registers the short activities, which run on the control task
 // queue, most of them as local activities of the workflows' worker.
 func (a *Activities) RegisterControl(registry Registry) {
-	register(registry, protocol.ReconcileCronJobActivity, serving(a, func(r protocol.CronJobRequest) protocol.ObjectReference { return r.CronJob }, a.ReconcileCronJob))
-	register(registry, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) protocol.ObjectReference { return r.Job }, a.ReconcileJob))
-	register(registry, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) protocol.ObjectReference { return r.Job }, a.ReleaseOrphans))
-	register(registry, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) protocol.ObjectReference { return r.Job }, a.ListPods))
-	register(registry, protocol.SetSuspendActivity, serving(a, func(r protocol.SetSuspendRequest) protocol.ObjectReference { return r.Object }, a.SetSuspend))
+	register(registry, protocol.ReconcileCronJobActivity, serving(a, func(r protocol.CronJobRequest) subject { return aCronJob(r.CronJob) }, a.ReconcileCronJob))
+	register(registry, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob))
+	register(registry, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans))
+	register(registry, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods))
+	register(registry, protocol.SetSuspendActivity, serving(a, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend))
 }
 
 // RegisterBulk registers the activities of the bulk task queue.
 func (a *Activities) RegisterBulk(registry Registry) {
-	register(registry, protocol.CreatePodsActivity, serving(a, func(r protocol.CreatePodsRequest) protocol.ObjectReference { return r.Job }, a.CreatePods))
-	register(registry, protocol.DeletePodsActivity, serving(a, func(r protocol.DeletePodsRequest) protocol.ObjectReference { return r.Job }, a.DeletePods))
-	register(registry, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) protocol.ObjectReference { return r.Job }, a.ReleasePods))
+	register(registry, protocol.CreatePodsActivity, serving(a, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods))
+	register(registry, protocol.DeletePodsActivity, serving(a, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods))
+	register(registry, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods))
 }
 
 // RegisterWatch registers the activity of the watch task queue.

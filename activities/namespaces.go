@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,12 +20,26 @@ const NotServedErrorType = "NamespaceNotServed"
 // take those over (Options.TakeOverCronJobs); not retryable, as above.
 const NotTakenOverErrorType = "NotTakenOver"
 
+// subject is the object that a request is about.
+type subject struct {
+	protocol.ObjectReference
+	// job: it is a Job, and otherwise a CronJob.
+	job bool
+}
+
+func aJob(reference protocol.ObjectReference) subject { return subject{reference, true} }
+
+func aCronJob(reference protocol.ObjectReference) subject { return subject{reference, false} }
+
 // serves returns an error that is not to be retried for what can't be the reference of
 // an object, and for an object that is none of these activities' business: in a namespace
 // that they don't serve, or of the built-in controller.
-func (a *Activities) serves(object protocol.ObjectReference) error {
+func (a *Activities) serves(object subject) error {
 	if err := object.Validate(); err != nil {
 		return invalidRequest(err)
+	}
+	if object.job && object.Native {
+		return invalidRequest(errors.New("native says of a CronJob that it is one of batch/v1, and of nothing else"))
 	}
 	if object.Native && !a.TakeOverCronJobs {
 		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(
@@ -41,9 +56,9 @@ func (a *Activities) serves(object protocol.ObjectReference) error {
 
 // serving returns the activity behind that check, which needs no request to the API
 // server. No activity that is about an object is registered without it.
-func serving[Request, Result any](a *Activities, object func(Request) protocol.ObjectReference, activity func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
+func serving[Request, Result any](a *Activities, about func(Request) subject, activity func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, request Request) (Result, error) {
-		if err := a.serves(object(request)); err != nil {
+		if err := a.serves(about(request)); err != nil {
 			var none Result
 			return none, err
 		}

@@ -178,23 +178,34 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 			Message: "it is too late for the run of " + start.Scheduled.UTC().Format(time.RFC3339),
 		}, nil
 	}
-	policy := start.Policy(cronJob.Spec.ConcurrencyPolicy)
-	if policy != batchv1.ForbidConcurrent && policy != ostinatov1.QueueConcurrent {
+	return a.refuseBeside(ctx, cronJob, start)
+}
+
+// refuseBeside says why the run may not start beside the runs that are active by the
+// CronJob's status, where that bounds their number.
+func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
+	spec := start.Under(schedule.SpecOf(cronJob))
+	policy, capacity := spec.ConcurrencyPolicy, spec.Capacity()
+	if capacity == 0 || policy == batchv1.ReplaceConcurrent || len(cronJob.Status.Active) < capacity {
 		return nil, nil
 	}
+	var running []string
 	for _, active := range cronJob.Status.Active {
 		if active.Name == start.Name {
 			continue
 		}
-		running, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
+		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
 		switch {
 		case errors.Is(err, k8s.ErrGone):
 		case err != nil:
 			return nil, outage(err, "get Job %s/%s", cronJob.Namespace, active.Name)
-		case claim.Finished(running) == nil && claim.OfCronJob(running, cronJob.Name, cronJob.UID):
+		case claim.Finished(found) == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			running = append(running, active.Name)
+		}
+		if len(running) == capacity {
 			return &protocol.Refusal{
 				Reason:  protocol.RefusedNotPrescribed,
-				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is %s", active.Name, policy),
+				Message: fmt.Sprintf("Job %s runs, and concurrencyPolicy is %s", running[0], policy),
 			}, nil
 		}
 	}

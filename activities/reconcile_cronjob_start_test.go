@@ -95,8 +95,8 @@ func TestStartFindsTheJobOfAnAttemptThatWasInTime(t *testing.T) {
 	}
 }
 
-// TestForbidIsJudgedByTheJobsThatRun: by those that the CronJob's status names.
-func TestForbidIsJudgedByTheJobsThatRun(t *testing.T) {
+// TestOverlapIsJudgedByTheJobsThatRun: by those that the CronJob's status names.
+func TestOverlapIsJudgedByTheJobsThatRun(t *testing.T) {
 	anothers := cronJobsJob("active")
 	anothers.OwnerReferences = nil
 	recreated := cronJobsJob("active")
@@ -112,10 +112,17 @@ func TestForbidIsJudgedByTheJobsThatRun(t *testing.T) {
 		"it is gone":             {nil, batchv1.ForbidConcurrent, true},
 		"it was re-created":      {[]runtime.Object{recreated}, batchv1.ForbidConcurrent, true},
 		"it is not the CronJobs": {[]runtime.Object{anothers}, batchv1.ForbidConcurrent, true},
+		"one runs, Queue":        {[]runtime.Object{cronJobsJob("active")}, ostinatov1.QueueConcurrent, false},
+		"two run":                {[]runtime.Object{cronJobsJob("active"), cronJobsJob("other")}, batchv1.AllowConcurrent, false},
+		"two run, Replace":       {[]runtime.Object{cronJobsJob("active"), cronJobsJob("other")}, batchv1.ReplaceConcurrent, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cronJob := concurrent(test.policy)
 			cronJob.Status.Active = []corev1.ObjectReference{{Namespace: namespace, Name: "active", UID: "active-uid"}}
+			if len(test.objects) == 2 {
+				cronJob.Spec.MaxConcurrent = ptr.To[int32](2)
+				cronJob.Status.Active = append(cronJob.Status.Active, corev1.ObjectReference{Namespace: namespace, Name: "other", UID: "other-uid"})
+			}
 			s := newStage(t, test.objects, []*ostinatov1.CronJob{cronJob})
 			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
 			if (result.Started != nil) != test.starts || (result.Refused != nil) == test.starts {

@@ -36,7 +36,11 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 	if err != nil || cronJob == nil {
 		return protocol.SetSuspendResult{Gone: err == nil}, err
 	}
-	if refused := a.refuseSignal(cronJob.Annotations, suspendSignal(request)); refused != nil {
+	if request.AfterFailures {
+		if spec := schedule.SpecOf(cronJob); !request.Suspend || spec.Suspend || !schedule.MayPause(cronJob) {
+			return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
+		}
+	} else if refused := a.refuseSignal(cronJob.Annotations, suspendSignal(request)); refused != nil {
 		a.Events.onCronJob(request.Object, event.Warning(signalRefused, refused.Message))
 		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
 	}

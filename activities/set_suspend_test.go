@@ -43,6 +43,35 @@ func TestSetSuspend(t *testing.T) {
 	}
 }
 
+// A CronJob is suspended after failures where it asks for that and its status has so many,
+// whatever a request says, and whether it takes signals or not.
+func TestSuspendAfterFailures(t *testing.T) {
+	for name, test := range map[string]struct {
+		after    *int32
+		failures int32
+		suspend  bool
+		want     bool
+	}{
+		"asked for, as many": {after: ptr.To[int32](2), failures: 2, suspend: true, want: true},
+		"asked for, fewer":   {after: ptr.To[int32](2), failures: 1, suspend: true},
+		"not asked for":      {failures: 100, suspend: true},
+		"to resume":          {after: ptr.To[int32](2), failures: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cronJob := helloCronJob()
+			cronJob.Annotations = map[string]string{names.AcceptSignalsAnnotation: "none"}
+			cronJob.Spec.PauseAfterFailures, cronJob.Status.ConsecutiveFailures = test.after, test.failures
+			cronJob.Spec.Suspend = ptr.To(!test.suspend)
+			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+			request := protocol.SetSuspendRequest{Kind: "CronJob", Object: cronJobRef, Suspend: test.suspend, AfterFailures: true, At: scheduled}
+			result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
+			if got := *s.cronJob().Spec.Suspend; got != (test.want || !test.suspend) || result.CronJobSpec == nil || result.CronJobSpec.Suspend != got {
+				t.Errorf("suspended %t, result %+v", got, result)
+			}
+		})
+	}
+}
+
 func TestSetSuspendOfAGoneObject(t *testing.T) {
 	request := protocol.SetSuspendRequest{Kind: "CronJob", Object: cronJobRef, Suspend: true, At: scheduled}
 	if result := must[protocol.SetSuspendResult](newStage(t, nil, nil), protocol.SetSuspendActivity, request); !result.Gone {

@@ -119,6 +119,10 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 		}
 		c.evaluate(ctx, now)
 		plan := schedule.Decide(c.state, c.spec, now)
+		if plan.Pause {
+			c.pauseAfterFailures(ctx)
+			continue
+		}
 		if !plan.Idle() {
 			c.execute(ctx, plan)
 			continue

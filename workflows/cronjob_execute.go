@@ -88,6 +88,36 @@ func (c *runningCronJob) search(ctx workflow.Context, plan schedule.Plan) {
 	c.pause.reset()
 }
 
+// pauseAfterFailures suspends the CronJob, which has asked for that.
+func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
+	paused := schedule.Paused(c.state)
+	result, err := perform[protocol.SetSuspendResult](ctx, call{
+		summary:  "suspend " + c.cronJob.Name + " after failures",
+		activity: protocol.SetSuspendActivity,
+		request: protocol.SetSuspendRequest{
+			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: true, AfterFailures: true,
+			Note: protocol.SignalNote{By: "pauseAfterFailures", Note: paused.PausedWhy}, At: workflow.Now(ctx),
+		},
+		givesWay: func() bool { return c.mailbox.holds(steers) },
+	})
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+		return
+	case err != nil:
+		c.failed(ctx, "Suspending the CronJob after failures failed", err)
+		return
+	}
+	if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
+		c.state = paused
+	}
+	planned := digest(c.spec)
+	if c.learn(ctx, protocol.CronJobResult{Gone: result.Gone || result.Foreign, CurrentSpec: result.CronJobSpec}); !c.gone && digest(c.spec) == planned {
+		c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
+		return
+	}
+	c.pause.reset()
+}
+
 // summary says in a few words what a plan does.
 func summary(plan schedule.Plan) string {
 	var parts []string

@@ -61,7 +61,9 @@ type cronJobKube struct {
 	judge func() *schedule.Judgement
 	// refuseSuspend is the answer to SetSuspend.
 	refuseSuspend error
-	unmanaged     bool
+	// stayAwake leaves the object as it is at SetSuspend.
+	stayAwake bool
+	unmanaged bool
 	// refusesSignals is why the object takes no signal.
 	refusesSignals string
 	// object is the spec of the CronJob object, closed how runs have ended.
@@ -147,8 +149,10 @@ func (k *cronJobKube) setSuspend(_ context.Context, request protocol.SetSuspendR
 	if k.refuseSuspend != nil {
 		return protocol.SetSuspendResult{}, k.refuseSuspend
 	}
-	k.object.Generation++
-	k.object.Suspend = request.Suspend
+	if !k.stayAwake {
+		k.object.Generation++
+		k.object.Suspend = request.Suspend
+	}
 	spec := k.object
 	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 }

@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// activeRows bounds the table of active runs in the UI.
+	activeRows = 20
 	// recentRows bounds the table of recent outcomes in the UI.
 	recentRows = 10
 	// describedRows bounds the ledger in answers to the describe query.
@@ -18,11 +20,12 @@ const (
 
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
+	ledger := c.state.Rows()
 	return protocol.CronJobDescription{
 		CronJob:   c.cronJob,
 		Spec:      c.spec,
 		Status:    schedule.StatusOf(c.state, c.spec),
-		Ledger:    c.state.Ledger[max(len(c.state.Ledger)-describedRows, 0):],
+		Ledger:    ledger[max(len(ledger)-describedRows, 0):],
 		Backfills: c.backfills(),
 	}, nil
 }
@@ -42,14 +45,17 @@ func (c *runningCronJob) details() string {
 	b.WriteString(c.backfillText())
 	if len(c.state.Active) > 0 {
 		b.WriteString("\n| active job | scheduled |\n|---|---|\n")
-		for _, run := range c.state.Active {
+		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
 			b.WriteString("| " + escape(run.Name) + " | " + scheduledText(run.Scheduled, run.Manual) + " |\n")
 		}
+		if more := len(c.state.Active) - activeRows; more > 0 {
+			fmt.Fprintf(&b, "| and %d more | |\n", more)
+		}
 	}
-	if len(c.state.Ledger) > 0 {
+	if ledger := c.state.Rows(); len(ledger) > 0 {
 		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
-		for index := len(c.state.Ledger) - 1; index >= max(0, len(c.state.Ledger)-recentRows); index-- {
-			b.WriteString(ledgerRow(c.state.Ledger[index]))
+		for index := len(ledger) - 1; index >= max(0, len(ledger)-recentRows); index-- {
+			b.WriteString(ledgerRow(ledger[index]))
 		}
 	}
 	return b.String()
@@ -141,7 +147,7 @@ func scheduledText(scheduled time.Time, manual bool) string {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ")
+
 // escape keeps text from being taken for markdown structure.
-func escape(text string) string {
-	return strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ").Replace(text)
-}
+func escape(text string) string { return markdown.Replace(text) }

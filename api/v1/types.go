@@ -41,9 +41,27 @@ type CronJobList struct {
 	Items []CronJob `json:"items"`
 }
 
-// CronJobSpec has the fields of batch/v1 CronJobSpec, with the same defaults.
+// QueueConcurrent has a run that is due while another is active wait its turn.
+const QueueConcurrent batchv1.ConcurrencyPolicy = "Queue"
+
+// CatchUpPolicy says which missed scheduled times get their runs afterwards.
+type CatchUpPolicy string
+
+// Values of CatchUpPolicy; empty is CatchUpLatest.
+const (
+	CatchUpNone   CatchUpPolicy = "none"
+	CatchUpLatest CatchUpPolicy = "latest"
+	CatchUpAll    CatchUpPolicy = "all"
+)
+
+// CronJobSpec has the fields of batch/v1 CronJobSpec, with the same defaults, and some that
+// change nothing where they are not set.
 //
 // +kubebuilder:validation:XValidation:rule="!self.schedule.contains('TZ')",message="schedule must not set a time zone with TZ or CRON_TZ: use timeZone"
+// +kubebuilder:validation:XValidation:rule="!has(self.queueLimit) || has(self.concurrencyPolicy) && self.concurrencyPolicy == 'Queue'",message="queueLimit needs concurrencyPolicy Queue",fieldPath=".queueLimit"
+// +kubebuilder:validation:XValidation:rule="!has(self.catchUpLimit) || has(self.catchUp) && self.catchUp == 'all'",message="catchUpLimit needs catchUp all",fieldPath=".catchUpLimit"
+// +kubebuilder:validation:XValidation:rule="!has(self.catchUpWindowSeconds) || !has(self.catchUp) || self.catchUp != 'none'",message="catchUpWindowSeconds has no meaning where catchUp is none",fieldPath=".catchUpWindowSeconds"
+// +kubebuilder:validation:XValidation:rule="!has(self.catchUp) || self.catchUp != 'all' || !has(self.concurrencyPolicy) || self.concurrencyPolicy != 'Replace'",message="catchUp all can't go with concurrencyPolicy Replace: each run would be replaced by the next",fieldPath=".catchUp"
 type CronJobSpec struct {
 	// Schedule in cron format: five fields, a descriptor such as @daily, or "@every <duration>".
 	//
@@ -71,8 +89,54 @@ type CronJobSpec struct {
 	//
 	// +optional
 	// +kubebuilder:default=Allow
-	// +kubebuilder:validation:Enum=Allow;Forbid;Replace
+	// +kubebuilder:validation:Enum=Allow;Forbid;Replace;Queue
 	ConcurrencyPolicy batchv1.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
+
+	// MaxConcurrent is how many runs may be active at once: by default any number under
+	// Allow, and 1 under Forbid, Replace and Queue. Where so many are, Allow and Forbid
+	// hold the run back, Replace deletes the oldest, and Queue has the run wait its turn.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
+
+	// QueueLimit is how many runs may wait under concurrencyPolicy Queue, 10 by default. Of
+	// more the oldest is skipped.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	QueueLimit *int32 `json:"queueLimit,omitempty"`
+
+	// CatchUp says which of the scheduled times that passed while nothing could start, in
+	// an outage or a suspension, get their runs afterwards: none, the latest as batch/v1
+	// has it, or all of them in their order.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=none;latest;all
+	CatchUp CatchUpPolicy `json:"catchUp,omitempty"`
+
+	// CatchUpWindowSeconds is how long ago a scheduled time may have passed to be caught
+	// up; any time ago by default.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	CatchUpWindowSeconds *int64 `json:"catchUpWindowSeconds,omitempty"`
+
+	// CatchUpLimit is how many runs are caught up where catchUp is all, the latest ones;
+	// 100 by default.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	CatchUpLimit *int32 `json:"catchUpLimit,omitempty"`
+
+	// PauseAfterFailures suspends the CronJob when so many runs in a row have failed. It
+	// goes on when suspend is set to false.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	PauseAfterFailures *int32 `json:"pauseAfterFailures,omitempty"`
 
 	// Suspend stops new runs; those active go on.
 	//
@@ -145,6 +209,11 @@ type CronJobStatus struct {
 	// +optional
 	AccountedUntil *metav1.Time `json:"accountedUntil,omitempty"`
 
+	// Queued is how many runs wait for others to end.
+	//
+	// +optional
+	Queued int32 `json:"queued,omitempty"`
+
 	// RecentRuns says of the last ten scheduled times and triggers, or stretches of times
 	// that share it, what became of them, newest first. It comes up to date with the other
 	// fields: a time that was skipped since is in it with the next write.
@@ -197,7 +266,7 @@ type RecentRun struct {
 	// +optional
 	Count int64 `json:"count,omitempty"`
 	// Outcome is Started, StartedLate, SkippedOverlap, SkippedDeadline, SkippedSuspended,
-	// SkippedSuperseded or FailedToCreate.
+	// SkippedSuperseded, FailedToCreate or, until it is one of these, Queued.
 	Outcome string `json:"outcome"`
 	// Reason says in a word why it was late or did not start.
 	//

@@ -82,6 +82,31 @@ func (in *CronJobSpec) DeepCopyInto(out *CronJobSpec) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.MaxConcurrent != nil {
+		in, out := &in.MaxConcurrent, &out.MaxConcurrent
+		*out = new(int32)
+		**out = **in
+	}
+	if in.QueueLimit != nil {
+		in, out := &in.QueueLimit, &out.QueueLimit
+		*out = new(int32)
+		**out = **in
+	}
+	if in.CatchUpWindowSeconds != nil {
+		in, out := &in.CatchUpWindowSeconds, &out.CatchUpWindowSeconds
+		*out = new(int64)
+		**out = **in
+	}
+	if in.CatchUpLimit != nil {
+		in, out := &in.CatchUpLimit, &out.CatchUpLimit
+		*out = new(int32)
+		**out = **in
+	}
+	if in.PauseAfterFailures != nil {
+		in, out := &in.PauseAfterFailures, &out.PauseAfterFailures
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Suspend != nil {
 		in, out := &in.Suspend, &out.Suspend
 		*out = new(bool)

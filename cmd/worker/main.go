@@ -30,6 +30,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 
 	events, stopEvents := activities.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes)
 	defer stopEvents()
+	countFromZero(p.SDKMetrics, p.TemporalNamespace, settings.Cluster)
 	fatal := make(chan error, 1)
 	workers := newWorkers(settings, p.Temporal, activities.New(activities.Options{
 		Kubernetes:       p.Kubernetes.Kubernetes,

@@ -299,8 +299,10 @@ type SetSuspendRequest struct {
 	Kind    string          `json:"kind"`
 	Object  ObjectReference `json:"object"`
 	Suspend bool            `json:"suspend"`
-	Note    SignalNote      `json:"note,omitzero"`
-	At      time.Time       `json:"at"`
+	// AfterFailures: no signal asks for it, but the CronJob itself, by pauseAfterFailures.
+	AfterFailures bool       `json:"afterFailures,omitempty"`
+	Note          SignalNote `json:"note,omitzero"`
+	At            time.Time  `json:"at"`
 }
 
 // Kinds of objects that can be suspended.

@@ -110,7 +110,9 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 			Scheduled: time.Unix(int64(60*i), 0).UTC(), Started: time.Unix(int64(60*i+1), 0).UTC(),
 		}
 		state.Active = append(state.Active, run)
-		state.Finished = append(state.Finished, schedule.Finished{Run: run, Condition: "Complete", StartTime: run.Started, CompletionTime: run.Started})
+		finished := schedule.Finished{Run: run, Condition: "Complete", StartTime: run.Started, CompletionTime: run.Started}
+		state.Finished = append(state.Finished, finished)
+		state.Sighted = append(state.Sighted, schedule.Sighting{Run: run, Finished: &finished})
 	}
 	for i := range 300 {
 		message := ""
@@ -123,12 +125,15 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 			Result: schedule.RunFailed, ResultReason: "BackoffLimitExceeded", Ended: time.Unix(int64(60*i+90), 0).UTC(), FailedAttempts: 7,
 		})
 	}
+	reported := schedule.StatusOf(state, schedule.Spec{})
+	state.Reported = &reported
 	bounded := state.Bounded()
 	data, err := json.Marshal(protocol.CronJobInput{CronJob: protocol.ObjectReference{Namespace: "default", Name: "hello", UID: "hello-uid"}, State: &bounded})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d active and %d finished runs, %d rows: %d bytes", len(bounded.Active), len(bounded.Finished), len(bounded.Ledger), len(data))
+	t.Logf("%d active, %d finished and %d found runs, %d rows: %d bytes",
+		len(bounded.Active), len(bounded.Finished), len(bounded.Sighted), len(bounded.Ledger), len(data))
 	if len(data) > most {
 		t.Errorf("%d bytes, want %d at most", len(data), most)
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// triggerAttempts is how often a manual run's Job is tried; with the back-off
-// that is about fifteen minutes.
+// triggerAttempts is how often the Job of a manual run, or of a run that others wait for,
+// is tried; with the back-off that is about fifteen minutes.
 const triggerAttempts = 8
 
 // Report says what came of a Plan.
@@ -75,7 +75,7 @@ func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) 
 		case done && wanted.Replaced:
 			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
 			s.conclude(run, replaced(now))
-			s.concludeSighted(Finished{Run: run, Condition: jobDeleted, Reason: ResultReasonReplaced, EndTime: now})
+			s.concludeSighted(Finished{Run: run, Condition: jobDeleted, EndTime: now, Reason: ResultReasonReplaced})
 		case done:
 			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 		case !wanted.Replaced:
@@ -128,6 +128,10 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 		s.Pending = &Pending{Scheduled: start.Scheduled, Refused: Refused{
 			Reason: reason, Message: report.Message, Retry: s.Pending.Retry.Next(now),
 		}}
+		if len(s.Calendar.Waiting) > 0 && s.Pending.Retry.Attempts >= triggerAttempts {
+			// Others must not wait for it for ever.
+			s.settle(LedgerEntry{Scheduled: start.Scheduled, Recorded: now, Outcome: FailedToCreate, Reason: reason, Message: report.Message})
+		}
 		return
 	}
 	if start.Backfill != 0 {

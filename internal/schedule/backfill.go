@@ -150,7 +150,7 @@ func (s *State) dropBackfills(spec Spec, now time.Time) {
 // active; nil when there is none. Whatever else waits for its start goes first: a backfill
 // that kept a run active for ever would hold up a schedule that may not overlap.
 func (s *State) nextBackfill(spec Spec) *Backfill {
-	if len(s.Backfills) == 0 || !s.Calendar.Due.IsZero() || len(s.Triggers) > 0 {
+	if len(s.Backfills) == 0 || s.mayStartDue(spec) || len(s.Triggers) > 0 {
 		return nil
 	}
 	backfill := &s.Backfills[0]
@@ -163,11 +163,9 @@ func (s *State) nextBackfill(spec Spec) *Backfill {
 			own++
 		}
 	}
-	free := len(s.Active) == 0
-	switch backfill.start(s.Identity).Policy(spec.ConcurrencyPolicy) {
-	case batchv1.AllowConcurrent:
-		free = own < backfill.Parallelism
-	case batchv1.ReplaceConcurrent:
+	under := backfill.start(s.Identity).Under(spec)
+	free := !s.full(under) && own < backfill.Parallelism
+	if under.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
 		// It does not replace its own.
 		free = backfilled == 0
 	}

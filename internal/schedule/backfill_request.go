@@ -48,7 +48,7 @@ func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 		}
 		return ""
 	}
-	policy := Start{Manual: true, Backfill: 1, Overlap: r.Overlap}.Policy(spec.ConcurrencyPolicy)
+	under := Start{Manual: true, Backfill: 1, Overlap: r.Overlap}.Under(spec)
 	mistake := OverlapMistake(r.Overlap)
 	switch {
 	case r.From.IsZero() || r.To.IsZero():
@@ -63,9 +63,9 @@ func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 		return fmt.Sprintf("parallelism is %d: use 1 to %d", r.Parallelism, maxBackfillParallelism)
 	case mistake != "":
 		return mistake
-	case r.Parallelism > 1 && policy != batchv1.AllowConcurrent:
-		return fmt.Sprintf(`parallelism is %d, and under concurrency policy %s a backfill runs one time after the other: ask for "overlap": "Allow", or leave parallelism out`,
-			r.Parallelism, policy)
+	case under.Capacity() > 0 && r.Parallelism > under.Capacity():
+		return fmt.Sprintf(`parallelism is %d, and under concurrency policy %s no more than %d may run at once: ask for "overlap": "Allow", or for less`,
+			r.Parallelism, under.ConcurrencyPolicy, under.Capacity())
 	case spec.Deleting:
 		return "the CronJob is being deleted"
 	}

@@ -64,6 +64,20 @@ var (
 	allow   = policy(batchv1.AllowConcurrent)
 	forbid  = policy(batchv1.ForbidConcurrent)
 	replace = policy(batchv1.ReplaceConcurrent)
+	queue   = policy(ostinatov1.QueueConcurrent)
+)
+
+func atMost(runs int32) specOption       { return func(s *schedule.Spec) { s.MaxConcurrent = runs } }
+func queueLimit(runs int32) specOption   { return func(s *schedule.Spec) { s.QueueLimit = runs } }
+func catchUpLimit(runs int32) specOption { return func(s *schedule.Spec) { s.CatchUpLimit = runs } }
+func catchUpWindow(seconds int64) specOption {
+	return func(s *schedule.Spec) { s.CatchUpWindowSeconds = &seconds }
+}
+func catchUp(p ostinatov1.CatchUpPolicy) specOption { return func(s *schedule.Spec) { s.CatchUp = p } }
+
+var (
+	catchUpNone = catchUp(ostinatov1.CatchUpNone)
+	catchUpAll  = catchUp(ostinatov1.CatchUpAll)
 )
 
 // fataler is what testing.T and rapid.T share.
@@ -93,6 +107,9 @@ type cluster struct {
 	lost bool
 	// refuseStatus fails writes of the status.
 	refuseStatus bool
+	// refusePause keeps the API server from suspending the CronJob after failures; paused
+	// says that it was.
+	refusePause, paused bool
 
 	jobs int
 	// searches counts look-ups of all Jobs.
@@ -145,7 +162,11 @@ func (c *cluster) at(now time.Time) *cluster {
 			c.state = schedule.Found(plan.Next, c.sightings(), plan.SearchUntil)
 			continue
 		}
-		if plan.Idle() {
+		if plan.Pause && !c.refusePause {
+			c.pause()
+			continue
+		}
+		if plan.Idle() || plan.Pause {
 			c.state, c.wake = plan.Next, plan.Wake
 			if !c.wake.IsZero() && !c.wake.After(c.now) {
 				c.t.Fatalf("at %s: wake %s is not in the future", c.now, c.wake)
@@ -160,6 +181,18 @@ func (c *cluster) at(now time.Time) *cluster {
 	}
 	c.t.Fatalf("at %s: the planner does not come to rest: %+v", c.now, schedule.Decide(c.state, c.spec, c.now))
 	return c
+}
+
+// pause suspends the CronJob as its status asks for.
+func (c *cluster) pause() {
+	if c.status.ConsecutiveFailures < c.spec.PauseAfterFailures {
+		c.t.Fatalf("asks to pause after %d failures, and the status has %d", c.spec.PauseAfterFailures, c.status.ConsecutiveFailures)
+	}
+	spec := c.spec
+	spec.Suspend = true
+	spec.Generation++
+	c.state = schedule.SpecChanged(schedule.Paused(c.state), c.spec, spec, c.now)
+	c.spec, c.paused = spec, true
 }
 
 // sightings are the Jobs that exist, as a look-up finds them.
@@ -253,8 +286,8 @@ func (c *cluster) start(start schedule.Start) *schedule.Run {
 	if found := c.find(start.Name); found != nil {
 		return found
 	}
-	if policy := start.Policy(c.spec.ConcurrencyPolicy); len(c.running) > 0 && policy != batchv1.AllowConcurrent {
-		c.t.Fatalf("at %s: %s starts under %s beside %v", c.now, start.Name, policy, c.running)
+	if under := start.Under(c.spec); under.Capacity() > 0 && len(c.running) >= under.Capacity() {
+		c.t.Fatalf("at %s: %s starts under %s beside %v", c.now, start.Name, under.ConcurrencyPolicy, c.running)
 	}
 	c.jobs++
 	c.starts = append(c.starts, start)
@@ -322,7 +355,7 @@ func (c *cluster) reasons() []string {
 // ledger renders the ledger, one line an entry.
 func (c *cluster) ledger() []string {
 	var lines []string
-	for _, entry := range c.state.Ledger {
+	for _, entry := range c.state.Rows() {
 		line := entry.Scheduled.Format("02T15:04:05")
 		if entry.Times() > 1 {
 			line += fmt.Sprintf("..%s x%d", entry.Until.Format("02T15:04:05"), entry.Times())

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
@@ -28,6 +26,9 @@ type Plan struct {
 	Status *ostinatov1.CronJobStatus
 	// Judge asks for a Judgement of the template, after Start.
 	Judge bool
+	// Pause asks to suspend the CronJob, since runs have failed, and for nothing else.
+	// Paused is to be called when that is done.
+	Pause bool
 	// Events are to be emitted after the writes.
 	Events []event.Event
 	// Wake is when to plan again; zero for not before something happens.
@@ -39,7 +40,7 @@ type Plan struct {
 // Idle reports whether there is nothing to carry out. A judgement comes with something
 // else, unless it has failed before: a new generation is reported in any case.
 func (p Plan) Idle() bool {
-	return !p.Search && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
+	return !p.Search && !p.Pause && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
@@ -48,13 +49,17 @@ func (p Plan) Idle() bool {
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
-	s.advance(now)
+	s.forgive(spec)
+	s.advance(spec, now)
+	s.dropOverflow(spec)
 	s.dropLate(spec, now)
+	unsettled := s.clone()
 	s.takeSighted(spec, now)
 	s.settleMissed(spec, now)
 	s.doubtTriggers(spec, now)
+	s.doubtStart(spec)
 	if s.Doubtful {
-		return s.search(state, spec, now)
+		return s.search(state, unsettled, spec, now)
 	}
 	s.settleSighted(now)
 	s.dropBackfills(spec, now)
@@ -66,8 +71,9 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 		plan.Start = s.chooseStart(spec, now)
 	}
 	if plan.Start != nil {
-		plan.Deletes = s.replacedBy(*plan.Start, spec)
+		plan.Deletes = s.replacements(plan.Start.Under(spec))
 	}
+	s.announceQueue(spec)
 	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
 
 	s.setConditions(spec, now)
@@ -76,30 +82,51 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	plan.Events, s.Outbox = s.Outbox, nil
 	plan.Wake = s.wake(spec)
 	plan.Next = s
+	if plan.Idle() {
+		plan.Pause = s.pausing(spec)
+	}
 	return plan
 }
 
-// search returns the plan to look up Jobs, from the state before.
-func (s *State) search(before State, spec Spec, now time.Time) Plan {
+// search returns the plan to look up Jobs, from the state before. Where runs start in order
+// it is that with the missed times taken out of those that wait, so that they are settled
+// by what is found, and by nothing that happens in the meantime.
+func (s *State) search(before, unsettled State, spec Spec, now time.Time) Plan {
 	next := before.clone()
-	if spec.Suspend || spec.Deleting {
+	switch {
+	case spec.inOrder() && !spec.Deleting:
+		next = unsettled
+	case spec.Suspend, spec.Deleting:
 		// These times may be due again after the suspension, and are searched for then.
 		next.Calendar = s.Calendar
 		next.Calendar.Missed = before.Calendar.Missed
 	}
 	next.SearchedAt = now
-	return Plan{Search: true, SearchUntil: later(later(s.Searched, s.Settled), s.Created), Next: next}
+	until := later(later(s.Searched, s.Settled), s.Created)
+	if due := s.Calendar.Due; !due.IsZero() && !until.Before(due) {
+		// It may start yet, although later times are settled.
+		until = due.Add(-time.Second)
+	}
+	return Plan{Search: true, SearchUntil: until, Next: next}
 }
 
 // searchHolds is shorter than the time after which a workflow task is repeated.
 const searchHolds = 5 * time.Second
 
+// doubtStart leaves the state Doubtful where a run is due when the workflow starts: the
+// status that it starts from may not list a Job that runs.
+func (s *State) doubtStart(spec Spec) {
+	fresh := s.Reported == nil && s.SearchedAt.IsZero()
+	if fresh && !s.Calendar.Due.IsZero() && spec.Capacity() > 0 {
+		s.Doubtful = true
+	}
+}
+
 // doubtTriggers leaves the state Doubtful where a trigger or a backfill waits beside the run
 // that is due, or beside one another: a task that is repeated may have started either.
 func (s *State) doubtTriggers(spec Spec, now time.Time) {
-	due := !s.Calendar.Due.IsZero()
-	both := len(s.Triggers) > 0 && due
-	if s.nextTrigger(spec) != nil || due && !s.forbidden(spec) {
+	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero()
+	if s.nextTrigger(spec) != nil || s.mayStartDue(spec) && !s.heldBack(spec) {
 		// It overtakes what is backfilled, and triggers of other policies one another.
 		mixed := slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Overlap != "" })
 		both = both || len(s.Backfills) > 0 || len(s.Triggers) > 1 && mixed
@@ -124,31 +151,44 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	case !spec.Suspend && lasting:
 		s.Suspension.To = now
 	}
-	if spec.Suspend || spec.Deleting {
-		// A run may have started in a task that is repeated now.
-		s.Doubtful = s.Doubtful || s.Calendar.last(now).After(s.Searched)
-		s.Calendar.Due, s.Calendar.Upcoming = time.Time{}, nil
+	if !spec.Suspend && !spec.Deleting {
+		return
+	}
+	// A run may have started in a task that is repeated now.
+	s.Doubtful = s.Doubtful || s.mayHaveStarted(spec, now) && !(lasting && spec.inOrder())
+	if s.Calendar.Upcoming = nil; !spec.inOrder() || spec.Deleting {
+		s.Calendar.Due, s.Calendar.Waiting = time.Time{}, nil
 	}
 }
 
-// advance makes the run of the latest upcoming time that has come the due one.
-func (s *State) advance(now time.Time) {
-	passed := 0
-	for _, scheduled := range s.Calendar.Upcoming {
-		if scheduled.After(now) {
-			break
-		}
-		s.supersede()
-		s.Calendar.Due = scheduled
-		passed++
+// mayHaveStarted reports whether a run may have started of which the state does not know.
+func (s *State) mayHaveStarted(spec Spec, now time.Time) bool {
+	return s.Calendar.last(now).After(s.Searched) || spec.inOrder() && len(s.queue()) > 0
+}
+
+// advance takes in the upcoming times that have come.
+func (s *State) advance(spec Spec, now time.Time) {
+	count := 0
+	for count < len(s.Calendar.Upcoming) && !s.Calendar.Upcoming[count].After(now) {
+		count++
 	}
-	s.Calendar.Upcoming = s.Calendar.Upcoming[passed:]
+	if count == 0 {
+		return
+	}
+	passed := s.Calendar.Upcoming[:count]
+	s.Calendar.Upcoming = s.Calendar.Upcoming[count:]
+	kept, why := spec.caughtUp(passed, now)
+	var missed []MissedRuns
+	for _, scheduled := range passed[:count-len(kept)] {
+		missed = append(missed, single(scheduled, why))
+	}
+	s.come(spec, missed, kept, lastLate(kept, now))
 }
 
 // supersede makes the run that was due a missed one, since a later one is due.
 func (s *State) supersede() {
 	if due := s.Calendar.Due; !due.IsZero() {
-		s.Calendar.Missed = append(s.Calendar.Missed, MissedRuns{First: due, Last: due, Count: 1})
+		s.Calendar.Missed = append(s.Calendar.Missed, single(due, ""))
 		s.Calendar.Due = time.Time{}
 	}
 }
@@ -158,34 +198,49 @@ func (s *State) supersede() {
 func (s *State) settleMissed(spec Spec, now time.Time) {
 	missed := s.Calendar.Missed
 	s.Calendar.Missed = nil
+	slices.SortStableFunc(missed, MissedRuns.compare)
 	for _, stretch := range missed {
 		if sighting := s.sighted(stretch); sighting != nil {
 			s.settle(sighting.entry(s.found(sighting.Run, now)))
 			continue
 		}
-		entry := s.notStarted(spec, stretch.Last, now)
+		entry := s.notStarted(spec, stretch, now)
 		// What is blocked still was blocked in every task before.
-		blocked := entry.Reason == ReasonJobAlreadyActive && s.forbidden(spec)
-		if !blocked && stretch.Last.After(s.Searched) {
+		blocked := (entry.Reason == ReasonJobAlreadyActive || entry.Reason == ReasonQueueFull) && s.heldBack(spec)
+		known := stretch.LookedUp || !spec.inOrder() && !stretch.Last.After(s.Searched)
+		if !blocked && !known {
 			s.Doubtful = true
 		}
 		s.settle(stretch.entry(entry))
 	}
 }
 
-// notStarted returns the outcome of a scheduled time whose run will not start any more.
-func (s *State) notStarted(spec Spec, scheduled, now time.Time) LedgerEntry {
+// notStarted returns the outcome of scheduled times whose runs will not start any more.
+func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerEntry {
+	scheduled := stretch.Last
 	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonOutage}
-	pending := s.Pending
+	pending := Pending{}
+	if s.Pending != nil && s.Pending.Scheduled.Equal(scheduled) {
+		pending = *s.Pending
+	}
+	late := tooLate(spec, scheduled, now)
 	switch {
-	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Reason != "":
+	case pending.Reason != "":
 		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, pending.Reason, pending.Message
-	case pending != nil && pending.Scheduled.Equal(scheduled) && pending.Blocked:
+	case stretch.Reason == ReasonQueueFull:
+		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
+	case pending.Blocked && !(late && spec.inOrder()):
 		entry.Outcome, entry.Reason = SkippedOverlap, ReasonJobAlreadyActive
 	case s.Suspension.covers(scheduled):
 		entry.Outcome, entry.Reason = SkippedSuspended, ReasonSuspended
-	case tooLate(spec, scheduled, now):
+	case late:
 		entry.Outcome, entry.Reason = SkippedDeadline, ReasonStartingDeadlineExceeded
+	case stretch.Reason == ReasonJobAlreadyActive:
+		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
+	case stretch.Reason == ReasonNotCaughtUp:
+		entry.Outcome, entry.Reason = SkippedDeadline, stretch.Reason
+	case stretch.Reason != "":
+		entry.Reason = stretch.Reason
 	}
 	return entry
 }
@@ -197,26 +252,27 @@ func tooLate(spec Spec, scheduled, now time.Time) bool {
 		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
 }
 
-// dropLate makes the due run a missed one when its starting deadline has passed.
+// dropLate makes due runs missed ones when their starting deadline has passed.
 func (s *State) dropLate(spec Spec, now time.Time) {
-	due := s.Calendar.Due
-	if due.IsZero() || !tooLate(spec, due, now) {
-		return
+	for due := s.Calendar.Due; !due.IsZero() && tooLate(spec, due, now); due = s.Calendar.Due {
+		found := s.sighted(single(due, "")) != nil
+		if !found && s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
+			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
+				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
+		}
+		s.supersede()
+		s.promote()
 	}
-	if s.notStarted(spec, due, now).Reason != ReasonSuspended {
-		s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
-			"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
-	}
-	s.supersede()
 }
 
 // chooseStart picks the one run to start now: the due one or the first of the triggers,
-// whichever came first, and after both what is backfilled. A workflow task that is repeated later, when more has come, so
-// asks for the same run first. A suspension does not stop what people have asked for.
+// whichever came first, and after both what is backfilled. A workflow task that is
+// repeated later, when more has come, so asks for the same run first. A suspension does not
+// stop what people have asked for.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	var due *Start
-	if s.forbidden(spec) {
-		s.block()
+	if s.heldBack(spec) {
+		s.block(spec)
 	} else {
 		due = s.dueStart(spec, now)
 	}
@@ -231,17 +287,12 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	return due
 }
 
-// forbidden reports whether concurrencyPolicy Forbid holds back the due run.
-func (s *State) forbidden(spec Spec) bool {
-	return spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(s.Active) > 0
-}
-
 // block keeps the due run waiting.
-func (s *State) block() {
-	if due := s.Calendar.Due; !due.IsZero() {
+func (s *State) block(spec Spec) {
+	if due := s.Calendar.Due; !due.IsZero() && !spec.Suspend {
 		s.makePending(due)
-		if !s.Pending.Blocked {
-			s.Outbox = append(s.Outbox, alreadyActive())
+		if !s.Pending.Blocked && !spec.inOrder() {
+			s.Outbox = append(s.Outbox, alreadyActive(spec))
 		}
 		s.Pending.Blocked = true
 	}
@@ -253,10 +304,15 @@ func (s *State) makePending(due time.Time) {
 	}
 }
 
+// mayStartDue reports whether a run is due that nobody has suspended.
+func (s *State) mayStartDue(spec Spec) bool {
+	return !s.Calendar.Due.IsZero() && !spec.Suspend && !s.pausing(spec)
+}
+
 // dueStart returns the start of the due run, unless there is none or its retry has to wait.
 func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	due := s.Calendar.Due
-	if due.IsZero() {
+	if !s.mayStartDue(spec) {
 		return nil
 	}
 	if s.makePending(due); now.Before(s.Pending.Retry.Until) {
@@ -296,7 +352,7 @@ func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
 // advance will say then.
 func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 	var before time.Time
-	if len(s.Calendar.Upcoming) > 0 {
+	if len(s.Calendar.Upcoming) > 0 && !spec.inOrder() {
 		before = s.Calendar.Upcoming[0]
 	}
 	if spec.StartingDeadlineSeconds != nil {
@@ -306,11 +362,6 @@ func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 		}
 	}
 	return before
-}
-
-func alreadyActive() event.Event {
-	return event.Normal("JobAlreadyActive",
-		"Not starting job because prior execution is running and concurrency policy is Forbid")
 }
 
 // dropTriggers forgets the manual runs of a CronJob that is being deleted.
@@ -334,8 +385,15 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
 		return slices.ContainsFunc(plan.Deletes, func(d Delete) bool { return d.Replaced && d.UID == run.UID })
 	})
+	if plan.Start != nil && !plan.Start.Manual {
+		rest.takeOut(plan.Start.Scheduled)
+	}
 	rest.Ledger = withoutReplaced(s.Ledger, plan.Deletes, now)
 	status := StatusOf(rest, spec)
+	if s.pausing(spec) && s.Reported != nil && s.Reported.ConsecutiveFailures != status.ConsecutiveFailures {
+		// The API server is asked to suspend on the strength of what the status says.
+		s.Reported = nil
+	}
 	if plan.Start == nil && (now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
 		return nil
 	}
@@ -366,7 +424,7 @@ func (s *State) wake(spec Spec) time.Time {
 		earliest(s.Calendar.Upcoming[0])
 		earliest(s.Calendar.Recheck)
 	}
-	if s.Pending != nil && !s.Calendar.Due.IsZero() && !s.Pending.Blocked {
+	if s.Pending != nil && !s.Calendar.Due.IsZero() && !s.Pending.Blocked && !spec.Suspend && !s.pausing(spec) {
 		earliest(s.Pending.Retry.Until)
 	}
 	return wake

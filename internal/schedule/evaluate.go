@@ -49,6 +49,12 @@ func (s State) Anchor() Anchor {
 		Last:    s.LastScheduled,
 		Settled: later(s.Settled, s.Calendar.Due),
 	}
+	if last := len(s.Calendar.Waiting) - 1; last >= 0 {
+		anchor.Settled = later(anchor.Settled, s.Calendar.Waiting[last])
+	}
+	for _, missed := range s.Calendar.Missed {
+		anchor.Settled = later(anchor.Settled, missed.Last)
+	}
 	for _, sighting := range s.Sighted {
 		anchor.Apart = append(anchor.Apart, sighting.Run.Scheduled)
 	}
@@ -67,11 +73,15 @@ type Evaluation struct {
 	// Problem is set when the schedule can't be used; all below is then empty.
 	Problem *Problem `json:"problem,omitempty"`
 	// Due is the most recent scheduled time after the anchor and not after now;
-	// zero if no run is due.
+	// zero if no run is due, or if it came too long ago to be caught up.
 	Due time.Time `json:"due,omitzero"`
-	// Missed sums up the scheduled times between the anchor and Due, ascending.
+	// Waiting are those before Due that are to be started too, ascending.
+	Waiting []time.Time `json:"waiting,omitempty"`
+	// CaughtUp is the last of these and Due that was noticed late.
+	CaughtUp time.Time `json:"caughtUp,omitzero"`
+	// Missed sums up the scheduled times between the anchor and those, ascending.
 	Missed []MissedRuns `json:"missed,omitempty"`
-	// TooMany is upstream's estimate that more than 100 times were missed.
+	// TooMany is set where more than 100 times have come.
 	TooMany bool `json:"tooMany,omitempty"`
 	// Upcoming are the next scheduled times after now, ascending: those that come soon,
 	// or else the first alone.
@@ -87,6 +97,10 @@ type MissedRuns struct {
 	Count int64     `json:"count"`
 	// Estimated is set when there were too many to count one by one.
 	Estimated bool `json:"estimated,omitempty"`
+	// Reason says why they are not started, where it is known already.
+	Reason string `json:"reason,omitempty"`
+	// LookedUp is set once their Jobs were looked up.
+	LookedUp bool `json:"lookedUp,omitempty"`
 	// before is the time before Last, where there are two or more.
 	before time.Time
 }
@@ -108,13 +122,22 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 		line.base, line.ran = from.Last, true
 	}
 	after := later(later(line.base, from.Settled), dawn)
-	evaluation.Missed, evaluation.Due = line.passed(after, now, from.Apart)
-	evaluation.look(line, later(after, evaluation.Due), now)
-	if evaluation.Due.IsZero() && len(evaluation.Upcoming) == 0 {
+	evaluation.catchUp(line, spec, after, now, from.Apart)
+	came := evaluation.last()
+	evaluation.look(line, later(after, came), now)
+	if came.IsZero() && len(evaluation.Upcoming) == 0 {
 		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.neverFires()}
 	}
-	evaluation.TooMany = !evaluation.Due.IsZero() && line.tooMany(deadlineStart(spec, after, now), now)
+	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(deadlineStart(spec, after, now), now, tooManyMissed)
 	return evaluation
+}
+
+// last returns the most recent scheduled time that has come; zero if there is none.
+func (e *Evaluation) last() time.Time {
+	if missed := len(e.Missed) - 1; e.Due.IsZero() && missed >= 0 {
+		return e.Missed[missed].Last
+	}
+	return e.Due
 }
 
 // look finds Upcoming and Recheck.
@@ -135,8 +158,9 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 	}
 }
 
-// passed returns the latest time that has come, and sums up those before it.
-func (l timeline) passed(after, now time.Time, apart []time.Time) (missed []MissedRuns, due time.Time) {
+// missed sums up the times in (after, now]; those apart by themselves.
+func (l timeline) missed(after, now time.Time, apart []time.Time) []MissedRuns {
+	var missed []MissedRuns
 	for _, single := range apart {
 		if !single.After(after) || single.After(now) {
 			continue
@@ -148,7 +172,12 @@ func (l timeline) passed(after, now time.Time, apart []time.Time) (missed []Miss
 		}
 		after = single
 	}
-	missed = append(missed, l.stretch(after, now)...)
+	return append(missed, l.stretch(after, now)...)
+}
+
+// passed returns the latest time that has come, and sums up those before it.
+func (l timeline) passed(after, now time.Time, apart []time.Time) (missed []MissedRuns, due time.Time) {
+	missed = l.missed(after, now, apart)
 	if len(missed) == 0 {
 		return nil, time.Time{}
 	}
@@ -205,19 +234,4 @@ func deadlineStart(spec Spec, after, now time.Time) time.Time {
 func deadline(seconds int64) time.Duration {
 	const century = 100 * 366 * 24 * 3600
 	return time.Duration(min(seconds, century)) * time.Second
-}
-
-// tooMany is upstream's estimate: the distance of the first two times gives the
-// number of those up to now (parity 1.4 steps 2 to 6).
-func (l timeline) tooMany(after, now time.Time) bool {
-	first := l.next(after)
-	if first.IsZero() || now.Before(first) {
-		return false
-	}
-	second := l.next(first)
-	if second.IsZero() || now.Before(second) {
-		return false
-	}
-	step := int64(second.Sub(first).Round(time.Second) / time.Second)
-	return step >= 1 && int64(now.Sub(first).Seconds())/step+1 > tooManyMissed
 }

@@ -85,7 +85,7 @@ func (e LedgerEntry) last() time.Time {
 func (s *State) record(entry LedgerEntry) {
 	entry = entry.bounded()
 	s.tally(entry)
-	if last := len(s.Ledger) - 1; last >= 0 && s.Ledger[last].joins(entry) {
+	if last := len(s.Ledger) - 1; last >= 0 && s.Ledger[last].joins(entry) && s.adjoin(s.Ledger[:last], s.Ledger[last], entry) {
 		joined := &s.Ledger[last]
 		joined.Count = joined.Times() + entry.Times()
 		joined.Until = entry.last()
@@ -96,6 +96,22 @@ func (s *State) record(entry LedgerEntry) {
 	}
 	s.Ledger = append(s.Ledger, entry)
 	s.boundLedger()
+}
+
+// adjoin reports whether nothing else is known, or waits, between two entries, the latter
+// being later. Where runs start in order, times get their outcomes out of theirs.
+func (s *State) adjoin(others []LedgerEntry, entry, next LedgerEntry) bool {
+	if !next.Scheduled.After(entry.last()) {
+		return false
+	}
+	gap := LedgerEntry{Scheduled: entry.Scheduled, Until: next.last()}
+	return !slices.ContainsFunc(s.queue(), func(scheduled time.Time) bool {
+		return gap.covers(scheduled) && !next.covers(scheduled) && !entry.covers(scheduled)
+	}) && !slices.ContainsFunc(s.Calendar.Missed, func(missed MissedRuns) bool {
+		return missed.Last.After(gap.Scheduled) && missed.First.Before(gap.Until)
+	}) && !slices.ContainsFunc(others, func(other LedgerEntry) bool {
+		return !other.Manual && other.last().After(gap.Scheduled) && other.Scheduled.Before(gap.Until)
+	})
 }
 
 func (s *State) boundLedger() {
@@ -128,12 +144,19 @@ func bounded(text string) string {
 func (s *State) settle(entry LedgerEntry) {
 	s.record(entry)
 	s.Settled = later(s.Settled, entry.last())
-	if s.Pending != nil && !s.Pending.Scheduled.After(s.Settled) {
+	if s.Pending != nil && entry.covers(s.Pending.Scheduled) {
 		s.Pending = nil
 	}
-	if !s.Calendar.Due.After(s.Settled) {
-		s.Calendar.Due = time.Time{}
+	for _, scheduled := range s.queue() {
+		if entry.covers(scheduled) {
+			s.takeOut(scheduled)
+		}
 	}
+}
+
+// covers reports whether the entry is about a scheduled time.
+func (e LedgerEntry) covers(scheduled time.Time) bool {
+	return !scheduled.Before(e.Scheduled) && !scheduled.After(e.last())
 }
 
 // entry returns the outcome of a start whose Job exists.
@@ -167,6 +190,13 @@ func (s *State) whyLate(due time.Time, otherwise string) (reason, message string
 	switch {
 	case pending.Reason != "":
 		return ReasonFailedCreate, pending.text()
+	case !due.After(s.Calendar.CaughtUp):
+		if s.Suspension.covers(due) {
+			return ReasonSuspended, ""
+		}
+		return ReasonOutage, ""
+	case !due.After(s.Calendar.Announced):
+		return ReasonJobAlreadyActive, ""
 	case pending.Blocked:
 		return ReasonJobAlreadyActive, ""
 	case s.Suspension.covers(due):

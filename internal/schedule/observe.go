@@ -41,6 +41,8 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 		Problem:  evaluation.Problem,
 		Due:      before.Due,
 		Missed:   before.Missed,
+
+		Waiting: before.Waiting, CaughtUp: before.CaughtUp, Announced: before.Announced,
 	}
 	if !before.madeFor(spec) && setsZone(evaluation.Schedule) {
 		s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
@@ -55,12 +57,14 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 		return s
 	}
 	s.Calendar.Upcoming, s.Calendar.Recheck = slices.Clone(evaluation.Upcoming), evaluation.Recheck
-	if evaluation.Due.IsZero() {
+	if evaluation.last().IsZero() {
 		return s
 	}
-	s.supersede()
-	s.Calendar.Missed = append(s.Calendar.Missed, evaluation.Missed...)
-	s.Calendar.Due = evaluation.Due
+	kept := evaluation.Waiting
+	if !evaluation.Due.IsZero() {
+		kept = append(slices.Clone(kept), evaluation.Due)
+	}
+	s.come(spec, evaluation.Missed, kept, evaluation.CaughtUp)
 	if evaluation.TooMany {
 		s.Outbox = append(s.Outbox, event.Warning("TooManyMissedTimes",
 			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"))
@@ -75,15 +79,24 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	// What is held back now may have started by the spec before, in a task that is
 	// repeated now.
-	s.Doubtful = s.Doubtful || s.Calendar.last(now).After(s.Searched) || len(s.Triggers) > 0 || len(s.Backfills) > 0
+	s.Doubtful = s.Doubtful || s.mayHaveStarted(from, now) || len(s.Triggers) > 0 || len(s.Backfills) > 0
 	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
-		s.advance(now)
-		s.supersede()
-		for _, missed := range s.Calendar.Missed {
+		s.advance(from, now)
+		for _, scheduled := range s.queue() {
+			s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, ""))
+		}
+		s.Calendar.Due, s.Calendar.Waiting, s.Calendar.CaughtUp = time.Time{}, nil, time.Time{}
+		slices.SortStableFunc(s.Calendar.Missed, MissedRuns.compare)
+		unsettled := s.Calendar.Missed
+		s.Calendar.Missed = nil
+		for _, missed := range unsettled {
 			s.settle(missed.entry(LedgerEntry{Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonScheduleChanged}))
 		}
 		s.Settled = later(s.Settled, now)
-		s.Calendar.Due, s.Calendar.Missed, s.Calendar.Upcoming, s.Pending = time.Time{}, nil, nil, nil
+		s.Calendar.Upcoming, s.Pending = nil, nil
+	}
+	if !to.inOrder() {
+		s.disband(now)
 	}
 	if from.Generation != to.Generation {
 		if s.Pending != nil {

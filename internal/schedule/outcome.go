@@ -22,6 +22,8 @@ const (
 	// FailedToCreate: the API server refused the Job for as long as the run was due.
 	// Reason is the kind of its answer, Message the answer.
 	FailedToCreate LedgerOutcome = "FailedToCreate"
+	// Queued: it waits for other runs to end. Then it has one of the others.
+	Queued LedgerOutcome = "Queued"
 )
 
 // HasJob reports whether the outcome is that the run's Job was created.
@@ -53,6 +55,17 @@ const (
 	ReasonInvalidSignal = "InvalidSignal"
 	// ReasonCancelled: somebody has cancelled the backfill.
 	ReasonCancelled = "Cancelled"
+	// ReasonQueueFull: more runs waited than spec.queueLimit; the oldest goes.
+	ReasonQueueFull = "QueueFull"
+	// ReasonNotCaughtUp: it passed while nothing could start, and spec.catchUp is none or it
+	// was longer ago than spec.catchUpWindowSeconds.
+	ReasonNotCaughtUp = "NotCaughtUp"
+	// ReasonCatchUpLimit: it passed while nothing could start, and as many later ones did as
+	// spec.catchUpLimit has caught up.
+	ReasonCatchUpLimit = "CatchUpLimit"
+	// ReasonPolicyChanged: the CronJob was edited, so that only the latest of the runs that
+	// waited starts.
+	ReasonPolicyChanged = "PolicyChanged"
 	// ReasonDeleting: the CronJob is being deleted.
 	ReasonDeleting = "Deleting"
 )

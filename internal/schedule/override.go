@@ -38,28 +38,34 @@ func (s Start) Policy(cronJobs batchv1.ConcurrencyPolicy) batchv1.ConcurrencyPol
 	return cronJobs
 }
 
-// policy returns the concurrency policy of the trigger's run.
-func (t Trigger) policy(spec Spec) batchv1.ConcurrencyPolicy {
-	return Start{Manual: true, Overlap: t.Overlap}.Policy(spec.ConcurrencyPolicy)
+// Under returns the spec as it is for the start: who asks for another concurrency policy
+// asks for it without maxConcurrent.
+func (s Start) Under(spec Spec) Spec {
+	spec.ConcurrencyPolicy = s.Policy(spec.ConcurrencyPolicy)
+	if s.Manual && s.Overlap != "" {
+		spec.MaxConcurrent = 0
+	}
+	return spec
 }
+
+// under returns the spec as it is for the trigger's run.
+func (t Trigger) under(spec Spec) Spec { return Start{Manual: true, Overlap: t.Overlap}.Under(spec) }
 
 // settleForbidden records the triggers whose runs may neither start beside those that are
 // active nor wait, and notes which wait.
 func (s *State) settleForbidden(spec Spec, now time.Time) {
-	if len(s.Active) == 0 {
-		return
-	}
 	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
-		if trigger.policy(spec) != batchv1.ForbidConcurrent {
+		under := trigger.under(spec)
+		if !s.heldBack(under) || under.queues() {
 			return false
 		}
-		s.Outbox = append(s.Outbox, alreadyActive())
+		s.Outbox = append(s.Outbox, alreadyActive(under))
 		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
 		return true
 	})
 	for index := range s.Triggers {
 		trigger := &s.Triggers[index]
-		trigger.Blocked = trigger.Blocked || trigger.policy(spec) == ostinatov1.QueueConcurrent
+		trigger.Blocked = trigger.Blocked || s.heldBack(trigger.under(spec))
 	}
 }
 
@@ -67,7 +73,7 @@ func (s *State) settleForbidden(spec Spec, now time.Time) {
 // when there is none.
 func (s *State) nextTrigger(spec Spec) *Trigger {
 	for index := range s.Triggers {
-		if len(s.Active) == 0 || s.Triggers[index].policy(spec) != ostinatov1.QueueConcurrent {
+		if !s.heldBack(s.Triggers[index].under(spec)) {
 			return &s.Triggers[index]
 		}
 	}
@@ -79,22 +85,10 @@ func (s *State) triggerIndex(start Start) int {
 	return slices.IndexFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == start.Sequence })
 }
 
-// replacedBy returns the deletes of the runs that a start replaces.
-func (s *State) replacedBy(start Start, spec Spec) []Delete {
-	if start.Policy(spec.ConcurrencyPolicy) != batchv1.ReplaceConcurrent {
-		return nil
-	}
-	var deletes []Delete
-	for _, run := range s.Active {
-		deletes = append(deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
-	}
-	return deletes
-}
-
 // exclusive reports whether a run that waits may not overlap with every other.
 func (s *State) exclusive(spec Spec) bool {
-	return spec.ConcurrencyPolicy != batchv1.AllowConcurrent ||
-		slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.policy(spec) != batchv1.AllowConcurrent }) ||
+	return spec.Capacity() > 0 ||
+		slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.under(spec).Capacity() > 0 }) ||
 		slices.ContainsFunc(s.Backfills, func(b Backfill) bool { return b.Overlap != "" && b.Overlap != batchv1.AllowConcurrent })
 }
 

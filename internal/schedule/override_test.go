@@ -12,7 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-var queue = ostinatov1.QueueConcurrent
+var queued = ostinatov1.QueueConcurrent
 
 // A trigger at 10:20, beside the run of 10:00, under the policy it asks for.
 func TestATriggerMayAskForAnotherConcurrencyPolicy(t *testing.T) {
@@ -27,7 +27,7 @@ func TestATriggerMayAskForAnotherConcurrencyPolicy(t *testing.T) {
 		{allow, "Allow", started}, {forbid, "Allow", started}, {replace, "Allow", started},
 		{allow, "Forbid", skipped}, {forbid, "Forbid", skipped}, {replace, "Forbid", skipped},
 		{allow, "Replace", replaced}, {forbid, "Replace", replaced}, {replace, "Replace", replaced},
-		{allow, queue, waits}, {forbid, queue, waits}, {replace, queue, waits},
+		{allow, queued, waits}, {forbid, queued, waits}, {replace, queued, waits},
 	} {
 		spec := cronSpec("0 * * * *", test.policy)
 		t.Run(fmt.Sprintf("%s, asks for %q", spec.ConcurrencyPolicy, test.overlap), func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestATriggerMayAskForAnotherConcurrencyPolicy(t *testing.T) {
 
 func TestATriggerThatWaitsHoldsUpNoOther(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("10:00"))
-	c.triggerWith(queue, at("10:20")).triggerWith("Allow", at("10:21"))
+	c.triggerWith(queued, at("10:20")).triggerWith("Allow", at("10:21"))
 	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T10:21:00 Started manual")
 	c.finish(batchv1.JobComplete, at("10:30"))
 	if len(c.state.Triggers) != 1 {
@@ -78,7 +78,7 @@ func TestATriggerThatWaitsHoldsUpNoOther(t *testing.T) {
 // start beside that.
 func TestATriggerThatWaitsDoesNotOvertakeAForgottenOne(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("10:00"))
-	c.triggerWith(queue, at("10:20"))
+	c.triggerWith(queued, at("10:20"))
 	c.forget = true
 	c.triggerWith("Allow", at("10:21"))
 	c.finish(batchv1.JobComplete, at("10:21:30"))

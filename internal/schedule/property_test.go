@@ -78,7 +78,7 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 		case "suspend", "resume":
 			c.edit(now, func(s *schedule.Spec) { s.Suspend = kind == "suspend" })
 		case "policy":
-			c.edit(now, rapid.SampledFrom([]specOption{allow, forbid, replace}).Draw(t, "policy"))
+			c.edit(now, rapid.SampledFrom(policies).Draw(t, "policy"), rapid.SampledFrom(catchUps).Draw(t, "catch up"), atMost(rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "at most")))
 		case "schedule":
 			expression := rapid.SampledFrom([]string{"* * * * *", "*/3 * * * *", "@every 90s", "@every 20s", "nonsense"}).Draw(t, "schedule")
 			c.edit(now, func(s *schedule.Spec) { s.Schedule = expression })
@@ -91,9 +91,23 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 	}
 }
 
+var (
+	policies = []specOption{allow, forbid, replace, queue}
+	catchUps = []specOption{catchUp(""), catchUp(""), catchUpNone, catchUpAll, catchUpWindow(600), combined(catchUpAll, catchUpWindow(1800), catchUpLimit(5))}
+)
+
+func combined(options ...specOption) specOption {
+	return func(s *schedule.Spec) {
+		for _, option := range options {
+			option(s)
+		}
+	}
+}
+
 func drawSpec(t *rapid.T) schedule.Spec {
 	return cronSpec(rapid.SampledFrom([]string{"* * * * *", "*/5 * * * *", "@every 70s", "0,7,45 * * * *"}).Draw(t, "schedule"),
-		rapid.SampledFrom([]specOption{allow, forbid, replace}).Draw(t, "policy"))
+		rapid.SampledFrom(policies).Draw(t, "policy"), rapid.SampledFrom(catchUps).Draw(t, "catch up"),
+		atMost(rapid.SampledFrom([]int32{0, 0, 0, 1, 3}).Draw(t, "at most")), queueLimit(rapid.SampledFrom([]int32{0, 0, 1, 3}).Draw(t, "queue limit")))
 }
 
 func TestInvariantsHoldWhateverHappens(t *testing.T) {
@@ -203,6 +217,10 @@ func checkResults(t *rapid.T, c *cluster) {
 // checkRestored: a workflow that starts over from the object's status says the same of the past.
 func checkRestored(t *rapid.T, c *cluster) {
 	status := schedule.StatusOf(c.state, c.spec)
+	if status.Queued > 0 {
+		// What waits is computed anew.
+		return
+	}
 	again := schedule.StatusOf(schedule.NewState(c.state.Identity, status, nil), c.spec)
 	if !reflect.DeepEqual(again.RecentRuns, status.RecentRuns) || again.LastOutcome != status.LastOutcome ||
 		again.ConsecutiveFailures != status.ConsecutiveFailures || !again.LastFailureTime.Equal(status.LastFailureTime) {
@@ -213,21 +231,26 @@ func checkRestored(t *rapid.T, c *cluster) {
 // checkLedger: stretches of scheduled times do not overlap, so each scheduled time
 // has at most one outcome.
 func checkLedger(t *rapid.T, c *cluster) {
-	var end time.Time
-	stretch := false
-	for _, entry := range c.state.Ledger {
-		if entry.Manual {
-			continue
+	for _, waiting := range append([]time.Time{c.state.Calendar.Due}, c.state.Calendar.Waiting...) {
+		for _, entry := range c.state.Ledger {
+			if !entry.Manual && entry.Times() == 1 && entry.Scheduled.Equal(waiting) {
+				t.Fatalf("%s waits and has an outcome: %q", waiting, c.ledger())
+			}
 		}
+	}
+	rows := slices.DeleteFunc(slices.Clone(c.state.Ledger), func(e schedule.LedgerEntry) bool { return e.Manual })
+	slices.SortStableFunc(rows, func(a, b schedule.LedgerEntry) int { return a.Scheduled.Compare(b.Scheduled) })
+	var end, stretch time.Time
+	for _, entry := range rows {
 		// A run that was found late is taken out of the count of its stretch.
-		if !entry.Scheduled.After(end) && !(entry.Outcome.HasJob() && stretch) {
+		if !entry.Scheduled.After(end) && !(entry.Outcome.HasJob() && !entry.Scheduled.After(stretch)) {
 			t.Fatalf("two outcomes for %s: %q", entry.Scheduled, c.ledger())
 		}
 		if entry.Estimated {
 			continue
 		}
-		if stretch = !entry.Until.IsZero(); stretch {
-			end = entry.Until
+		if !entry.Until.IsZero() {
+			end, stretch = entry.Until, entry.Until
 		} else if entry.Scheduled.After(end) {
 			end = entry.Scheduled
 		}
@@ -252,9 +275,11 @@ func TestEveryScheduledTimeGetsOneOutcome(t *testing.T) {
 				recorded += entry.Times()
 			}
 			if !c.state.Calendar.Due.IsZero() {
-				recorded++
+				recorded += 1 + int64(len(c.state.Calendar.Waiting))
 			}
-			evaluation := schedule.Evaluate(c.spec, schedule.Anchor{Created: c.state.Created, Settled: counted}, c.now)
+			plain := c.spec
+			plain.CatchUp, plain.CatchUpWindowSeconds = "", nil
+			evaluation := schedule.Evaluate(plain, schedule.Anchor{Created: c.state.Created, Settled: counted}, c.now)
 			var passed int64
 			if !evaluation.Due.IsZero() {
 				passed = 1

@@ -69,8 +69,20 @@ func (s *State) takeRows(status ostinatov1.CronJobStatus) {
 	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), recentRuns)] {
 		s.Ledger = append(s.Ledger, entryOf(row))
 	}
+	s.Ledger = withoutQueue(s.Ledger, timeOf(status.AccountedUntil))
 	slices.Reverse(s.Ledger)
 	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
+}
+
+// withoutQueue leaves out the runs that waited and, since times are computed anew from the
+// oldest of them on, what was said of later times that have no Job.
+func withoutQueue(rows []LedgerEntry, accounted time.Time) []LedgerEntry {
+	if !slices.ContainsFunc(rows, func(e LedgerEntry) bool { return e.Outcome == Queued }) {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(e LedgerEntry) bool {
+		return e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(accounted)
+	})
 }
 
 func timeOf(t *metav1.Time) time.Time {
@@ -91,12 +103,13 @@ type Page struct {
 // limit of them. An entry that is added in the middle may make a row come twice, and
 // leaves none out.
 func PageOf(state State, before int64, limit int) Page {
-	end := len(state.Ledger)
+	ledger := state.Rows()
+	end := len(ledger)
 	if before > 0 {
 		end = int(min(max(before-1-state.LedgerDropped, 0), int64(end)))
 	}
 	first := max(end-max(limit, 1), 0)
-	page := Page{Rows: slices.Clone(state.Ledger[first:end])}
+	page := Page{Rows: slices.Clone(ledger[first:end])}
 	slices.Reverse(page.Rows)
 	if first > 0 {
 		// One more than the number of rows there ever were before it: 0 asks for the newest.

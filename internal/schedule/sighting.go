@@ -26,6 +26,9 @@ func Found(state State, jobs []Sighting, until time.Time) State {
 	s := state.clone()
 	if !until.IsZero() {
 		s.Searched, s.Doubtful = until, false
+		for i := range s.Calendar.Missed {
+			s.Calendar.Missed[i].LookedUp = true
+		}
 	}
 	for _, job := range jobs {
 		job.Taken = false
@@ -48,9 +51,19 @@ func (s *State) setApart() {
 		for _, stretch := range s.Calendar.Missed {
 			at := sighting.Run.Scheduled
 			if stretch.Count > 1 && !at.Before(stretch.First) && !at.After(stretch.Last) {
-				s.Calendar.Missed, s.Calendar.Due, s.Calendar.Upcoming = nil, time.Time{}, nil
+				s.computeAgain(s.Calendar.Missed[0].First)
 				return
 			}
+		}
+	}
+}
+
+// computeAgain forgets the scheduled times from one on, which have no outcome yet.
+func (s *State) computeAgain(from time.Time) {
+	s.Calendar.Missed, s.Calendar.Upcoming = nil, nil
+	for _, scheduled := range s.queue() {
+		if !scheduled.Before(from) {
+			s.takeOut(scheduled)
 		}
 	}
 }
@@ -88,7 +101,7 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		if !sighting.Taken {
 			asked := s.backfilled(&run) || s.triggered(run)
 			s.Active = append(s.Active, run)
-			if !s.isDue(run) && !asked {
+			if !s.isDue(run) && !s.waits(run) && !asked {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
@@ -121,7 +134,7 @@ func (s *State) sighted(stretch MissedRuns) *Sighting {
 func (s *State) settleSighted(now time.Time) {
 	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
 		switch run := sighting.Run; {
-		case s.isDue(run):
+		case s.isDue(run), s.waits(run):
 			s.settle(sighting.entry(s.found(run, now)))
 		case run.Scheduled.After(s.Settled):
 			return false
@@ -173,6 +186,11 @@ func (s *State) isDue(run Run) bool {
 	return !run.Manual && !s.Calendar.Due.IsZero() && run.Scheduled.Equal(s.Calendar.Due)
 }
 
+// waits reports whether the run is one of those that start after the one that is due.
+func (s *State) waits(run Run) bool {
+	return !run.Manual && slices.ContainsFunc(s.Calendar.Waiting, run.Scheduled.Equal)
+}
+
 // triggered reports whether the Job is that of a trigger that waits, and takes that off.
 func (s *State) triggered(run Run) bool {
 	before := len(s.Triggers)
@@ -188,30 +206,28 @@ func (s *State) correct(started LedgerEntry) {
 	if s.hasRow(Run{Name: started.Job}) {
 		return
 	}
-	at := len(s.Ledger)
-	for i := range s.Ledger {
-		entry := &s.Ledger[i]
-		if entry.Manual || started.Scheduled.After(entry.last()) {
-			continue
+	index := -1
+	for i, entry := range s.Ledger {
+		// A stretch may have others between its times.
+		if !entry.Manual && entry.covers(started.Scheduled) && (index < 0 || entry.Times() == 1) {
+			index = i
 		}
-		if started.Scheduled.Before(entry.Scheduled) {
-			at = i
-			break
-		}
-		switch {
+	}
+	if index >= 0 {
+		switch entry := &s.Ledger[index]; {
 		case entry.Outcome.HasJob():
 			return
 		case entry.Times() == 1:
 			*entry = started
 			s.tally(started)
 			return
+		default:
+			entry.without(started.Scheduled)
 		}
-		entry.without(started.Scheduled)
-		at = i
-		for at < len(s.Ledger) && !s.Ledger[at].Scheduled.After(started.Scheduled) {
-			at++
-		}
-		break
+	}
+	at := max(index, 0)
+	for at < len(s.Ledger) && (s.Ledger[at].Manual || !s.Ledger[at].Scheduled.After(started.Scheduled)) {
+		at++
 	}
 	s.Ledger = slices.Insert(s.Ledger, at, started)
 	s.tally(started)

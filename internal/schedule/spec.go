@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -31,6 +32,18 @@ type Spec struct {
 	// Jobs are kept; defaulted to 3 and 1.
 	SuccessfulJobsHistoryLimit int32 `json:"successfulJobsHistoryLimit"`
 	FailedJobsHistoryLimit     int32 `json:"failedJobsHistoryLimit"`
+	// MaxConcurrent is spec.maxConcurrent; 0 where it is not set.
+	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
+	// QueueLimit is spec.queueLimit; 0 where it is not set.
+	QueueLimit int32 `json:"queueLimit,omitempty"`
+	// CatchUp is spec.catchUp; empty for latest.
+	CatchUp ostinatov1.CatchUpPolicy `json:"catchUp,omitempty"`
+	// CatchUpWindowSeconds is spec.catchUpWindowSeconds; nil means any time ago.
+	CatchUpWindowSeconds *int64 `json:"catchUpWindowSeconds,omitempty"`
+	// CatchUpLimit is spec.catchUpLimit; 0 where it is not set.
+	CatchUpLimit int32 `json:"catchUpLimit,omitempty"`
+	// PauseAfterFailures is spec.pauseAfterFailures; 0 for never.
+	PauseAfterFailures int32 `json:"pauseAfterFailures,omitempty"`
 	// Deleting is set when the CronJob carries a deletionTimestamp: status is
 	// maintained, nothing starts (parity 1.6 step 5).
 	Deleting bool `json:"deleting,omitempty"`
@@ -46,7 +59,16 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 		ConcurrencyPolicy:          cronJob.Spec.ConcurrencyPolicy,
 		SuccessfulJobsHistoryLimit: 3,
 		FailedJobsHistoryLimit:     1,
+		MaxConcurrent:              ptr.Deref(cronJob.Spec.MaxConcurrent, 0),
+		QueueLimit:                 ptr.Deref(cronJob.Spec.QueueLimit, 0),
+		CatchUp:                    cronJob.Spec.CatchUp,
+		CatchUpWindowSeconds:       cronJob.Spec.CatchUpWindowSeconds,
+		CatchUpLimit:               ptr.Deref(cronJob.Spec.CatchUpLimit, 0),
+		PauseAfterFailures:         ptr.Deref(cronJob.Spec.PauseAfterFailures, 0),
 		Deleting:                   cronJob.DeletionTimestamp != nil,
+	}
+	if spec.CatchUp == ostinatov1.CatchUpLatest {
+		spec.CatchUp = ""
 	}
 	if spec.ConcurrencyPolicy == "" {
 		spec.ConcurrencyPolicy = batchv1.AllowConcurrent

@@ -72,6 +72,10 @@ type State struct {
 	// since one was Complete.
 	LastFailure         time.Time `json:"lastFailure,omitzero"`
 	ConsecutiveFailures int32     `json:"consecutiveFailures,omitempty"`
+	// Forgiven is how many of them do not count for pauseAfterFailures any more.
+	Forgiven int32 `json:"forgiven,omitempty"`
+	// PausedWhy says which failures have suspended the CronJob; empty where others did.
+	PausedWhy string `json:"pausedWhy,omitempty"`
 	// Poked is when somebody else last noticed that a run is overdue.
 	Poked time.Time `json:"poked,omitzero"`
 	// tallies are outcomes that are not counted by the metric yet.
@@ -98,7 +102,14 @@ type Calendar struct {
 	Problem *Problem `json:"problem,omitempty"`
 	// Due is the scheduled time of the due run; zero if there is none.
 	Due time.Time `json:"due,omitzero"`
-	// Missed are the scheduled times before Due that have no outcome yet, ascending.
+	// Waiting are scheduled times that have come and start after Due, ascending. There are
+	// some only where runs start in order.
+	Waiting []time.Time `json:"waiting,omitempty"`
+	// CaughtUp is the last time of Due and Waiting that was noticed late, Announced the last
+	// that was found to wait.
+	CaughtUp  time.Time `json:"caughtUp,omitzero"`
+	Announced time.Time `json:"announced,omitzero"`
+	// Missed are scheduled times that are not started and have no outcome yet.
 	Missed []MissedRuns `json:"missed,omitempty"`
 	// Upcoming are the next scheduled times, ascending.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
@@ -110,6 +121,9 @@ type Calendar struct {
 // last returns the latest time that has come and is recorded.
 func (c Calendar) last(now time.Time) time.Time {
 	last := c.Due
+	if index := len(c.Waiting) - 1; index >= 0 {
+		last = c.Waiting[index]
+	}
 	for _, upcoming := range c.Upcoming {
 		if !upcoming.After(now) {
 			last = upcoming
@@ -137,7 +151,7 @@ func equalZone(a, b *string) bool {
 type Pending struct {
 	// Scheduled is the run's scheduled time.
 	Scheduled time.Time `json:"scheduled"`
-	// Blocked is set while concurrencyPolicy Forbid holds the run back.
+	// Blocked is set while active runs hold the run back.
 	Blocked bool `json:"blocked,omitempty"`
 	Refused
 }
@@ -234,7 +248,11 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 	}
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
+		if condition.Reason == conditionReasonPaused {
+			state.PausedWhy = bounded(condition.Message)
+		}
 	}
+	state.Forgiven = state.ConsecutiveFailures
 	for _, reference := range status.Active {
 		run := Run{
 			Name:            reference.Name,
@@ -266,6 +284,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 func (s State) clone() State {
 	s.Calendar.Upcoming = slices.Clone(s.Calendar.Upcoming)
 	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
+	s.Calendar.Waiting = slices.Clone(s.Calendar.Waiting)
 	s.Sighted = slices.Clone(s.Sighted)
 	if s.Pending != nil {
 		pending := *s.Pending

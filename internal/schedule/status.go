@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,14 +68,17 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		LastScheduleTime:   timestamp(state.LastScheduled),
 		LastSuccessfulTime: timestamp(state.LastSuccessful),
 		ObservedGeneration: spec.Generation,
-		AccountedUntil:     timestamp(state.Settled),
+		AccountedUntil:     timestamp(state.accounted()),
 
-		RecentRuns:          rows(state.Ledger),
+		RecentRuns:          rows(state.Rows()),
 		LastFailureTime:     timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
 	}
-	if count := len(state.Ledger); count > 0 {
-		status.LastOutcome = string(state.Ledger[count-1].Outcome)
+	if ledger := state.Rows(); len(ledger) > 0 {
+		status.LastOutcome = string(ledger[len(ledger)-1].Outcome)
+	}
+	if queue := state.Queue(); queue != nil {
+		status.Queued = int32(min(queue.Times(), math.MaxInt32))
 	}
 	for _, run := range state.Active {
 		status.Active = append(status.Active, reference(run, state.Namespace))
@@ -95,6 +99,7 @@ func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 		a.LastScheduleTime.Equal(b.LastScheduleTime) &&
 		a.LastSuccessfulTime.Equal(b.LastSuccessfulTime) &&
 		a.NextScheduleTime.Equal(b.NextScheduleTime) &&
+		a.Queued == b.Queued &&
 		slices.Equal(a.Active, b.Active) &&
 		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b metav1.Condition) bool {
 			return conditionOf(a) == conditionOf(b)
@@ -111,6 +116,9 @@ func (s *State) setConditions(spec Spec, now time.Time) {
 	suspended := Condition{Type: ostinatov1.ConditionSuspended, Reason: conditionReasonNotSuspended}
 	if spec.Suspend {
 		suspended.Status, suspended.Reason = true, conditionReasonSuspended
+		if s.PausedWhy != "" {
+			suspended.Reason, suspended.Message = conditionReasonPaused, s.PausedWhy
+		}
 	}
 	before := s.Conditions
 	s.Conditions = make([]Condition, 0, 3)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 const (
@@ -11,6 +13,9 @@ const (
 	maxText = 128 << 10
 	// maxRuns bounds the lists of runs of a State.
 	maxRuns = 15_000
+	// mostCarried bounds those that are carried over: all of them, and the status that was
+	// last written, are one payload of Temporal's, which has 2 MiB at most.
+	mostCarried = 5_000
 )
 
 // Validate reports whether the Spec can be that of a CronJob object: anybody who may
@@ -25,9 +30,19 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("startingDeadlineSeconds is %d, want 0 or more", *s.StartingDeadlineSeconds)
 	case s.SuccessfulJobsHistoryLimit < 0 || s.FailedJobsHistoryLimit < 0:
 		return fmt.Errorf("history limits are %d and %d, want 0 or more", s.SuccessfulJobsHistoryLimit, s.FailedJobsHistoryLimit)
+	case s.MaxConcurrent < 0 || s.QueueLimit < 0 || s.CatchUpLimit < 0 || s.PauseAfterFailures < 0:
+		return fmt.Errorf("maxConcurrent, queueLimit, catchUpLimit and pauseAfterFailures are %d, %d, %d and %d, want 0 or more",
+			s.MaxConcurrent, s.QueueLimit, s.CatchUpLimit, s.PauseAfterFailures)
+	case s.CatchUpWindowSeconds != nil && *s.CatchUpWindowSeconds < 0:
+		return fmt.Errorf("catchUpWindowSeconds is %d, want 0 or more", *s.CatchUpWindowSeconds)
+	}
+	switch s.CatchUp {
+	case "", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll:
+	default:
+		return fmt.Errorf("catchUp is %.70q", s.CatchUp)
 	}
 	switch s.ConcurrencyPolicy {
-	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent:
+	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent:
 		return nil
 	}
 	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
@@ -35,6 +50,10 @@ func (s Spec) Validate() error {
 
 // Bounded returns the state without the oldest of what there is too much of to carry over.
 func (s State) Bounded() State {
+	if len(s.Active) > mostCarried {
+		// The status names them too. Without it, it is written anew.
+		s.Reported = nil
+	}
 	s.Active = newest(s.Active)
 	s.Finished = newest(s.Finished)
 	s.Sighted = newest(s.Sighted)
@@ -42,7 +61,7 @@ func (s State) Bounded() State {
 	return s
 }
 
-func newest[T any](list []T) []T { return list[max(len(list)-maxRuns, 0):] }
+func newest[T any](list []T) []T { return list[max(len(list)-mostCarried, 0):] }
 
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
@@ -73,6 +92,9 @@ func (s State) Validate() error {
 		if err := backfill.validate(); err != nil {
 			return err
 		}
+	}
+	if len(s.Calendar.Waiting) > mostInState {
+		return fmt.Errorf("waiting: %d, want %d at most", len(s.Calendar.Waiting), mostInState)
 	}
 	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
 		return fmt.Errorf("a back-off has a negative number of attempts")

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	defectsPage  = "docs/defects/README.md"
-	defectsPatch = "docs/defects/f18eae9.patch"
+	defectsPage = "docs/defects/README.md"
 	// defects is how many the page is about.
-	defects = 13
+	defects = 28
 )
 
 var (
-	// defectTest is how the page names a test of the patch: `package: 01Name`, which is
+	defectsPatches = []string{"docs/defects/f18eae9.patch", "docs/defects/f18eae9-cronjobs.patch"}
+	// defectTest is how the page names a test of a patch: `package: 01Name`, which is
 	// TestDefect01Name.
 	defectTest = regexp.MustCompile("`([a-z0-9/]+): ([0-9]{2}[A-Za-z0-9]+)`")
-	// patchedTest finds the tests of the patch with the folders that they are in.
+	// patchedTest finds the tests of a patch with the folders that they are in.
 	patchedTest = regexp.MustCompile(`(?m)^\+\+\+ b/(.*)/[a-z0-9_]+\.go$|^\+func TestDefect([A-Za-z0-9]+)\(`)
 )
 
-// The page on the defects names the tests that there are, here and in the patch.
+// The page on the defects names the tests that there are, here and in the patches.
 func TestTheDefectsNameTestsThatExist(t *testing.T) {
 	page := read(t, defectsPage)
 	rows := 0
@@ -50,18 +50,20 @@ func TestTheDefectsNameTestsThatExist(t *testing.T) {
 	for _, name := range defectTest.FindAllStringSubmatch(page, -1) {
 		named = append(named, name[1]+": "+name[2])
 	}
-	folder := ""
-	for _, found := range patchedTest.FindAllStringSubmatch(read(t, defectsPatch), -1) {
-		if found[1] != "" {
-			folder = found[1]
-		} else {
-			patched = append(patched, folder+": "+found[2])
+	for _, patch := range defectsPatches {
+		folder := ""
+		for _, found := range patchedTest.FindAllStringSubmatch(read(t, patch), -1) {
+			if found[1] != "" {
+				folder = found[1]
+			} else {
+				patched = append(patched, folder+": "+found[2])
+			}
 		}
 	}
 	slices.Sort(named)
 	slices.Sort(patched)
 	if !slices.Equal(named, patched) {
-		t.Errorf("%s names of the patch\n%s\nwhich has\n%s", defectsPage, strings.Join(named, "\n"), strings.Join(patched, "\n"))
+		t.Errorf("%s names of the patches\n%s\nwhich has\n%s", defectsPage, strings.Join(named, "\n"), strings.Join(patched, "\n"))
 	}
 }
 

@@ -18,21 +18,30 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// TestNoActivityActsForACronJobThatIsNot: of no UID, of another one, elsewhere.
+// TestNoActivityActsForACronJobThatIsNot: of no UID, of another one, elsewhere, or of
+// batch/v1, which this stack does not take over.
 func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 	t.Parallel()
 	namespace, elsewhere := stack.Namespace(t), stack.Namespace(t)
-	attacker := newAttacker(t)
-	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "yearly", harness.Yearly, harness.JobSpec()))
+	attacker, others := newAttacker(t), newBystanders(t, namespace)
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, others.native.Name, harness.Yearly, harness.JobSpec()))
 	noUID, oldUID, inOther := referenceTo(cronJob), referenceTo(cronJob), referenceTo(cronJob)
 	noUID.UID, oldUID.UID, inOther.Namespace = "", "00000000-0000-0000-0000-000000000000", elsewhere
 	for name, test := range map[string]struct {
 		reference protocol.ObjectReference
-		invalid   bool
+		// refused is the type of the error; empty where the CronJob is said to be gone.
+		refused string
 	}{
-		"no UID":               {noUID, true},
-		"re-created":           {oldUID, false},
-		"in another namespace": {inOther, false},
+		"no UID":                          {noUID, protocol.InvalidRequestErrorType},
+		"re-created":                      {oldUID, ""},
+		"in another namespace":            {inOther, ""},
+		"native":                          {native(referenceTo(others.native)), activities.NotTakenOverErrorType},
+		"native, said to be ours":         {referenceTo(others.native), ""},
+		"native, no UID":                  {native(noUID), protocol.InvalidRequestErrorType},
+		"native, re-created":              {native(oldUID), activities.NotTakenOverErrorType},
+		"ours, said to be native":         {native(referenceTo(cronJob)), activities.NotTakenOverErrorType},
+		"a built-in Job, as if native":    {native(referenceTo(others.builtIn)), activities.NotTakenOverErrorType},
+		"a built-in Job, as if a CronJob": {referenceTo(others.builtIn), ""},
 	} {
 		for activity, request := range map[string]any{
 			protocol.ReconcileCronJobActivity: protocol.CronJobRequest{
@@ -43,12 +52,13 @@ func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
 				attacker.both(t, activity, request, func(t *testing.T, given answer) {
-					if test.invalid {
-						wantInvalid(t, given)
+					if test.refused != "" {
+						wantRefused(t, given, test.refused)
 					} else if result := tells[struct{ Gone bool }](t, given); !result.Gone {
 						t.Errorf("answer %s", given.Result)
 					}
 					wantNoRun(t, cronJob)
+					others.wantUnchanged(t)
 				})
 			})
 		}

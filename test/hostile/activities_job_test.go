@@ -82,6 +82,8 @@ func TestNoActivityActsForAJobThatIsNotOurs(t *testing.T) {
 		"another controller's":              {referenceTo(others.another), others.another, "another Job's", false, false, true},
 		"the built-in controller's, no UID": {noUID, others.builtIn, "a built-in Job's", true, false, false},
 		"ours, no UID":                      {oursNoUID, ours, "nobody's", true, false, false},
+		"ours, said to be native":           {native(referenceTo(ours)), ours, "nobody's", true, false, false},
+		"a native CronJob":                  {native(referenceTo(others.native)), others.builtIn, "a built-in Job's", true, false, false},
 		"ours, before it was re-created":    {oldUID, ours, "nobody's", false, true, false},
 		"ours, in another namespace":        {inOther, ours, "a Deployment's", false, true, false},
 		"a path":                            {protocol.ObjectReference{Namespace: namespace + "/pods", Name: "../pods/x", UID: "x"}, ours, "nobody's", true, false, false},

@@ -151,8 +151,14 @@ func tells[Result any](t *testing.T, given answer) (result Result) {
 // wantInvalid checks that the request was refused as one that nobody of Ostinato makes.
 func wantInvalid(t *testing.T, given answer) {
 	t.Helper()
-	if given.Type != protocol.InvalidRequestErrorType {
-		t.Errorf("answer %s, error %s %q, want %s", given.Result, given.Type, given.Error, protocol.InvalidRequestErrorType)
+	wantRefused(t, given, protocol.InvalidRequestErrorType)
+}
+
+// wantRefused checks that the request was refused, with an error of that type.
+func wantRefused(t *testing.T, given answer, kind string) {
+	t.Helper()
+	if given.Type != kind {
+		t.Errorf("answer %s, error %s %q, want %s", given.Result, given.Type, given.Error, kind)
 	}
 }
 

@@ -31,7 +31,9 @@ type bystanders struct {
 	pods map[string]*corev1.Pod
 	// builtIn is a Job of kube-controller-manager, another one of another controller.
 	builtIn, another *batchv1.Job
-	before           map[string]string
+	// native is a CronJob of kube-controller-manager.
+	native *batchv1.CronJob
+	before map[string]string
 }
 
 // newBystanders creates the bystanders in a namespace.
@@ -52,6 +54,7 @@ func newBystanders(t *testing.T, namespace string) *bystanders {
 		t.Fatalf("create a Deployment: %v", err)
 	}
 	b.builtIn, b.another = b.job(t, "built-in", nil), b.job(t, "another", ptr.To("example.com/controller"))
+	b.native = b.cronJob(t, "yearly")
 	b.runs(t, "a built-in Job's", b.builtIn)
 	// Its controller looks at Pods by their ReplicaSets only, and leaves this one alone.
 	b.pod(t, "a Deployment's", metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment")))
@@ -69,6 +72,19 @@ func (b *bystanders) job(t *testing.T, name string, managedBy *string) *batchv1.
 	created, err := stack.Kubernetes.BatchV1().Jobs(b.namespace).Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("create Job %s: %v", name, err)
+	}
+	return created
+}
+
+// cronJob creates a CronJob that is not Ostinato's, and that is not due.
+func (b *bystanders) cronJob(t *testing.T, name string) *batchv1.CronJob {
+	t.Helper()
+	created, err := stack.Kubernetes.BatchV1().CronJobs(b.namespace).Create(t.Context(), &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       batchv1.CronJobSpec{Schedule: harness.Yearly, JobTemplate: batchv1.JobTemplateSpec{Spec: harness.JobSpec()}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("create CronJob %s of batch/v1: %v", name, err)
 	}
 	return created
 }
@@ -161,6 +177,11 @@ func (b *bystanders) versions(t *testing.T) map[string]string {
 		}
 		note(batchv1.Resource("jobs"), found)
 	}
+	if found, err := stack.Kubernetes.BatchV1().CronJobs(b.namespace).Get(t.Context(), b.native.Name, metav1.GetOptions{}); err != nil {
+		t.Errorf("a bystander: %v", err)
+	} else {
+		note(batchv1.Resource("cronjobs"), found)
+	}
 	return versions
 }
 
@@ -178,4 +199,10 @@ func (b *bystanders) wantUnchanged(t *testing.T) {
 
 func referenceTo(object metav1.Object) protocol.ObjectReference {
 	return protocol.ObjectReference{Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+}
+
+// native says of a reference that it is to a CronJob of batch/v1.
+func native(reference protocol.ObjectReference) protocol.ObjectReference {
+	reference.Native = true
+	return reference
 }

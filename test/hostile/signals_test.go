@@ -81,6 +81,7 @@ func TestForgedSignalsDontChangeWhatAJobIs(t *testing.T) {
 	edited("of a successor", func(input *protocol.JobInput) { input.Job.UID = "00000000-0000-0000-0000-000000000000" })
 	edited("of a sibling", func(input *protocol.JobInput) { input.Job = referenceTo(sibling) })
 	edited("of no uid", func(input *protocol.JobInput) { input.Job.UID = "" })
+	edited("of a native one", func(input *protocol.JobInput) { input.Job.Native = true })
 	edited("negative", func(input *protocol.JobInput) { input.Spec.Parallelism = -1 })
 	edited("with a state", func(input *protocol.JobInput) { input.State = &job.State{Succeeded: 1, Attempts: 1 << 40} })
 	facts := func(what, uid string, facts ...job.PodFact) {
@@ -210,6 +211,8 @@ func TestForgedSignalsDontChangeWhatACronJobIs(t *testing.T) {
 	edited("overdue", func(signal *protocol.CronJobSpec) { signal.Overdue = true })
 	edited("of a successor", func(signal *protocol.CronJobSpec) { signal.CronJob.UID = "00000000-0000-0000-0000-000000000000" })
 	edited("of another", func(signal *protocol.CronJobSpec) { signal.CronJob.Name = "other" })
+	edited("of a native one", func(signal *protocol.CronJobSpec) { signal.CronJob.Native = true })
+	edited("of the built-in controller's", func(signal *protocol.CronJobSpec) { signal.CronJob = native(referenceTo(others.native)) })
 	edited("of no uid", func(signal *protocol.CronJobSpec) { signal.CronJob.UID = "" })
 	for what, closed := range map[string]*batchv1.Job{"its own, which runs": running, "the built-in controller's": others.builtIn, "another's": others.another} {
 		signals["closed: "+what] = forgery{protocol.JobClosedSignal, protocol.JobClosed{

@@ -1,0 +1,135 @@
+package schedule_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// What each concurrencyPolicy does when a run is due, at 12:00, while none is active, one
+// runs, others wait, or the Job of the active one is being deleted and still there. The
+// active run ends at 12:20. Each is done twice: by a worker that is killed between each
+// create and the report of it, too.
+func TestOverlapTable(t *testing.T) {
+	policies := []struct {
+		name    string
+		options []specOption
+	}{
+		{"Allow", []specOption{allow}},
+		{"Allow, maxConcurrent 2", []specOption{allow, atMost(2)}},
+		{"Forbid", []specOption{forbid}},
+		{"Forbid, maxConcurrent 2", []specOption{forbid, atMost(2)}},
+		{"Replace", []specOption{replace}},
+		{"Replace, maxConcurrent 2", []specOption{replace, atMost(2)}},
+		{"Queue", []specOption{queue}},
+		{"Queue, maxConcurrent 2", []specOption{queue, atMost(2)}},
+		{"Queue, queueLimit 1", []specOption{queue, queueLimit(1)}},
+		{"Queue, deadline 30 min", []specOption{queue, deadline(1800)}},
+	}
+	situations := []struct {
+		name string
+		// until is the time up to which runs come before, of which each goes on.
+		from string
+		end  bool
+	}{
+		{"none active", "11:30", false},
+		{"one runs", "10:30", true},
+		{"two wait or run", "09:30", true},
+		{"six wait or run", "05:30", true},
+	}
+	var b strings.Builder
+	for _, policy := range policies {
+		fmt.Fprintf(&b, "## %s\n", policy.name)
+		for _, situation := range situations {
+			lines := overlap(t, cronSpec("0 * * * *", policy.options...), situation.from, situation.end, false)
+			fmt.Fprintf(&b, "\n%s:\n  %s\n", situation.name, strings.Join(lines, "\n  "))
+			killed := overlap(t, cronSpec("0 * * * *", policy.options...), situation.from, situation.end, true)
+			wantStrings(t, policy.name+", "+situation.name+", worker killed at each create", killed, lines...)
+		}
+		b.WriteString("\n")
+	}
+	const golden = "testdata/overlap.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); got != string(want) {
+		t.Errorf("got\n%s\nwant what %s has; go test -update writes it", got, golden)
+	}
+}
+
+// overlap lets runs come every hour from a time on until 12:00, and the oldest active one end
+// at 12:20. It returns the runs that then are active, and the ledger.
+func overlap(t *testing.T, spec schedule.Spec, from string, end, kill bool) []string {
+	c := newCluster(t, spec, at(from)).at(at(from))
+	step := func(action func()) {
+		c.forget = kill
+		for action(); c.lost; {
+			c.forget = false
+			c.at(c.now)
+		}
+		c.forget = false
+	}
+	for !c.wake.After(at("12:00")) {
+		step(func() { c.at(c.wake) })
+	}
+	if end {
+		step(func() { c.finish(batchv1.JobComplete, at("12:20")) })
+	}
+	var active []string
+	for _, run := range c.state.Active {
+		active = append(active, run.Scheduled.Format("15:04"))
+	}
+	if len(active) != len(c.running) {
+		t.Errorf("%d runs are active, %d Jobs run", len(active), len(c.running))
+	}
+	return append([]string{strings.TrimSpace("active: " + strings.Join(active, " "))}, c.ledger()...)
+}
+
+// A Job that is being deleted counts as active until it is gone.
+func TestAJobThatIsBeingDeletedHoldsTheNextBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy specOption
+		before []string
+		after  []string
+	}{
+		"Allow":   {allow, stamps("10:00", "11:00"), stamps("10:00", "11:00")},
+		"Forbid":  {forbid, stamps("10:00"), stamps("10:00", "11:00")},
+		"Replace": {replace, stamps("10:00", "11:00"), stamps("10:00", "11:00")},
+		"Queue":   {queue, stamps("10:00"), stamps("10:00", "11:00")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 * * * *", test.policy), at("09:30")).at(at("10:00"))
+			// Its finalizers keep it until 11:10.
+			c.at(at("11:00"))
+			wantStrings(t, "while it is there", c.started(), test.before...)
+			if run := c.find("hello-24394200"); run != nil {
+				c.remove(run.Name, run.UID)
+				c.state = schedule.Missing(c.state, *run, at("11:10"))
+			}
+			wantStrings(t, "when it is gone", c.at(at("11:10")).started(), test.after...)
+		})
+	}
+}
+
+// A run that waited in a queue starts when the CronJob asks for no order any more, and the
+// workflow forgets that: later times, which had been looked up, do not hide it.
+func TestAForgottenStartOfARunThatHadWaited(t *testing.T) {
+	c := newCluster(t, cronSpec("*/3 * * * *", queue, catchUpNone), at("10:00:10")).at(at("10:00:10"))
+	c.trigger(at("10:02")).at(at("10:03")).at(at("10:07:01"))
+	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp", "19T10:03:00 Queued JobAlreadyActive")
+	c.forget = true
+	c.edit(at("10:07:01"), allow).at(at("10:09"))
+	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp",
+		"19T10:03:00 StartedLate JobAlreadyActive", "19T10:09:00 Started")
+}

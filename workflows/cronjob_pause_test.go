@@ -1,0 +1,56 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// Failed runs in a row suspend the object, also where the API server is away at first, and
+// it says why.
+func TestCronJobPausesAfterFailures(t *testing.T) {
+	for name, outage := range map[string]error{"at once": nil, "after an outage": errors.New("the API server does not answer")} {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			k.refuseSuspend = outage
+			k.ends = func(input protocol.JobInput) (job.Result, error) {
+				return job.Result{UID: input.Job.UID, Outcome: job.Failed, Reason: "BackoffLimitExceeded"}, nil
+			}
+			k.after(3*time.Minute, func() { k.refuseSuspend = nil })
+			spec := cron("* * * * *", allow)
+			spec.PauseAfterFailures = 2
+			k.runUntil(6*time.Minute, spec)
+			expectList(t, "runs", k.scheduled(), "00:00", "01:00")
+			last := k.suspends[len(k.suspends)-1]
+			if !last.Suspend || !last.AfterFailures || last.Note.By != "pauseAfterFailures" {
+				t.Errorf("asked for %+v", last)
+			}
+			condition := k.status.Conditions[1]
+			if condition.Type != ostinatov1.ConditionSuspended || condition.Status != metav1.ConditionTrue || condition.Reason != "PausedAfterFailures" {
+				t.Errorf("condition %+v", condition)
+			}
+		})
+	}
+}
+
+// A worker that finds that the CronJob does not ask for it does not hold the workflow up
+// more than an outage would.
+func TestCronJobThatIsNotToPauseIsAskedAgainLater(t *testing.T) {
+	k := newCronJobKube(t)
+	k.stayAwake = true
+	k.ends = func(input protocol.JobInput) (job.Result, error) {
+		return job.Result{UID: input.Job.UID, Outcome: job.Failed}, nil
+	}
+	spec := cron("* * * * *", allow)
+	spec.PauseAfterFailures = 1
+	k.runUntil(10*time.Minute, spec)
+	if asked := len(k.suspends); asked < 2 || asked > 120 {
+		t.Errorf("asked %d times in 10 minutes", asked)
+	}
+}
