@@ -279,3 +279,35 @@ func TestBackfillsAreServedInTheirOrderAndTheirNumberIsBounded(t *testing.T) {
 		t.Errorf("runs %v", times)
 	}
 }
+
+// maxConcurrent bounds all runs, backfilled or not, unless somebody asks for Allow.
+func TestABackfillAndMaxConcurrent(t *testing.T) {
+	for overlap, most := range map[batchv1.ConcurrencyPolicy]int{"": 2, "Allow": 4} {
+		t.Run(fmt.Sprintf("asks for %q", overlap), func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 * * * *", func(s *schedule.Spec) { s.MaxConcurrent = 2 }), at("09:30")).at(at("10:00"))
+			request := between("01:00", "08:00")
+			request.Overlap, request.Parallelism = overlap, most-1
+			c.backfill(request, at("10:10"))
+			if len(c.state.Active) != most {
+				t.Errorf("%d runs are active, want %d", len(c.state.Active), most)
+			}
+			request.Parallelism = 3
+			if mistake := request.Mistake(c.spec, c.now); (mistake == "") != (overlap == "Allow") {
+				t.Errorf("three at once: %q", mistake)
+			}
+		})
+	}
+}
+
+// Under Queue a time that is due waits for the end of a suspension; what people ask for
+// does not.
+func TestABackfillGoesOnBesideAQueueThatIsSuspended(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *", queue), at("09:30")).at(at("10:00")).at(at("11:00"))
+	c.edit(at("11:10"), suspended).backfill(between("05:00", "05:00"), at("11:20"))
+	c.finish(batchv1.JobComplete, at("11:30"))
+	wantStrings(t, "backfilled", c.manual(), "05:00")
+	c.finish(batchv1.JobComplete, at("11:40"))
+	wantStrings(t, "scheduled", c.started(), "2016-05-19T10:00:00Z")
+	c.edit(at("11:50"), func(s *schedule.Spec) { s.Suspend = false })
+	wantStrings(t, "scheduled, resumed", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T11:00:00Z")
+}
