@@ -37,6 +37,12 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		return protocol.CronJobResult{Gone: err == nil}, err
 	}
 	defer beat(ctx)()
+	if request.Signal != "" {
+		if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
+			a.Events.onCronJob(request.CronJob, event.Warning(signalRefused, result.Refused.Message))
+		}
+		return result, nil
+	}
 	if err := a.lookAtRuns(ctx, cronJob, request, &result); err != nil {
 		return result, err
 	}
@@ -44,14 +50,18 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		result.CurrentSpec = &spec
 		return result, nil
 	}
+	var replacing *schedule.Start
 	if request.Start != nil {
 		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start)
 		if err != nil {
 			return result, err
 		}
+		if a.acceptsStart(cronJob, *request.Start) {
+			replacing = request.Start
+		}
 	}
 	if result.Refused == nil {
-		if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes); err != nil {
+		if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, replacing); err != nil {
 			return result, err
 		}
 	}
@@ -73,15 +83,16 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 }
 
 // deleteJobs deletes what is replaced or falls out of the history limits, and
-// names what is gone or is not the CronJob's. Only a replaced Job has to be gone.
-func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete) ([]string, error) {
+// names what is gone or is not the CronJob's. Only a replaced Job has to be gone. start is
+// the run that takes its place, if it may start.
+func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete, start *schedule.Start) ([]string, error) {
 	gone := make([]bool, len(deletes))
 	indexes := make([]int, len(deletes))
 	for i := range indexes {
 		indexes[i] = i
 	}
 	err := each(indexes, func(i int) (err error) {
-		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i])
+		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i], start)
 		return err
 	})
 	var names []string
@@ -95,7 +106,7 @@ func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 
 // deleteJob deletes a Job of the CronJob, if it may be deleted. The Job is read first,
 // from the watch cache, since a delete can't say whose the Job must be.
-func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete) (gone bool, err error) {
+func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start) (gone bool, err error) {
 	reference := cronJobReference(cronJob)
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
@@ -109,7 +120,7 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 	case err != nil:
 		return false, nil
 	}
-	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil); why != "" {
+	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, start); why != "" {
 		if target.Replaced {
 			return false, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 		}
@@ -157,11 +168,9 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
 		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
 	}
-	if start.Manual {
-		if refused := a.refuseSignal(cronJob.Annotations, steering.Trigger); refused != nil {
-			a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
-			return refused, nil
-		}
+	if refused := a.refuseManual(cronJob, start); refused != nil {
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
+		return refused, nil
 	}
 	if start.IsTooLate(a.Clock.Now()) {
 		return &protocol.Refusal{
@@ -175,7 +184,8 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 // refuseBeside says why the run may not start beside the runs that are active by the
 // CronJob's status, where that bounds their number.
 func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
-	policy, capacity := schedule.SpecOf(cronJob).ConcurrencyPolicy, schedule.SpecOf(cronJob).Capacity()
+	spec := start.Under(schedule.SpecOf(cronJob))
+	policy, capacity := spec.ConcurrencyPolicy, spec.Capacity()
 	if capacity == 0 || policy == batchv1.ReplaceConcurrent || len(cronJob.Status.Active) < capacity {
 		return nil, nil
 	}
@@ -200,6 +210,24 @@ func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJ
 		}
 	}
 	return nil, nil
+}
+
+// refuseManual says why the CronJob does not take the signal that asked for the run; nil
+// when it does, and for a scheduled run.
+func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.Start) *protocol.Refusal {
+	if !start.Manual {
+		return nil
+	}
+	if start.Backfill != 0 {
+		return a.refuseSignal(cronJob.Annotations, steering.Backfill)
+	}
+	return a.refuseSignal(cronJob.Annotations, steering.Trigger)
+}
+
+// acceptsStart reports whether the run may start as it asks to: that its Job is there
+// already does not make it so.
+func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
+	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
 }
 
 // startJob creates the run's Job or finds it made by an earlier attempt.
@@ -256,6 +284,7 @@ func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *prot
 			UID:             string(stored.UID),
 			Scheduled:       start.Scheduled,
 			Manual:          start.Manual,
+			Backfill:        start.Backfill,
 			Started:         stored.CreationTimestamp.UTC(),
 			ResourceVersion: stored.ResourceVersion,
 		},

@@ -70,24 +70,14 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 			c.heard.steering = c.heard.steering.and(steeringOf(ctx, received))
 			c.pause.reset()
 		case protocol.TriggerSignal:
-			c.state = schedule.AddTrigger(c.state, triggerNote(noteOf(ctx, received)), workflow.Now(ctx))
+			c.takeTrigger(ctx, received)
+		case protocol.BackfillSignal:
+			c.takeBackfill(ctx, received)
 		default:
-			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume and trigger", "signal", received.signal)
+			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume, trigger and backfill", "signal", received.signal)
 		}
 	}
-}
-
-// triggerNote is what the ledger says of a trigger.
-func triggerNote(note protocol.SignalNote, unread string) string {
-	switch {
-	case unread != "":
-		return "the signal's argument was left unread: " + unread
-	case note.By == "":
-		return note.Note
-	case note.Note == "":
-		return "by " + note.By
-	}
-	return note.Note + " (by " + note.By + ")"
+	c.takeAsked(ctx)
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. The spec that

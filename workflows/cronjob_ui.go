@@ -22,17 +22,27 @@ const (
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 	ledger := c.state.Rows()
 	return protocol.CronJobDescription{
-		CronJob: c.cronJob,
-		Spec:    c.spec,
-		Status:  schedule.StatusOf(c.state, c.spec),
-		Ledger:  ledger[max(len(ledger)-describedRows, 0):],
+		CronJob:   c.cronJob,
+		Spec:      c.spec,
+		Status:    schedule.StatusOf(c.state, c.spec),
+		Ledger:    ledger[max(len(ledger)-describedRows, 0):],
+		Backfills: c.backfills(),
 	}, nil
+}
+
+func (c *runningCronJob) backfills() []protocol.Backfill {
+	var backfills []protocol.Backfill
+	for _, backfill := range c.state.Backfills {
+		backfills = append(backfills, protocol.BackfillOf(backfill))
+	}
+	return backfills
 }
 
 // details renders the workflow's current details for the Temporal UI.
 func (c *runningCronJob) details() string {
 	var b strings.Builder
 	b.WriteString("**" + escape(c.scheduleText()) + "** " + escape(c.nextText()) + "\n")
+	b.WriteString(c.backfillText())
 	if len(c.state.Active) > 0 {
 		b.WriteString("\n| active job | scheduled |\n|---|---|\n")
 		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
@@ -129,7 +139,7 @@ func scheduledText(scheduled time.Time, manual bool) string {
 	case scheduled.IsZero():
 		return "-"
 	case manual:
-		return timeText(scheduled) + " (trigger)"
+		return timeText(scheduled) + " (manual)"
 	default:
 		return timeText(scheduled)
 	}

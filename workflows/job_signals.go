@@ -211,7 +211,7 @@ func (w *runningJob) unlessCancelled(ctx workflow.Context, what string, err erro
 func steers(signal string) bool {
 	switch signal {
 	case protocol.SuspendSignal, protocol.ResumeSignal, protocol.JobSpecSignal, protocol.CronJobSpecSignal,
-		protocol.DeletedSignal, protocol.TriggerSignal:
+		protocol.DeletedSignal, protocol.TriggerSignal, protocol.BackfillSignal:
 		return true
 	}
 	return false

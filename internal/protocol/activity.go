@@ -102,6 +102,9 @@ type CronJobRequest struct {
 	// Known.
 	Search bool     `json:"search,omitempty"`
 	Known  []string `json:"known,omitempty"`
+	// Signal asks, alone, whether the CronJob takes a signal that people send: Refused says
+	// why not.
+	Signal string `json:"signal,omitempty"`
 }
 
 // CronJobResult reports what a CronJobRequest did.

@@ -62,6 +62,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 		return s.search(state, unsettled, spec, now)
 	}
 	s.settleSighted(now)
+	s.dropBackfills(spec, now)
 
 	var plan Plan
 	if spec.Deleting {
@@ -70,7 +71,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 		plan.Start = s.chooseStart(spec, now)
 	}
 	if plan.Start != nil {
-		plan.Deletes = s.replacements(spec)
+		plan.Deletes = s.replacements(plan.Start.Under(spec))
 	}
 	s.announceQueue(spec)
 	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
@@ -121,11 +122,16 @@ func (s *State) doubtStart(spec Spec) {
 	}
 }
 
-// doubtTriggers leaves the state Doubtful where a trigger waits beside the run that is due:
-// a task that is repeated may have started either.
+// doubtTriggers leaves the state Doubtful where a trigger or a backfill waits beside the run
+// that is due, or beside one another: a task that is repeated may have started either.
 func (s *State) doubtTriggers(spec Spec, now time.Time) {
 	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero()
-	if both && spec.Capacity() > 0 && now.Sub(s.SearchedAt) >= searchHolds {
+	if s.nextTrigger(spec) != nil || s.mayStartDue(spec) && !s.heldBack(spec) {
+		// It overtakes what is backfilled, and triggers of other policies one another.
+		mixed := slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Overlap != "" })
+		both = both || len(s.Backfills) > 0 || len(s.Triggers) > 1 && mixed
+	}
+	if both && s.exclusive(spec) && now.Sub(s.SearchedAt) >= searchHolds {
 		s.Doubtful = true
 	}
 }
@@ -260,22 +266,29 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 }
 
 // chooseStart picks the one run to start now: the due one or the first of the triggers,
-// whichever came first. A workflow task that is repeated later, when more has come, so
-// asks for the same run first. A suspension or a bad schedule does not stop triggers.
+// whichever came first, and after both what is backfilled. A workflow task that is
+// repeated later, when more has come, so asks for the same run first. A suspension does not
+// stop what people have asked for.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
+	var due *Start
 	if s.heldBack(spec) {
-		s.block(spec, now)
-		return nil
+		s.block(spec)
+	} else {
+		due = s.dueStart(spec, now)
 	}
-	due, manual := s.dueStart(spec, now), s.triggeredStart(now)
-	if manual != nil && (due == nil || s.Triggers[0].At.Before(due.Scheduled)) {
+	s.settleForbidden(spec, now)
+	manual := s.triggeredStart(spec, now)
+	if manual != nil && (due == nil || s.nextTrigger(spec).At.Before(due.Scheduled)) {
 		return manual
+	}
+	if due == nil {
+		return s.backfillStart(spec, now)
 	}
 	return due
 }
 
-// block keeps the due run waiting and, unless they wait too, settles the triggers.
-func (s *State) block(spec Spec, now time.Time) {
+// block keeps the due run waiting.
+func (s *State) block(spec Spec) {
 	if due := s.Calendar.Due; !due.IsZero() && !spec.Suspend {
 		s.makePending(due)
 		if !s.Pending.Blocked && !spec.inOrder() {
@@ -283,14 +296,6 @@ func (s *State) block(spec Spec, now time.Time) {
 		}
 		s.Pending.Blocked = true
 	}
-	if spec.queues() {
-		return
-	}
-	for _, trigger := range s.Triggers {
-		s.Outbox = append(s.Outbox, alreadyActive(spec))
-		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
-	}
-	s.Triggers = nil
 }
 
 func (s *State) makePending(due time.Time) {
@@ -299,10 +304,15 @@ func (s *State) makePending(due time.Time) {
 	}
 }
 
+// mayStartDue reports whether a run is due that nobody has suspended.
+func (s *State) mayStartDue(spec Spec) bool {
+	return !s.Calendar.Due.IsZero() && !spec.Suspend && !s.pausing(spec)
+}
+
 // dueStart returns the start of the due run, unless there is none or its retry has to wait.
 func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	due := s.Calendar.Due
-	if due.IsZero() || spec.Suspend || s.pausing(spec) {
+	if !s.mayStartDue(spec) {
 		return nil
 	}
 	if s.makePending(due); now.Before(s.Pending.Retry.Until) {
@@ -313,23 +323,27 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	return start
 }
 
-// triggeredStart returns the start of the first trigger's run, unless there is none or its
-// retry has to wait.
-func (s *State) triggeredStart(now time.Time) *Start {
-	if len(s.Triggers) == 0 || now.Before(s.Triggers[0].Retry.Until) {
+// triggeredStart returns the start of the first trigger's run that does not wait for
+// others, unless there is none or its retry has to wait.
+func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
+	trigger := s.nextTrigger(spec)
+	if trigger == nil || now.Before(trigger.Retry.Until) {
 		return nil
 	}
-	trigger := s.Triggers[0]
 	start := &Start{
 		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
 		Scheduled: trigger.At.Truncate(time.Second),
 		Manual:    true,
 		Sequence:  trigger.Sequence,
+		Overlap:   trigger.Overlap,
 		Note:      trigger.Note,
 		WhyLate:   ReasonOutage,
 	}
-	if trigger.Reason != "" {
+	switch {
+	case trigger.Reason != "":
 		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
+	case trigger.Blocked:
+		start.WhyLate = ReasonJobAlreadyActive
 	}
 	return start
 }
@@ -400,8 +414,11 @@ func (s *State) wake(spec Spec) time.Time {
 		return wake
 	}
 	earliest(s.Judging.Until)
-	if len(s.Triggers) > 0 && !s.heldBack(spec) {
-		earliest(s.Triggers[0].Retry.Until)
+	if trigger := s.nextTrigger(spec); trigger != nil {
+		earliest(trigger.Retry.Until)
+	}
+	if backfill := s.nextBackfill(spec); backfill != nil {
+		earliest(backfill.Retry.Until)
 	}
 	if len(s.Calendar.Upcoming) > 0 {
 		earliest(s.Calendar.Upcoming[0])

@@ -101,8 +101,9 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		run := sighting.Run
 		note := s.noteOf(run)
 		if !sighting.Taken {
+			asked := s.backfilled(&run) || s.triggered(run)
 			s.Active = append(s.Active, run)
-			if !s.isDue(run) && !s.waits(run) && !s.triggered(run) {
+			if !s.isDue(run) && !s.waits(run) && !asked {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
@@ -151,7 +152,10 @@ func (s *State) settleSighted(now time.Time) {
 
 // found returns the outcome of a run whose Job was found.
 func (s *State) found(run Run, now time.Time) LedgerEntry {
-	start := Start{Scheduled: run.Scheduled, Manual: run.Manual}
+	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
+	if run.Backfill != 0 {
+		start.Note = backfillNote("")
+	}
 	if run.Started.IsZero() {
 		// Nobody knows that it was late.
 		return start.entry(Run{Name: run.Name, Started: run.Scheduled}, now)
