@@ -156,6 +156,12 @@ func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResu
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
+	for _, child := range result.Children {
+		if !c.state.Knows(child.Run) {
+			// The task that made it is forgotten, and with it the child. One that runs stays.
+			c.startChild(ctx, schedule.Start{Name: child.Run.Name, Scheduled: child.Run.Scheduled, Manual: child.Run.Manual}, child)
+		}
+	}
 	for _, run := range result.Running {
 		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, time.Time{})
 	}

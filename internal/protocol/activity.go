@@ -118,6 +118,9 @@ type CronJobResult struct {
 	Ended []FinishedJob `json:"ended,omitempty"`
 	// Running are those that run.
 	Running []schedule.Run `json:"running,omitempty"`
+	// Children are those of them whose Job workflow the CronJob's starts: one that it knows
+	// nothing of may have none yet.
+	Children []StartedJob `json:"children,omitempty"`
 	// Started is the run's Job, new or found from an earlier attempt.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job; Status was then not applied, since it is
