@@ -75,6 +75,8 @@ func (c *runningCronJob) nextText() string {
 		return "is being deleted"
 	case calendar.Problem != nil:
 		return calendar.Problem.Message
+	case c.spec.Suspend && c.state.PausedWhy != "":
+		return "suspended: " + c.state.PausedWhy
 	case c.spec.Suspend:
 		return "suspended"
 	case len(calendar.Upcoming) == 0:
