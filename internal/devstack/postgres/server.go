@@ -79,6 +79,29 @@ func start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun := time.Now()
+	for {
+		started, err := launch(ctx, programs, home, as, o)
+		if err == nil {
+			return &Server{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)), Password: password, Home: home, process: started}, nil
+		}
+		// The other processes of a server that was killed notice that and end by themselves, a little later.
+		if !strings.Contains(err.Error(), predecessorLives) || time.Since(begun) > predecessorPatience || ctx.Err() != nil {
+			return nil, err
+		}
+		time.Sleep(predecessorPoll)
+	}
+}
+
+const (
+	// predecessorLives is in the log of a server that does not start beside what is left of one that was killed.
+	predecessorLives    = "pre-existing shared memory block"
+	predecessorPatience = 20 * time.Second
+	predecessorPoll     = 200 * time.Millisecond
+)
+
+// launch runs the server's program until it takes connections.
+func launch(ctx context.Context, programs, home string, as owner, o Options) (*process.Process, error) {
 	port := strconv.Itoa(o.Port)
 	started, err := process.Start(ctx, process.Spec{
 		Name: "postgres", Path: filepath.Join(programs, "postgres"), LogFile: o.LogFile, Dir: home, SysProcAttr: as.attributes(),
@@ -102,7 +125,7 @@ func start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, started.Stop(stopGrace))
 	}
-	return &Server{Address: net.JoinHostPort("127.0.0.1", port), Password: password, Home: home, process: started}, nil
+	return started, nil
 }
 
 // Process is the server's first process; its others end with it.
