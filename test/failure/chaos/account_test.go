@@ -16,6 +16,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -49,6 +50,9 @@ func (c *chaos) ledgersAreComplete(ctx context.Context) error {
 			outcomes += int(row.Times())
 			if row.Outcome.HasJob() && row.Result == "" {
 				return fmt.Errorf("the run %s has not ended", row.Job)
+			}
+			if row.Outcome == schedule.Queued {
+				return fmt.Errorf("runs of %s wait since %s", cronJob.Name, row.Scheduled.Format(time.TimeOnly))
 			}
 		}
 		if want := len(c.timesOf(cronJob)) + 1; outcomes < want {
@@ -145,6 +149,20 @@ func (c *chaos) everyRunHasOneJob(t *testing.T, cronJob *ostinatov1.CronJob, row
 	}
 	for name := range seen {
 		t.Errorf("%s: Job %s has no row", cronJob.Name, name)
+	}
+	if policy := cronJob.Spec.ConcurrencyPolicy; policy == batchv1.ForbidConcurrent || policy == ostinatov1.QueueConcurrent {
+		neverTwoAtOnce(t, c.record.Jobs(cronJob.Name))
+	}
+}
+
+// neverTwoAtOnce checks that each Job was created when the one before it had ended.
+func neverTwoAtOnce(t *testing.T, jobs []*batchv1.Job) {
+	t.Helper()
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	for n, job := range jobs[:max(len(jobs)-1, 0)] {
+		if ended := job.Status.CompletionTime; ended == nil || jobs[n+1].CreationTimestamp.Before(ended) {
+			t.Errorf("Job %s was created at %s, Job %s ended at %v", jobs[n+1].Name, jobs[n+1].CreationTimestamp, job.Name, ended)
+		}
 	}
 }
 

@@ -110,7 +110,9 @@ func (c *chaos) create(t *testing.T, count int) {
 	// Where the hour changes in between, the other times of this are not near.
 	schedule := fmt.Sprintf("%s %s * * *", strings.Join(minutes, ","), strings.Join(slices.Compact(hours), ","))
 	long := harness.PodAnnotation(node.AnnotationRunUntil, c.times[len(c.times)-1].Add(overlap).Format(time.RFC3339))
-	policies := []batchv1.ConcurrencyPolicy{batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent}
+	policies := []batchv1.ConcurrencyPolicy{
+		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
+	}
 	for n := range count {
 		pods := harness.RunSeconds(1)
 		if n/len(policies)%2 == 1 {
