@@ -31,6 +31,8 @@ STACK := /test/(deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy
 STACKS ?= 2
 # What make generate writes.
 GENERATED := api deploy/crd deploy/components/prometheus-operator
+# Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
+TOOL_MODULES := tools/kwok
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -60,6 +62,7 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
 	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
 	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
+	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; fi; \
 	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
 
 .PHONY: check

@@ -48,7 +48,7 @@ type tool struct {
 	// asset marks what is taken from KUBEBUILDER_ASSETS where it is there.
 	asset bool
 	// sources are folders of this repository that the executable is made of, relative to its root; none for a
-	// tool module, whose pins say it all.
+	// tool that its module's pins say all about.
 	sources []string
 	// note is told while the tool is being built, where the build takes long.
 	note string
@@ -80,7 +80,7 @@ var tools = map[string]tool{
 	},
 	"ginkgo": {module: "tools/kubernetes", pkg: "github.com/onsi/ginkgo/v2/ginkgo", ldflags: strip},
 
-	"kwok": {module: "tools/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", ldflags: strip},
+	"kwok": {module: "tools/kwok", pkg: ".", ldflags: strip, sources: []string{"tools/kwok"}},
 
 	"containerd":              containerd("containerd"),
 	"containerd-shim-runc-v2": containerd("containerd-shim-runc-v2"),
