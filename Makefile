@@ -8,6 +8,8 @@ GO ?= go
 export OSTINATO_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ostinato
 # auto: a real node where this machine can have one (Linux, root), else kwok. real, kwok: that one.
 NODE ?= auto
+# embedded: the Temporal server in one process. postgres: a cluster on PostgreSQL, its roles in separate processes (Linux).
+TEMPORAL ?= embedded
 # What worker and bridge may do in make smoke. administrator: everything; base: what deploy/base gives; namespaced: that in
 # the sample's namespace only. The admission policy is in force for both.
 RIGHTS ?= administrator
@@ -22,11 +24,15 @@ TEST_TIMEOUT ?= 15m
 # The race detector needs a C compiler; Go says 0 where there is none.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
-SERVER := /(internal/devstack/temporal|cmd/devserver)$$
+SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute.
-STACK := /test/(deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|encryption|failure|hostile|integration|parity)$$
+STACK := /test/(deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|encryption|failure|failure/chaos|hostile|integration|parity|scaleout)$$
 # How many of them run at a time.
 STACKS ?= 2
+# What make generate writes.
+GENERATED := api deploy/crd deploy/components/prometheus-operator
+# Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
+TOOL_MODULES := tools/kwok
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -43,12 +49,12 @@ cli: ## Build the command line tool into the cache.
 	@$(GO) build -o $(OSTINATO) ./cmd/ostinato
 
 .PHONY: dev
-dev: cli ## Run everything on this machine and show it live (NODE=auto|real|kwok). Ctrl-C stops it.
-	@exec $(OSTINATO) dev --node=$(NODE)
+dev: cli ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|postgres). Ctrl-C stops it.
+	@exec $(OSTINATO) dev --node=$(NODE) --temporal=$(TEMPORAL)
 
 .PHONY: smoke
-smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE, RIGHTS).
-	@exec $(OSTINATO) smoke --node=$(NODE) --rights=$(RIGHTS)
+smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE, TEMPORAL, RIGHTS).
+	@exec $(OSTINATO) smoke --node=$(NODE) --temporal=$(TEMPORAL) --rights=$(RIGHTS)
 
 .PHONY: test
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
@@ -56,22 +62,26 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
 	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
 	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
+	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; fi; \
 	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
 
 .PHONY: check
-check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, generated files.
+check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
 	$(call TOOL,staticcheck) ./...
 	$(call TOOL,workflowcheck) ./workflows/...
+	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml
+	$(call TOOL,promtool) test rules deploy/monitoring/tests/*.yaml
 	$(MAKE) --no-print-directory generate
-	@test -z "$$(git status --porcelain -- api deploy/crd)" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- api deploy/crd; exit 1; }
+	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- $(GENERATED); exit 1; }
 
 .PHONY: generate
-generate: cli ## Regenerate deep copies and the CRD.
+generate: cli ## Regenerate deep copies, the CRD and the PrometheusRule.
 	$(call TOOL,controller-gen) object paths=./api/v1
 	$(call TOOL,controller-gen) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
+	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
 
 .PHONY: vulncheck
 vulncheck: cli ## Look for known vulnerabilities in what is built. Asks VULNDB.
@@ -102,6 +112,11 @@ conformance: ## Judge Jobs by Kubernetes' own end-to-end suite (CONTROLLER=ostin
 .PHONY: record
 record: tools ## Record the histories that replay tests use, from the running code.
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./test/integration -run 'TestHistory$$' -record
+
+.PHONY: upstream-cases
+upstream-cases: ## Play CronJobs to upstream's controller and record what it does, and where Ostinato does otherwise.
+	$(GO) test -count=1 ./test/parity/cronjobs -run 'TestWhatUpstreamDoesIsUpToDate$$' -update
+	$(GO) test -count=1 ./test/parity/cronjobs -run 'TestOstinatoDoesWhatUpstreamDoes$$' -update
 
 .PHONY: tools
 tools: cli ## Build the control plane, node and Temporal binaries into the cache (minutes, once).

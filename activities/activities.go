@@ -21,6 +21,8 @@ type Options struct {
 	CronJobs   k8s.CronJobsGetter
 	// Temporal signals Job workflows; only WatchPods uses it.
 	Temporal podwatch.Signaller
+	// Heartbeats says whether an attempt was given up; nil takes none for that.
+	Heartbeats Heartbeater
 	// Namespaces are those of Kubernetes whose objects are served; none means all.
 	Namespaces []string
 	// Namespace is Temporal's, for links from objects to workflows.

@@ -47,7 +47,7 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 		if found[i] == nil {
 			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
 		} else {
-			report(result, cronJob, found[i])
+			a.report(result, cronJob, found[i])
 		}
 	}
 	if !request.Search {
@@ -55,7 +55,7 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 	}
 	owned, err := a.searchJobs(ctx, cronJob, request.Known)
 	for _, one := range owned {
-		report(result, cronJob, one)
+		a.report(result, cronJob, one)
 	}
 	return err
 }
@@ -77,14 +77,23 @@ func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 	return owned[max(len(owned)-mostFound, 0):], nil
 }
 
-// report adds a Job of the CronJob to the result.
-func report(result *protocol.CronJobResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
+// mostChildren bounds the Jobs of one result that come with what a Job workflow needs.
+const mostChildren = 100
+
+// report adds a Job of the CronJob to the result. The workflow of one that was made by hand
+// is the bridge's to start.
+func (a *Activities) report(result *protocol.CronJobResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
 	run := runOf(cronJob, found)
 	if finished := finishedJob(found, run); finished != nil {
 		result.Ended = append(result.Ended, *finished)
 		return
 	}
 	result.Running = append(result.Running, run)
+	_, byHand := found.Annotations[names.InstantiateAnnotation]
+	made := !byHand && !k8s.ScheduledTime(found).IsZero()
+	if made && claim.Ours(found, a.TakeOverJobs) && len(result.Children) < mostChildren {
+		result.Children = append(result.Children, protocol.StartedJob{Run: run, Spec: a.specOf(found), Managed: true})
+	}
 }
 
 // runOf is the run that a Job of the CronJob says to be. One that has not the name of the

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
@@ -53,6 +54,37 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	}
 	if len(s.writes()) != 0 {
 		t.Errorf("writes %v", s.writes())
+	}
+}
+
+// A Job that the workflow has forgotten comes with what its own workflow needs, where that is
+// for the CronJob's workflow to start.
+func TestAJobThatRunsComesWithWhatItsWorkflowNeeds(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*batchv1.Job)
+		child  bool
+	}{
+		"ours":                         {func(*batchv1.Job) {}, true},
+		"the built-in controller's":    {func(j *batchv1.Job) { j.Spec.ManagedBy = nil }, false},
+		"made by hand from a template": {func(j *batchv1.Job) { j.Annotations[names.InstantiateAnnotation] = "manual" }, false},
+		"of no scheduled time":         {func(j *batchv1.Job) { delete(j.Annotations, names.ScheduledTimestampAnnotation) }, false},
+		"another CronJob's":            {func(j *batchv1.Job) { j.OwnerReferences[0].UID = "another" }, false},
+		"ended": {func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "DeadlineExceeded")}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := runsJob(scheduled)
+			one.Spec.ManagedBy = ptr.To(names.JobController)
+			test.change(one)
+			s := newStage(t, []runtime.Object{one}, []*ostinatov1.CronJob{helloCronJob()})
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+				CronJob: cronJobRef, Look: []schedule.Run{{Name: one.Name, UID: string(one.UID)}},
+			})
+			if child := len(result.Children) == 1 && result.Children[0].Run.UID == string(one.UID) && result.Children[0].Managed; child != test.child {
+				t.Errorf("children %+v", result.Children)
+			}
+		})
 	}
 }
 

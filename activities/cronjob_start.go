@@ -23,7 +23,7 @@ import (
 // was read last; nil where the result says all that there is to say.
 func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) (_ *ostinatov1.CronJob, err error) {
 	if request.Start == nil {
-		result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes)
+		result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, nil)
 		result.Lead = a.moments.lead(request.Ran)
 		return cronJob, err
 	}
@@ -71,7 +71,11 @@ func (a *Activities) create(
 			return false, cronJob, err
 		}
 	}
-	if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes); err != nil || result.Started != nil {
+	var replacing *schedule.Start
+	if a.acceptsStart(cronJob, *request.Start) {
+		replacing = request.Start
+	}
+	if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, replacing); err != nil || result.Started != nil {
 		return false, cronJob, err
 	}
 	created, result.Started, result.Refused, err = a.startJob(ctx, cronJob, *request.Start)
@@ -100,11 +104,9 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 	if why := schedule.Prescribed(cronJob, start, a.Clock.Now()); why != "" {
 		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
 	}
-	if start.Manual {
-		if refused := a.refuseSignal(cronJob.Annotations, steering.Trigger); refused != nil {
-			a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
-			return refused, nil
-		}
+	if refused := a.refuseManual(cronJob, start); refused != nil {
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
+		return refused, nil
 	}
 	if start.IsTooLate(a.Clock.Now()) {
 		return &protocol.Refusal{
@@ -118,7 +120,8 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 // refuseBeside says why the run may not start beside the runs that are active by the
 // CronJob's status, where that bounds their number.
 func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {
-	policy, capacity := schedule.SpecOf(cronJob).ConcurrencyPolicy, schedule.SpecOf(cronJob).Capacity()
+	spec := start.Under(schedule.SpecOf(cronJob))
+	policy, capacity := spec.ConcurrencyPolicy, spec.Capacity()
 	if capacity == 0 || policy == batchv1.ReplaceConcurrent || len(cronJob.Status.Active) < capacity {
 		return nil, nil
 	}
@@ -145,12 +148,36 @@ func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJ
 	return nil, nil
 }
 
+// refuseManual says why the CronJob does not take the signal that asked for the run; nil
+// when it does, and for a scheduled run.
+func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.Start) *protocol.Refusal {
+	if !start.Manual {
+		return nil
+	}
+	if start.Backfill != 0 {
+		return a.refuseSignal(cronJob.Annotations, steering.Backfill)
+	}
+	return a.refuseSignal(cronJob.Annotations, steering.Trigger)
+}
+
+// acceptsStart reports whether the run may start as it asks to: that its Job is there
+// already does not make it so.
+func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
+	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
+}
+
 // startJob creates the run's Job or finds it made by an earlier attempt. The Event of a new
 // one is left to the caller.
 func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (isNew bool, _ *protocol.StartedJob, _ *protocol.Refusal, _ error) {
 	reference := cronJobReference(cronJob)
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
-	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{})
+	// A Job's name keeps it from being made twice only as long as it is there.
+	owned, release, err := a.owned(ctx)
+	if err != nil {
+		return false, nil, nil, err
+	}
+	defer release()
+	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		if !start.Manual {
@@ -194,6 +221,7 @@ func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *prot
 			UID:             string(stored.UID),
 			Scheduled:       start.Scheduled,
 			Manual:          start.Manual,
+			Backfill:        start.Backfill,
 			Started:         stored.CreationTimestamp.UTC(),
 			ResourceVersion: stored.ResourceVersion,
 		},

@@ -32,6 +32,8 @@ const (
 	failedCreate     = "FailedCreate"
 	failedDelete     = "FailedDelete"
 	failedStatus     = "FailedUpdateStatus"
+	signalTaken      = "SignalTaken"
+	signalUnread     = "SignalArgumentUnread"
 	signalRefused    = "SignalRefused"
 	invalidTemplate  = "InvalidTemplate"
 )

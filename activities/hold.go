@@ -24,7 +24,7 @@ const (
 // would be kept from work by those that wait.
 func (a *Activities) hold(ctx context.Context, start schedule.Start) (held bool, refused *protocol.Refusal, err error) {
 	wait := start.Scheduled.Sub(a.Clock.Now())
-	if start.Manual || wait <= 0 {
+	if wait <= 0 || start.Manual && start.Backfill == 0 {
 		return false, nil, nil
 	}
 	if wait > mostHold || !a.held.try() {

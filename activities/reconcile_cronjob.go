@@ -38,6 +38,12 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		return protocol.CronJobResult{Gone: err == nil}, err
 	}
 	defer beat(ctx)()
+	if request.Signal != "" {
+		if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
+			a.Events.onCronJob(request.CronJob, event.Warning(signalRefused, result.Refused.Message))
+		}
+		return result, nil
+	}
 	if err := a.lookAtRuns(ctx, cronJob, request, &result); err != nil {
 		return result, err
 	}
@@ -60,15 +66,16 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 }
 
 // deleteJobs deletes what is replaced or falls out of the history limits, and
-// names what is gone or is not the CronJob's. Only a replaced Job has to be gone.
-func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete) ([]string, error) {
+// names what is gone or is not the CronJob's. Only a replaced Job has to be gone. start is
+// the run that takes its place, if it may start.
+func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete, start *schedule.Start) ([]string, error) {
 	gone := make([]bool, len(deletes))
 	indexes := make([]int, len(deletes))
 	for i := range indexes {
 		indexes[i] = i
 	}
 	err := each(indexes, func(i int) (err error) {
-		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i])
+		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i], start)
 		return err
 	})
 	var names []string
@@ -82,7 +89,7 @@ func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 
 // deleteJob deletes a Job of the CronJob, if it may be deleted. The Job is read first,
 // from the watch cache, since a delete can't say whose the Job must be.
-func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete) (gone bool, err error) {
+func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start) (gone bool, err error) {
 	reference := cronJobReference(cronJob)
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
@@ -96,7 +103,7 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 	case err != nil:
 		return false, nil
 	}
-	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil); why != "" {
+	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, start); why != "" {
 		if target.Replaced {
 			return false, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 		}
@@ -137,6 +144,13 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 		Namespace: a.Namespace,
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
+	// One that was given up would write what is over.
+	ctx, release, err := a.owned(ctx)
+	if err != nil {
+		result.StatusFailed = k8s.Bounded(err.Error())
+		return
+	}
+	defer release()
 	ctx, cancel := leavingTime(ctx)
 	defer cancel()
 	leave, err := a.writes.take(ctx)

@@ -52,6 +52,9 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 	if err != nil {
 		return suspendRefused(request, err)
 	}
+	if !request.AfterFailures {
+		a.Events.onCronJob(request.Object, signalAnswer(request))
+	}
 	spec := schedule.SpecOf(patched)
 	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 }
@@ -74,6 +77,7 @@ func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspend
 	if err != nil {
 		return suspendRefused(request, err)
 	}
+	a.Events.onJob(request.Object, signalAnswer(request))
 	spec := a.specOf(patched)
 	return protocol.SetSuspendResult{JobSpec: &spec}, nil
 }
@@ -111,6 +115,26 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 		return nil
 	}
 	return &protocol.Refusal{Reason: protocol.RefusedSignal, Message: why}
+}
+
+// signalAnswer is the Event of a suspend or resume that was written. The signal counts
+// whatever its argument; that nothing was made of it is told.
+func signalAnswer(request protocol.SetSuspendRequest) event.Event {
+	taken := "Signal " + suspendSignal(request) + " was taken"
+	if request.Superseded > 0 {
+		taken += fmt.Sprintf(" in place of %d before it", request.Superseded)
+	}
+	if request.Unread != "" {
+		return event.Warning(signalUnread, taken+" without its argument: "+k8s.Truncated(request.Unread, maxAnnotation)+
+			`; want text, or JSON such as {"note": "maintenance", "by": "ada"}`)
+	}
+	if by := request.Note.By; by != "" {
+		taken += " from " + k8s.Truncated(by, maxAnnotation/2)
+	}
+	if note := request.Note.Note; note != "" {
+		taken += ": " + k8s.Truncated(note, maxAnnotation)
+	}
+	return event.Normal(signalTaken, taken)
 }
 
 // suspendPatch is a merge patch; an absent note or sender removes an older one.

@@ -24,6 +24,9 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 	job := suspend
 	job.Kind, job.Object = protocol.JobKind, jobRef
 	trigger := schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
+	replacing := trigger
+	replacing.Overlap = "Replace"
+	backfill := schedule.Start{Name: names.BackfilledJob("hello", "cron-uid", 1, scheduled), Scheduled: scheduled, Manual: true, Sequence: 1, Backfill: 1}
 	nothing := func(options *activities.Options) { options.AcceptSignals = steering.Signals{} }
 	for name, test := range map[string]struct {
 		annotation string
@@ -40,6 +43,11 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 		"trigger where only suspend is":  {"suspend", nil, trigger, true},
 		"suspend that no worker accepts": {"suspend", []option{nothing}, suspend, true},
 		"trigger that no worker accepts": {"", []option{nothing}, trigger, true},
+		"backfill where it is named":     {"backfill", nil, backfill, false},
+		"backfill where only trigger is": {"trigger", nil, backfill, true},
+		"backfill no worker accepts":     {"", []option{nothing}, backfill, true},
+		"trigger that replaces":          {"trigger", nil, replacing, false},
+		"replacing where none is taken":  {"suspend", nil, replacing, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cronJob, owner := helloCronJob(), helloJob()
@@ -62,6 +70,25 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 			}
 			if wrote := len(s.writes()) > 0; wrote == test.refused {
 				t.Errorf("writes %v", s.writes())
+			}
+		})
+	}
+}
+
+// Who asks for many runs is told at once whether the object takes that.
+func TestWhetherASignalIsAcceptedCanBeAsked(t *testing.T) {
+	for annotation, refused := range map[string]bool{"backfill": false, "suspend,trigger": true, "none": true} {
+		t.Run(annotation, func(t *testing.T) {
+			cronJob := helloCronJob()
+			cronJob.Annotations = map[string]string{names.AcceptSignalsAnnotation: annotation}
+			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+			request := protocol.CronJobRequest{CronJob: cronJobRef, Signal: protocol.BackfillSignal, Start: start()}
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if (result.Refused != nil) != refused || result.Started != nil || len(s.writes()) != 0 {
+				t.Errorf("result %+v, writes %v", result, s.writes())
+			}
+			if told := len(s.recorded()) > 0; told != refused {
+				t.Errorf("told: %v", told)
 			}
 		})
 	}

@@ -27,8 +27,11 @@ func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol
 	if err == nil {
 		err = workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger)
 	}
+	if err == nil {
+		err = c.handleBackfills(ctx)
+	}
 	if err != nil {
-		return fmt.Errorf("set query handlers of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
+		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
 	}
 	return c.run(ctx)
 }
@@ -46,8 +49,12 @@ type runningCronJob struct {
 	mailbox *mailbox
 	alarm   alarm
 	heard   cronJobHeard
+	// asked are the backfills that updates have asked for.
+	asked []askedBackfill
 	// children are the runs whose end this workflow run hears of by itself.
 	children []*childRun
+	// started is the workflow task in which a run was started last.
+	started int
 	// pause follows calls that failed.
 	pause backoff
 
@@ -64,6 +71,7 @@ func newCronJob(ctx workflow.Context, cluster names.Cluster, input protocol.Cron
 		cronJob:          input.CronJob,
 		searchAttributes: input.SearchAttributes,
 		spec:             input.Spec,
+		started:          -1,
 		mailbox:          newMailbox(ctx),
 	}
 	identity := schedule.Identity{
@@ -178,6 +186,6 @@ func (c *runningCronJob) wait(ctx workflow.Context, wake time.Time, reason strin
 	c.alarm.set(ctx, wake, reason, reason+" "+wake.UTC().Format(time.RFC3339))
 	// The only error is that of a cancelled context, which run looks at.
 	_ = workflow.Await(ctx, func() bool {
-		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing()
+		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0
 	})
 }

@@ -24,7 +24,7 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 			return false
 		}
 	}
-	return !c.mailbox.pending() && !c.heard.pending()
+	return !c.mailbox.pending() && !c.heard.pending() && len(c.asked) == 0 && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew goes on in a new workflow run. The ends of runs still active come
@@ -44,6 +44,8 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 // that took its name. Runs still active are left to themselves: the garbage
 // collector deletes their Jobs with their owner.
 func (c *runningCronJob) finish(ctx workflow.Context) error {
+	// Who waits for the answer to an update gets it.
+	_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 	if c.take(ctx); c.heard.stranger == nil {
 		return nil
 	}

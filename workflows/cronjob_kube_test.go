@@ -64,6 +64,8 @@ type cronJobKube struct {
 	// stayAwake leaves the object as it is at SetSuspend.
 	stayAwake bool
 	unmanaged bool
+	// refusesSignals is why the object takes no signal.
+	refusesSignals string
 	// object is the spec of the CronJob object, closed how runs have ended.
 	object schedule.Spec
 	closed map[string]job.Result
@@ -103,6 +105,12 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 	if k.gone {
 		return protocol.CronJobResult{Gone: true}, nil
 	}
+	if request.Signal != "" {
+		if k.refusesSignals != "" {
+			result.Refused = &protocol.Refusal{Reason: protocol.RefusedSignal, Message: k.refusesSignals}
+		}
+		return result, nil
+	}
 	result.Ended = k.ended(request.Look)
 	if request.Digest != k.object.Digest() {
 		result.CurrentSpec = &k.object
@@ -123,7 +131,7 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 	if start := request.Start; start != nil {
 		run := schedule.Run{
 			Name: start.Name, UID: fmt.Sprintf("job-%d", len(k.jobs)+1),
-			Scheduled: start.Scheduled, Manual: start.Manual, Started: k.environment.Now(),
+			Scheduled: start.Scheduled, Manual: start.Manual, Backfill: start.Backfill, Started: k.environment.Now(),
 		}
 		k.jobs = append(k.jobs, run)
 		k.status = schedule.StatusStarted(k.status, run, request.CronJob.Namespace)

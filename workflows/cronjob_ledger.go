@@ -16,8 +16,8 @@ const (
 	mostPageRows = 300
 )
 
-// scheduledTimesMetric counts scheduled times and triggers by outcome. The SDK adds _total.
-const scheduledTimesMetric = "ostinato_cronjob_scheduled_times"
+// ScheduledTimesMetric counts scheduled times and triggers by outcome. The SDK adds _total.
+const ScheduledTimesMetric = "ostinato_cronjob_scheduled_times"
 
 // ledger answers the ledger query.
 func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.LedgerPage, error) {
@@ -44,6 +44,6 @@ func (c *runningCronJob) tally(ctx workflow.Context) {
 	c.state, tallies = schedule.Tallied(c.state)
 	for _, tally := range tallies {
 		tags := map[string]string{"outcome": string(tally.Outcome)}
-		workflow.GetMetricsHandler(ctx).WithTags(tags).Counter(scheduledTimesMetric).Inc(tally.Times)
+		workflow.GetMetricsHandler(ctx).WithTags(tags).Counter(ScheduledTimesMetric).Inc(tally.Times)
 	}
 }

@@ -38,7 +38,7 @@ func TestTheUIShowsWhatBecameOfTheRuns(t *testing.T) {
 		want := "**\\* \\* \\* \\* \\* UTC** next run 2026-01-02T10:04:00Z\n\n" +
 			"| active job | scheduled |\n|---|---|\n| hello-29455802 | 2026-01-02T10:02:00Z |\n\n" +
 			"| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n" +
-			"| 2026-01-02T10:03:30Z (trigger) | SkippedOverlap |  |  | JobAlreadyActive: a \\| b (by ada) |\n" +
+			"| 2026-01-02T10:03:30Z (manual) | SkippedOverlap |  |  | JobAlreadyActive: a \\| b (by ada) |\n" +
 			"| 2026-01-02T10:02:00Z | Started | running |  | hello-29455802 |\n" +
 			"| 2026-01-02T10:01:00Z | Started | Failed (BackoffLimitExceeded, 7 failed attempts) | 20s | hello-29455801 |\n" +
 			"| 2026-01-02T10:00:00Z | Started | Complete | 20s | hello-29455800 |\n"

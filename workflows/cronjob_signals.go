@@ -27,7 +27,7 @@ type cronJobHeard struct {
 	// runs are said to have started or ended.
 	runs []schedule.Run
 	// steering are wishes of people to suspend and resume, in their order.
-	steering []steering
+	steering wishes
 }
 
 func (h cronJobHeard) reasonToLook() bool { return h.look || h.stranger != nil || len(h.runs) > 0 }
@@ -67,24 +67,17 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 				c.heard.look = true
 			}
 		case protocol.SuspendSignal, protocol.ResumeSignal:
-			c.heard.steering = append(c.heard.steering, steeringOf(ctx, received))
+			c.heard.steering = c.heard.steering.and(steeringOf(ctx, received))
 			c.pause.reset()
 		case protocol.TriggerSignal:
-			c.state = schedule.AddTrigger(c.state, triggerNote(noteOf(ctx, received)), workflow.Now(ctx))
+			c.takeTrigger(ctx, received)
+		case protocol.BackfillSignal:
+			c.takeBackfill(ctx, received)
 		default:
-			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume and trigger", "signal", received.signal)
+			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume, trigger and backfill", "signal", received.signal)
 		}
 	}
-}
-
-func triggerNote(note protocol.SignalNote) string {
-	switch {
-	case note.By == "":
-		return note.Note
-	case note.Note == "":
-		return "by " + note.By
-	}
-	return note.Note + " (by " + note.By + ")"
+	c.takeAsked(ctx)
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. The spec that
@@ -163,6 +156,12 @@ func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResu
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
+	for _, child := range result.Children {
+		if !c.state.Knows(child.Run) {
+			// The task that made it is forgotten, and with it the child. One that runs stays.
+			c.startChild(ctx, schedule.Start{Name: child.Run.Name, Scheduled: child.Run.Scheduled, Manual: child.Run.Manual}, child)
+		}
+	}
 	for _, run := range result.Running {
 		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, time.Time{})
 	}
@@ -189,7 +188,7 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 		summary:  signal + " " + c.cronJob.Name,
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, At: wish.at,
+			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
@@ -197,10 +196,10 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 	case ctx.Err() != nil:
 		return
 	case errors.Is(err, errGaveWay):
-		// A later wish takes this one's place.
-		if c.take(ctx); len(c.heard.steering) == 1 {
-			return
-		}
+		c.heard.steering = c.heard.steering[1:]
+		c.take(ctx)
+		c.heard.steering = c.heard.steering.after(wish)
+		return
 	case err != nil && !final(err):
 		c.failed(ctx, "Setting spec.suspend failed", err)
 		return

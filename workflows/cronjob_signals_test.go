@@ -83,6 +83,30 @@ func TestCronJobTriggerBySignal(t *testing.T) {
 	})
 }
 
+func TestCronJobTriggerMayAskForOverlap(t *testing.T) {
+	for name, test := range map[string]struct {
+		argument any
+		runs     []string
+		events   []string
+	}{
+		"allowed":                   {protocol.TriggerNote{Overlap: "Allow"}, []string{"00:00", "+00:10"}, []string{"SawCompletedJob", "SawCompletedJob"}},
+		"allowed, quoted":           {`{"overlap": "Allow"}`, []string{"00:00", "+00:10"}, []string{"SawCompletedJob", "SawCompletedJob"}},
+		"queued":                    {map[string]string{"overlap": "Queue", "by": "ada"}, []string{"00:00", "+00:10"}, []string{"SawCompletedJob", "SawCompletedJob"}},
+		"forbidden":                 {map[string]string{"overlap": "Forbid"}, []string{"00:00"}, []string{"JobAlreadyActive", "SawCompletedJob"}},
+		"nothing said":              {map[string]any{"overlap": nil}, []string{"00:00"}, []string{"JobAlreadyActive", "SawCompletedJob"}},
+		"a word that is no overlap": {map[string]string{"overlap": "always"}, []string{"00:00"}, []string{"TriggerRefused", "SawCompletedJob"}},
+		"no word":                   {map[string]any{"overlap": []int{7}}, []string{"00:00"}, []string{"TriggerRefused", "SawCompletedJob"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			k.signal(40*time.Second, protocol.TriggerSignal, test.argument)
+			k.runUntil(120*time.Second, cron("*/10 * * * *", forbid))
+			expectList(t, "runs", k.scheduled(), test.runs...)
+			expectList(t, "events", k.reasons(), test.events...)
+		})
+	}
+}
+
 func TestCronJobTakesTheObjectAsTheSuspendLeavesIt(t *testing.T) {
 	k := newCronJobKube(t)
 	edited := cron("*/2 * * * *", allow)

@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// activeRows bounds the table of active runs in the UI.
+	activeRows = 20
 	// recentRows bounds the table of recent outcomes in the UI.
 	recentRows = 10
 	// describedRows bounds the ledger in answers to the describe query.
@@ -20,21 +22,34 @@ const (
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 	ledger := c.state.Rows()
 	return protocol.CronJobDescription{
-		CronJob: c.cronJob,
-		Spec:    c.spec,
-		Status:  schedule.StatusOf(c.state, c.spec),
-		Ledger:  ledger[max(len(ledger)-describedRows, 0):],
+		CronJob:   c.cronJob,
+		Spec:      c.spec,
+		Status:    schedule.StatusOf(c.state, c.spec),
+		Ledger:    ledger[max(len(ledger)-describedRows, 0):],
+		Backfills: c.backfills(),
 	}, nil
+}
+
+func (c *runningCronJob) backfills() []protocol.Backfill {
+	var backfills []protocol.Backfill
+	for _, backfill := range c.state.Backfills {
+		backfills = append(backfills, protocol.BackfillOf(backfill))
+	}
+	return backfills
 }
 
 // details renders the workflow's current details for the Temporal UI.
 func (c *runningCronJob) details() string {
 	var b strings.Builder
 	b.WriteString("**" + escape(c.scheduleText()) + "** " + escape(c.nextText()) + "\n")
+	b.WriteString(c.backfillText())
 	if len(c.state.Active) > 0 {
 		b.WriteString("\n| active job | scheduled |\n|---|---|\n")
-		for _, run := range c.state.Active {
+		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
 			b.WriteString("| " + escape(run.Name) + " | " + scheduledText(run.Scheduled, run.Manual) + " |\n")
+		}
+		if more := len(c.state.Active) - activeRows; more > 0 {
+			b.WriteString(fmt.Sprintf("| and %d more | |\n", more))
 		}
 	}
 	if ledger := c.state.Rows(); len(ledger) > 0 {
@@ -60,6 +75,8 @@ func (c *runningCronJob) nextText() string {
 		return "is being deleted"
 	case calendar.Problem != nil:
 		return calendar.Problem.Message
+	case c.spec.Suspend && c.state.PausedWhy != "":
+		return "suspended: " + c.state.PausedWhy
 	case c.spec.Suspend:
 		return "suspended"
 	case len(calendar.Upcoming) == 0:
@@ -124,7 +141,7 @@ func scheduledText(scheduled time.Time, manual bool) string {
 	case scheduled.IsZero():
 		return "-"
 	case manual:
-		return timeText(scheduled) + " (trigger)"
+		return timeText(scheduled) + " (manual)"
 	default:
 		return timeText(scheduled)
 	}
@@ -132,7 +149,7 @@ func scheduledText(scheduled time.Time, manual bool) string {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
+var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ")
+
 // escape keeps text from being taken for markdown structure.
-func escape(text string) string {
-	return strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ").Replace(text)
-}
+func escape(text string) string { return markdown.Replace(text) }

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"errors"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -26,19 +25,7 @@ type heard struct {
 	// orphans are UIDs of Jobs of the same name whose Pods PodWatch reports.
 	orphans []string
 	// steering are wishes of people to suspend and resume, in their order.
-	steering []steering
-}
-
-// steering is a person's wish to suspend or resume.
-type steering struct {
-	suspend bool
-	note    protocol.SignalNote
-	at      time.Time
-}
-
-// steeringOf reads a signal suspend or resume.
-func steeringOf(ctx workflow.Context, received message) steering {
-	return steering{received.signal == protocol.SuspendSignal, noteOf(ctx, received), workflow.Now(ctx).UTC()}
+	steering wishes
 }
 
 // hear takes all waiting signals and carries out what they ask for.
@@ -62,13 +49,11 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 		err := w.steer(ctx, wish)
 		switch {
 		case errors.Is(err, errGaveWay):
-			// A later wish takes this one's place.
-			if w.take(ctx); len(w.heard.steering) == 0 {
-				w.heard.steering = append(w.heard.steering, wish)
-			}
+			w.take(ctx)
+			w.heard.steering = w.heard.steering.after(wish)
 		case err != nil:
 			w.pause.failed(workflow.Now(ctx))
-			w.heard.steering = append([]steering{wish}, w.heard.steering...)
+			w.heard.steering = append(wishes{wish}, w.heard.steering...)
 			if err := w.unlessCancelled(ctx, "Setting spec.suspend failed, to be repeated", err); err != nil {
 				return err
 			}
@@ -95,7 +80,7 @@ func (w *runningJob) take(ctx workflow.Context) {
 				w.heard.look = true
 			}
 		case protocol.SuspendSignal, protocol.ResumeSignal:
-			w.heard.steering = append(w.heard.steering, steeringOf(ctx, received))
+			w.heard.steering = w.heard.steering.and(steeringOf(ctx, received))
 		default:
 			workflow.GetLogger(ctx).Warn("Signal dropped: a Job takes suspend and resume", "signal", received.signal)
 		}
@@ -198,7 +183,7 @@ func (w *runningJob) steer(ctx workflow.Context, wish steering) error {
 		summary:  summary,
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, At: wish.at,
+			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
 		},
 		givesWay: func() bool { return w.mailbox.holds(steers) },
 	})
@@ -226,7 +211,7 @@ func (w *runningJob) unlessCancelled(ctx workflow.Context, what string, err erro
 func steers(signal string) bool {
 	switch signal {
 	case protocol.SuspendSignal, protocol.ResumeSignal, protocol.JobSpecSignal, protocol.CronJobSpecSignal,
-		protocol.DeletedSignal, protocol.TriggerSignal:
+		protocol.DeletedSignal, protocol.TriggerSignal, protocol.BackfillSignal:
 		return true
 	}
 	return false

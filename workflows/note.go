@@ -17,52 +17,62 @@ import (
 // annotations and Events.
 const maxNote = 512
 
+// Why nothing is made of an argument.
+const (
+	unreadBytes  = "it is not text"
+	unreadFields = "it has neither note nor by"
+)
+
 // noteOf reads the argument of a signal that people send. Whatever it is, the signal
-// counts: people type them by hand.
-func noteOf(ctx workflow.Context, received message) protocol.SignalNote {
-	note := decodeNote(received.payload)
-	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", note.By, "note", note.Note)
-	return note
+// counts: people type them by hand. unread says why nothing is made of an argument.
+func noteOf(ctx workflow.Context, received message) (note protocol.SignalNote, unread string) {
+	note, unread = decodeNote(received.payload)
+	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", note.By, "note", note.Note, "unread", unread)
+	return note, unread
 }
 
 // decodeNote reads a signal's argument: a JSON object with "note" and "by" (also
 // when it is quoted once more as a string), a plain JSON string, other JSON or
-// bare text, which become the note, or nothing. It never fails; what is neither
-// JSON nor text is dropped.
+// bare text, which become the note, or nothing. It never fails; of what is neither
+// JSON nor text, and of an object without either field, unread says so.
 //
 //workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
-func decodeNote(payload *commonpb.Payload) protocol.SignalNote {
+func decodeNote(payload *commonpb.Payload) (note protocol.SignalNote, unread string) {
 	data := bytes.TrimSpace(payload.GetData())
 	if len(data) == 0 || bytes.Equal(data, []byte("null")) {
-		return protocol.SignalNote{}
+		return protocol.SignalNote{}, ""
 	}
-	if note, ok := decodeNoteObject(data); ok {
-		return note
+	if note, unread, ok := decodeNoteObject(data); ok {
+		return note, unread
 	}
 	var text string
 	if json.Unmarshal(data, &text) != nil {
 		if !utf8.Valid(data) {
-			return protocol.SignalNote{}
+			return protocol.SignalNote{}, unreadBytes
 		}
 		text = string(data)
 	}
-	if note, ok := decodeNoteObject([]byte(text)); ok {
-		return note
+	if note, unread, ok := decodeNoteObject([]byte(text)); ok {
+		return note, unread
 	}
-	return protocol.SignalNote{Note: trimNote(text)}
+	return protocol.SignalNote{Note: trimNote(text)}, ""
 }
 
 // decodeNoteObject reads {"note": ..., "by": ...}; values that are not strings
 // are kept as their JSON text.
-func decodeNoteObject(data []byte) (protocol.SignalNote, bool) {
+func decodeNoteObject(data []byte) (note protocol.SignalNote, unread string, ok bool) {
 	var fields struct {
 		Note json.RawMessage `json:"note"`
 		By   json.RawMessage `json:"by"`
 	}
 	if !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
-		return protocol.SignalNote{}, false
+		return protocol.SignalNote{}, "", false
 	}
-	return protocol.SignalNote{Note: decodeNoteField(fields.Note), By: decodeNoteField(fields.By)}, true
+	var all map[string]json.RawMessage
+	if fields.Note == nil && fields.By == nil && json.Unmarshal(data, &all) == nil && len(all) > 0 {
+		unread = unreadFields
+	}
+	return protocol.SignalNote{Note: decodeNoteField(fields.Note), By: decodeNoteField(fields.By)}, unread, true
 }
 
 func decodeNoteField(field json.RawMessage) string {

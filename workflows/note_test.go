@@ -12,34 +12,38 @@ import (
 
 func TestDecodeNote(t *testing.T) {
 	tests := []struct {
-		name string
-		data string
-		want protocol.SignalNote
+		name   string
+		data   string
+		want   protocol.SignalNote
+		unread string
 	}{
-		{"no argument", "", protocol.SignalNote{}},
-		{"null", "null", protocol.SignalNote{}},
-		{"an object", `{"note":"maintenance","by":"ann"}`, protocol.SignalNote{Note: "maintenance", By: "ann"}},
-		{"an object in other case", `{"Note":"maintenance"}`, protocol.SignalNote{Note: "maintenance"}},
-		{"an object with unknown fields", `{"note":"x","ticket":7}`, protocol.SignalNote{Note: "x"}},
-		{"an object with other types", `{"note":7,"by":null}`, protocol.SignalNote{Note: "7"}},
-		{"an object quoted as a string", `"{\"note\":\"x\"}"`, protocol.SignalNote{Note: "x"}},
-		{"a plain string", `"maintenance"`, protocol.SignalNote{Note: "maintenance"}},
-		{"a number", `42`, protocol.SignalNote{Note: "42"}},
-		{"an array", `["a", "b"]`, protocol.SignalNote{Note: `["a", "b"]`}},
-		{"bare words", `because I can`, protocol.SignalNote{Note: "because I can"}},
-		{"broken JSON", `{"note":`, protocol.SignalNote{Note: `{"note":`}},
-		{"line breaks", `"a\nb\u0000c"`, protocol.SignalNote{Note: "a bc"}},
-		{"bytes that are no text", "\xff\xfe\x00", protocol.SignalNote{}},
+		{"no argument", "", protocol.SignalNote{}, ""},
+		{"null", "null", protocol.SignalNote{}, ""},
+		{"an object", `{"note":"maintenance","by":"ann"}`, protocol.SignalNote{Note: "maintenance", By: "ann"}, ""},
+		{"an object in other case", `{"Note":"maintenance"}`, protocol.SignalNote{Note: "maintenance"}, ""},
+		{"an object with unknown fields", `{"note":"x","ticket":7}`, protocol.SignalNote{Note: "x"}, ""},
+		{"an object with other types", `{"note":7,"by":null}`, protocol.SignalNote{Note: "7"}, ""},
+		{"an object quoted as a string", `"{\"note\":\"x\"}"`, protocol.SignalNote{Note: "x"}, ""},
+		{"a plain string", `"maintenance"`, protocol.SignalNote{Note: "maintenance"}, ""},
+		{"a number", `42`, protocol.SignalNote{Note: "42"}, ""},
+		{"an array", `["a", "b"]`, protocol.SignalNote{Note: `["a", "b"]`}, ""},
+		{"bare words", `because I can`, protocol.SignalNote{Note: "because I can"}, ""},
+		{"broken JSON", `{"note":`, protocol.SignalNote{Note: `{"note":`}, ""},
+		{"line breaks", `"a\nb\u0000c"`, protocol.SignalNote{Note: "a bc"}, ""},
+		{"other fields only", `{"unknown":1}`, protocol.SignalNote{}, unreadFields},
+		{"other fields only, quoted", `"{\"unknown\":1}"`, protocol.SignalNote{}, unreadFields},
+		{"no fields", `{}`, protocol.SignalNote{}, ""},
+		{"bytes that are no text", "\xff\xfe\x00", protocol.SignalNote{}, unreadBytes},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := decodeNote(&commonpb.Payload{Data: []byte(test.data)}); got != test.want {
-				t.Errorf("decodeNote(%q) = %+v, want %+v", test.data, got, test.want)
+			if got, unread := decodeNote(&commonpb.Payload{Data: []byte(test.data)}); got != test.want || unread != test.unread {
+				t.Errorf("decodeNote(%q) = %+v, %q, want %+v, %q", test.data, got, unread, test.want, test.unread)
 			}
 		})
 	}
-	if got := decodeNote(nil); got != (protocol.SignalNote{}) {
-		t.Errorf("decodeNote(nil) = %+v, want nothing", got)
+	if got, unread := decodeNote(nil); got != (protocol.SignalNote{}) || unread != "" {
+		t.Errorf("decodeNote(nil) = %+v, %q, want nothing", got, unread)
 	}
 }
 
@@ -48,7 +52,7 @@ func FuzzDecodeNote(f *testing.F) {
 	f.Add([]byte(`"` + strings.Repeat("é", maxNote) + `"`))
 	f.Add([]byte("\xff{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		note := decodeNote(&commonpb.Payload{Data: data})
+		note, _ := decodeNote(&commonpb.Payload{Data: data})
 		for _, text := range []string{note.Note, note.By} {
 			if len(text) > maxNote || !utf8.ValidString(text) || strings.ContainsAny(text, "\n\r\x00") {
 				t.Errorf("decodeNote(%q) gives %q, which is not fit for an annotation", data, text)

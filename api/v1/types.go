@@ -144,6 +144,16 @@ type CronJobSpec struct {
 	// +kubebuilder:default=false
 	Suspend *bool `json:"suspend,omitempty"`
 
+	// ScheduledTimeVariable is the name of an environment variable that each run's containers
+	// and init containers get: the run's scheduled time in UTC, as 2006-01-02T15:04:05Z. A
+	// container that has a variable of that name keeps its own. Unset means none.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
+	ScheduledTimeVariable *string `json:"scheduledTimeVariable,omitempty"`
+
 	// JobTemplate is the Job that a run creates.
 	//
 	// +required
@@ -245,7 +255,7 @@ type CronJobStatus struct {
 // RecentRun says what became of a scheduled time, of a stretch of them, or of a trigger.
 type RecentRun struct {
 	// ScheduledTime is the scheduled time; of a stretch the first; of a manual run the time
-	// of the trigger.
+	// of the trigger, or that which a backfill runs.
 	ScheduledTime metav1.Time `json:"scheduledTime"`
 	// Until is the last scheduled time of a stretch.
 	//
@@ -266,7 +276,7 @@ type RecentRun struct {
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Manual is set for a trigger.
+	// Manual is set for a trigger and for what is backfilled.
 	//
 	// +optional
 	Manual bool `json:"manual,omitempty"`

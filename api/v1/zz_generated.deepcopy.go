@@ -112,6 +112,11 @@ func (in *CronJobSpec) DeepCopyInto(out *CronJobSpec) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.ScheduledTimeVariable != nil {
+		in, out := &in.ScheduledTimeVariable, &out.ScheduledTimeVariable
+		*out = new(string)
+		**out = **in
+	}
 	in.JobTemplate.DeepCopyInto(&out.JobTemplate)
 	if in.SuccessfulJobsHistoryLimit != nil {
 		in, out := &in.SuccessfulJobsHistoryLimit, &out.SuccessfulJobsHistoryLimit

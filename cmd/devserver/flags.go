@@ -50,6 +50,7 @@ func addFlags(flags *command.Flags, o *temporal.Options) {
 	command.Choice(data, &o.Synchronous, "synchronous", temporal.SynchronousNormal,
 		[]temporal.Synchronous{temporal.SynchronousOff, temporal.SynchronousNormal, temporal.SynchronousFull}, "when writes reach the disk")
 	data.IntVar(&o.HistoryShards, "history-shards", temporal.DefaultHistoryShards, "history shards of a new data directory")
+	data.StringVar(&o.LoseTimersOf, "lose-timers-of", "", "ID of a workflow whose timers are deleted before the start, to see who notices")
 
 	namespace := flags.Group("Namespace")
 	namespace.StringVar(&o.Namespace, "namespace", temporal.DefaultNamespace, "namespace to register")

@@ -24,9 +24,10 @@ const refreshInterval = time.Second
 
 // devSettings are what the flags of `ostinato dev` set.
 type devSettings struct {
-	node   devstack.NodeKind
-	dir    string
-	sample bool
+	node     devstack.NodeKind
+	temporal devstack.TemporalKind
+	dir      string
+	sample   bool
 }
 
 func newDev() *cobra.Command {
@@ -40,6 +41,7 @@ func newDev() *cobra.Command {
 	}, command.Settings{AddFlags: func(flags *command.Flags) {
 		group := flags.Group("Stack")
 		addNode(group, &s.node)
+		addTemporal(group, &s.temporal)
 		group.StringVar(&s.dir, "data-dir", defaultStateDir(), "where state and logs are kept; starting again finds them")
 		group.BoolVar(&s.sample, "sample", true, "apply deploy/samples/hello.yaml")
 	}})
@@ -48,7 +50,7 @@ func newDev() *cobra.Command {
 // dev runs a stack until it is interrupted and shows it live.
 func dev(ctx context.Context, s devSettings, stdin io.Reader, stdout, stderr io.Writer) error {
 	options := devstack.Options{
-		Dir: s.dir, Node: s.node, UsualPorts: true, Log: stderr,
+		Dir: s.dir, Node: s.node, Temporal: s.temporal, UsualPorts: true, Log: stderr,
 		Kubeconfig: os.Getenv("KUBECONFIG"), TemporalAddress: os.Getenv("TEMPORAL_ADDRESS"),
 		// The only bridge needs no lease, which it would lose while a laptop sleeps.
 		BridgeArgs: []string{"--leader-elect=false"},
@@ -149,7 +151,7 @@ func guide(stack *devstack.Stack) string {
 		fmt.Fprintf(&text, "Temporal UI   %s\n", ui)
 	}
 	fmt.Fprintf(&text, "Kubernetes    export KUBECONFIG=%s\n", stack.KubeconfigPath())
-	fmt.Fprintf(&text, "Temporal      export TEMPORAL_ADDRESS=%s\n", stack.TemporalAddress())
+	fmt.Fprintf(&text, "Temporal      export %s\n", strings.Join(stack.TemporalAccess().Environment(), " "))
 	fmt.Fprintf(&text, "Commands      export PATH=%s:$PATH\n", toolPath(stack))
 	if stack.NodeStatement != "" {
 		fmt.Fprintln(&text, stack.NodeStatement)

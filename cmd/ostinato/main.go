@@ -28,6 +28,12 @@ func newCommand() *cobra.Command {
 	}, newDev(), newSmoke(), newTools())
 }
 
+// addTemporal declares the flag that says which Temporal server runs.
+func addTemporal(group *pflag.FlagSet, kind *devstack.TemporalKind) {
+	command.Choice(group, kind, "temporal", devstack.TemporalEmbedded, devstack.TemporalKinds,
+		"which Temporal server runs, one process or a cluster on PostgreSQL with its roles in separate processes, mTLS and an authorizer")
+}
+
 // addNode declares the flag that says what runs the Pods.
 func addNode(group *pflag.FlagSet, kind *devstack.NodeKind) {
 	command.Choice(group, kind, "node", devstack.NodeAuto,

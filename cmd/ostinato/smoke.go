@@ -63,16 +63,18 @@ func (r rights) limit(options *devstack.Options) {
 
 func newSmoke() *cobra.Command {
 	var node devstack.NodeKind
+	var temporal devstack.TemporalKind
 	var given rights
 	return command.New(&cobra.Command{
 		Use:   "smoke",
 		Short: "Try a stack without a person: three runs to Complete, then tear down",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return smoke(cmd.Context(), node, given, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return smoke(cmd.Context(), devstack.Options{Node: node, Temporal: temporal}, given, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}, command.Settings{AddFlags: func(flags *command.Flags) {
 		group := flags.Group("Stack")
 		addNode(group, &node)
+		addTemporal(group, &temporal)
 		command.Choice(group, &given, "rights", administrator, []rights{administrator, base, namespaced},
 			"what worker and bridge may do, everything or what deploy/base gives, everywhere or in the sample's namespace only")
 	}})
@@ -80,12 +82,12 @@ func newSmoke() *cobra.Command {
 
 // smoke brings a stack up on free ports in a folder of its own, waits for
 // scheduled runs and one triggered by signal, and tears everything down.
-func smoke(ctx context.Context, node devstack.NodeKind, given rights, stdout, stderr io.Writer) (err error) {
+func smoke(ctx context.Context, options devstack.Options, given rights, stdout, stderr io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "ostinato-smoke-")
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	options := devstack.Options{Dir: dir, Node: node, Log: stderr}
+	options.Dir, options.Log = dir, stderr
 	given.limit(&options)
 	stack, err := devstack.Start(ctx, options)
 	if err != nil {

@@ -40,6 +40,7 @@ func tools(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	names = append(names, toolchain.KwokNode...)
 	names = append(names, toolchain.Clients...)
 	names = append(names, toolchain.Lint...)
+	names = append(names, toolchain.Monitoring...)
 	if runtime.GOOS == "linux" {
 		names = append(names, toolchain.RealNode...)
 	}

@@ -30,12 +30,14 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 
 	events, stopEvents := activities.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes)
 	defer stopEvents()
+	countFromZero(p.SDKMetrics, p.TemporalNamespace, settings.Cluster)
 	fatal := make(chan error, 1)
 	workers := newWorkers(settings, p.Temporal, activities.New(activities.Options{
 		Kubernetes:       p.Kubernetes.Kubernetes,
 		CronJobs:         p.Kubernetes.CronJobs,
 		Namespaces:       settings.Namespaces,
 		Temporal:         p.Temporal,
+		Heartbeats:       p.Temporal,
 		Namespace:        p.TemporalNamespace,
 		Cluster:          settings.Cluster,
 		Events:           events,

@@ -14,6 +14,7 @@ type Metrics struct {
 	// cronJobsServed stays 0 on a cluster without the CRD.
 	cronJobsServed prometheus.Gauge
 	overdue        prometheus.Gauge
+	census         *census
 	pokes          prometheus.Counter
 	messages       *prometheus.CounterVec
 	errors         *prometheus.CounterVec
@@ -33,6 +34,7 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		queues: telemetry.QueueMetrics(registry),
+		census: newCensus(),
 		leading: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_leading", Help: "1 while this process leads.",
 		}),
@@ -77,7 +79,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Times kube-controller-manager was seen to write the status of a CronJob taken over: its cronjob controller runs too.",
 		}),
 	}
-	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.census, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
 	return m
 }
 

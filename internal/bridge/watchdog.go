@@ -20,12 +20,15 @@ const (
 func (c *controller) watchdog(ctx context.Context) {
 	ticker := c.clock.NewTicker(watchdogPeriod)
 	defer ticker.Stop()
+	defer c.metrics.census.forget()
+	c.metrics.census.count(c.objects, c.clock.Now())
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
 			c.inspect(c.clock.Now())
+			c.metrics.census.count(c.objects, c.clock.Now())
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	temporal.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
 	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
 	w.AcceptSignals = steering.All()
-	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume and trigger, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
+	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume, trigger and backfill, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
 	work := flags.Group(groupWork)
 	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 1280, "workflow tasks of CronJobs at a time; four of five may wait for the time of their run, so that what is due at once starts in waves of so many")
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")

@@ -22,12 +22,7 @@ func (s *Stack) KillBridge(n int) error {
 // KillTemporal kills (SIGKILL) the Temporal server. StartTemporal starts it
 // again on its data, at the same address.
 func (s *Stack) KillTemporal() error {
-	if s.temporal == nil {
-		return fmt.Errorf("no Temporal server runs")
-	}
-	err := s.temporal.Kill()
-	s.temporal = nil
-	return err
+	return s.temporal.Kill()
 }
 
 // RestartWorker stops the n-th worker as an operator would (SIGTERM, drain) and

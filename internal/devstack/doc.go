@@ -3,7 +3,8 @@
 // bridges, each a process of its own. It serves `make dev`, `make smoke`, the
 // tests and the benchmarks.
 //
-// It composes the packages below it. Only devstack/temporal links the Temporal
-// server; it runs as the separate program cmd/devserver, so that a test can kill
-// it as it can any other process.
+// It composes the packages below it. Only devstack/temporal and
+// devstack/temporalcluster/host link the Temporal server; they run as the separate
+// programs cmd/devserver and cmd/temporalhost, so that a test can kill them as it
+// can any other process.
 package devstack

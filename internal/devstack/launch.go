@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
@@ -39,7 +38,7 @@ func (s *Stack) launch(ctx context.Context, spec process.Spec, ready func(contex
 
 // launchOwn starts a worker or bridge with ports of its own for health and
 // metrics, and waits for its /readyz.
-func (s *Stack) launchOwn(ctx context.Context, name, path, kubeconfig string, args []string) (*process.Process, error) {
+func (s *Stack) launchOwn(ctx context.Context, name, path, program, kubeconfig string, args []string) (*process.Process, error) {
 	s.log("starting " + name)
 	if kubeconfig == "" {
 		kubeconfig = s.KubeconfigPath()
@@ -54,10 +53,10 @@ func (s *Stack) launchOwn(ctx context.Context, name, path, kubeconfig string, ar
 	}
 	env := []string{
 		"KUBECONFIG=" + kubeconfig,
-		"TEMPORAL_ADDRESS=" + s.TemporalAddress(),
 		fmt.Sprintf("OSTINATO_HEALTH_ADDRESS=127.0.0.1:%d", health),
 		fmt.Sprintf("OSTINATO_METRICS_ADDRESS=127.0.0.1:%d", metrics),
 	}
+	env = append(env, s.temporal.Access(program).Environment()...)
 	own, err := s.launch(ctx, process.Spec{Name: name, Path: path, Args: args, Env: append(env, s.options.Env...)}, answers(health))
 	if err == nil {
 		s.metricsPorts[name] = metrics
@@ -85,21 +84,15 @@ func answers(port int) func(context.Context) error {
 	}
 }
 
-// temporalReady checks that the server answers for its namespace.
-func (s *Stack) temporalReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	temporal, err := s.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer temporal.Close()
-	_, err = temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: client.DefaultNamespace})
-	return err
-}
-
 func (s *Stack) dial(ctx context.Context) (client.Client, error) {
-	return client.DialContext(ctx, client.Options{HostPort: s.TemporalAddress(), Logger: silent{}})
+	access := s.TemporalAccess()
+	configuration, err := access.TLS()
+	if err != nil {
+		return nil, err
+	}
+	return client.DialContext(ctx, client.Options{
+		HostPort: access.Address, Logger: silent{}, ConnectionOptions: client.ConnectionOptions{TLS: configuration},
+	})
 }
 
 // TemporalClient returns a client of the Temporal server; the caller closes it.

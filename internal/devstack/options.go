@@ -17,13 +17,15 @@ type Options struct {
 	Node NodeKind
 	// Kubeconfig names a cluster to use instead of an own control plane and node.
 	Kubeconfig string
+	// Temporal is which Temporal server runs; TemporalEmbedded when empty.
+	Temporal TemporalKind
 	// TemporalAddress names a Temporal server to use instead of an own one.
 	TemporalAddress string
 	// UsualPorts asks for Temporal's well-known ports when they are free.
 	UsualPorts bool
 	// NoUI leaves the Temporal Web UI out.
 	NoUI bool
-	// TemporalInMemory keeps the Temporal server's data in memory.
+	// TemporalInMemory keeps the embedded Temporal server's data in memory.
 	TemporalInMemory bool
 	// ControllerManager says which built-in controllers run beside Ostinato.
 	ControllerManager controlplane.ControllerManagerOptions
@@ -51,6 +53,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Node == "" {
 		o.Node = NodeAuto
+	}
+	if o.Temporal == "" {
+		o.Temporal = TemporalEmbedded
 	}
 	if o.Workers == 0 {
 		o.Workers = 1

@@ -15,13 +15,20 @@ import (
 
 // Programs are the executables of this repository that a stack runs.
 type Programs struct {
-	Worker, Bridge, DevServer string
+	Worker, Bridge string
+	// DevServer is the embedded Temporal server, TemporalHost a process of a Temporal cluster.
+	DevServer, TemporalHost string
 }
 
 // BuildPrograms builds the repository's own programs into the cache. Go's build
 // cache makes it a matter of seconds when little has changed; the first build
-// of the Temporal server takes minutes.
+// of the Temporal server takes minutes. TemporalHost is built only for a stack
+// that runs it.
 func BuildPrograms(ctx context.Context, progress io.Writer) (Programs, error) {
+	return buildPrograms(ctx, progress, TemporalEmbedded)
+}
+
+func buildPrograms(ctx context.Context, progress io.Writer, kind TemporalKind) (Programs, error) {
 	root, err := toolchain.RepositoryRoot()
 	if err != nil {
 		return Programs{}, err
@@ -35,11 +42,16 @@ func BuildPrograms(ctx context.Context, progress io.Writer) (Programs, error) {
 		return Programs{}, fmt.Errorf("create the folder for programs: %w", err)
 	}
 	programs := Programs{
-		Worker:    filepath.Join(directory, "worker"),
-		Bridge:    filepath.Join(directory, "bridge"),
-		DevServer: filepath.Join(directory, "devserver"),
+		Worker:       filepath.Join(directory, "worker"),
+		Bridge:       filepath.Join(directory, "bridge"),
+		DevServer:    filepath.Join(directory, "devserver"),
+		TemporalHost: filepath.Join(directory, "temporalhost"),
 	}
-	for _, path := range []string{programs.Worker, programs.Bridge, programs.DevServer} {
+	server := programs.DevServer
+	if kind == TemporalPostgres {
+		server = programs.TemporalHost
+	}
+	for _, path := range []string{programs.Worker, programs.Bridge, server} {
 		if err := buildProgram(ctx, progress, root, path); err != nil {
 			return Programs{}, err
 		}

@@ -16,6 +16,8 @@ import (
 	"ostinato.dev/ostinato/internal/devstack/controlplane"
 	"ostinato.dev/ostinato/internal/devstack/node"
 	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/internal/devstack/temporalcluster"
+	"ostinato.dev/ostinato/internal/devstack/temporalcluster/spec"
 	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
 
@@ -36,7 +38,7 @@ type Stack struct {
 	tools    toolchain.Binaries
 	programs Programs
 	node     runningNode
-	temporal *process.Process
+	temporal temporalServer
 	workers  []*process.Process
 	bridges  []*process.Process
 	// started numbers our processes, so that each has a log of its own.
@@ -62,10 +64,8 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.startCluster(ctx); err != nil {
 		return err
 	}
-	if s.options.TemporalAddress == "" {
-		if err := s.StartTemporal(ctx); err != nil {
-			return err
-		}
+	if err := s.StartTemporal(ctx); err != nil {
+		return err
 	}
 	if err := s.applyCRD(ctx); err != nil {
 		return err
@@ -108,13 +108,16 @@ func (s *Stack) prepare(ctx context.Context) error {
 	if s.tools, err = toolchain.Ensure(ctx, s.options.Log, s.toolNames()...); err != nil {
 		return err
 	}
-	if s.programs, err = BuildPrograms(ctx, s.options.Log); err != nil {
+	if s.programs, err = buildPrograms(ctx, s.options.Log, s.options.Temporal); err != nil {
 		return err
 	}
 	if s.options.Programs != "" {
 		s.programs.Worker, s.programs.Bridge = filepath.Join(s.options.Programs, "worker"), filepath.Join(s.options.Programs, "bridge")
 	}
-	s.Ports, err = keptPorts(s.options.Dir, s.options.UsualPorts)
+	if s.Ports, err = keptPorts(s.options.Dir, s.options.UsualPorts); err != nil {
+		return err
+	}
+	s.temporal, err = s.newTemporal()
 	return err
 }
 
@@ -150,24 +153,27 @@ func (s *Stack) startCluster(ctx context.Context) error {
 	return s.startNode(ctx)
 }
 
-// StartTemporal starts the Temporal server, after KillTemporal too.
-func (s *Stack) StartTemporal(ctx context.Context) error {
-	s.log("starting Temporal")
-	args := []string{fmt.Sprintf("--frontend-port=%d", s.Ports.Frontend)}
-	if !s.options.TemporalInMemory {
-		args = append(args, "--data-dir="+filepath.Join(s.options.Dir, "temporal"))
+// StartTemporal starts the Temporal server, after KillTemporal too; the embedded one with more
+// arguments than the usual ones, if any.
+func (s *Stack) StartTemporal(ctx context.Context, more ...string) error {
+	switch {
+	case s.options.TemporalAddress != "":
+	case s.options.Temporal == TemporalPostgres:
+		s.log("starting Temporal on PostgreSQL: " + strings.Join(temporalcluster.HostNames(), ", "))
+	default:
+		s.log("starting Temporal")
 	}
-	if !s.options.NoUI {
-		args = append(args, fmt.Sprintf("--ui-port=%d", s.Ports.UI))
+	if embedded, ok := s.temporal.(*embeddedTemporal); ok {
+		embedded.more = more
+	} else if len(more) > 0 {
+		return fmt.Errorf("only the embedded Temporal server takes %s", strings.Join(more, " "))
 	}
-	var err error
-	s.temporal, err = s.launch(ctx, process.Spec{Name: "temporal", Path: s.programs.DevServer, Args: args}, s.temporalReady)
-	return err
+	return s.temporal.Start(ctx)
 }
 
 // StartWorker starts one more worker.
 func (s *Stack) StartWorker(ctx context.Context) error {
-	worker, err := s.launchOwn(ctx, s.nextName("worker"), s.programs.Worker, s.options.WorkerKubeconfig, s.options.WorkerArgs)
+	worker, err := s.launchOwn(ctx, s.nextName("worker"), s.programs.Worker, spec.Worker, s.options.WorkerKubeconfig, s.options.WorkerArgs)
 	if err == nil {
 		s.workers = append(s.workers, worker)
 	}
@@ -176,7 +182,7 @@ func (s *Stack) StartWorker(ctx context.Context) error {
 
 // StartBridge starts one more bridge.
 func (s *Stack) StartBridge(ctx context.Context) error {
-	bridge, err := s.launchOwn(ctx, s.nextName("bridge"), s.programs.Bridge, s.options.BridgeKubeconfig, s.options.BridgeArgs)
+	bridge, err := s.launchOwn(ctx, s.nextName("bridge"), s.programs.Bridge, spec.Bridge, s.options.BridgeKubeconfig, s.options.BridgeArgs)
 	if err == nil {
 		s.bridges = append(s.bridges, bridge)
 	}
@@ -205,7 +211,7 @@ func (s *Stack) Processes() []*process.Process {
 		all = append(all, s.node.Processes()...)
 	}
 	if s.temporal != nil {
-		all = append(all, s.temporal)
+		all = append(all, s.temporal.Processes()...)
 	}
 	return append(append(all, s.workers...), s.bridges...)
 }
@@ -234,8 +240,7 @@ func (s *Stack) Stop() error {
 	}
 	s.bridges, s.workers = nil, nil
 	if s.temporal != nil {
-		failures = append(failures, s.temporal.Stop(stopGrace))
-		s.temporal = nil
+		failures = append(failures, s.temporal.Stop())
 	}
 	if s.node != nil {
 		failures = append(failures, s.node.Stop())
@@ -267,12 +272,10 @@ func (s *Stack) RESTConfig() (*rest.Config, error) {
 }
 
 // TemporalAddress returns the address of the Temporal frontend.
-func (s *Stack) TemporalAddress() string {
-	if s.options.TemporalAddress != "" {
-		return s.options.TemporalAddress
-	}
-	return fmt.Sprintf("127.0.0.1:%d", s.Ports.Frontend)
-}
+func (s *Stack) TemporalAddress() string { return s.TemporalAccess().Address }
+
+// TemporalAccess returns how the administrator reaches the Temporal server.
+func (s *Stack) TemporalAccess() temporalcluster.Access { return s.temporal.Access(spec.Admin) }
 
 // UIAddress returns the URL of the Web UI, "" when the stack runs none.
 func (s *Stack) UIAddress() string {
@@ -299,7 +302,7 @@ func (s *Stack) Kubectl(ctx context.Context, args ...string) (string, error) {
 // Temporal runs the temporal command against the server and returns what it printed.
 func (s *Stack) Temporal(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, s.tools["temporal"], args...)
-	command.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+s.TemporalAddress())
+	command.Env = append(os.Environ(), s.TemporalAccess().Environment()...)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return string(output), fmt.Errorf("temporal %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))

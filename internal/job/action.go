@@ -18,6 +18,9 @@ type Create struct {
 	// Job has a backoffLimitPerIndex (parity 2.10).
 	Failures int32 `json:"failures,omitempty"`
 	Ignored  int32 `json:"ignored,omitempty"`
+	// After are the UIDs of the Pods of the index that ended, as the plan knows, and that
+	// carry the tracking finalizer still (Overlooked).
+	After []string `json:"after,omitempty"`
 }
 
 // Delete asks for one Pod's deletion. A Pod that no longer exists is a success.

@@ -115,12 +115,19 @@ func (c *cluster) prescribed(creates []job.Create) (refusal string) {
 		return refusal
 	}
 	var running []job.Running
+	var ended []job.PodFact
 	for _, pod := range c.pods {
-		if pod.active() {
+		switch {
+		case pod.active():
 			running = append(running, job.Running{Name: pod.name, Index: pod.index})
+		case pod.terminal() && !pod.gone && !pod.disowned:
+			ended = append(ended, pod.fact())
 		}
 	}
-	return job.TooMany(object, creates, running)
+	if refusal := job.TooMany(object, creates, running); refusal != "" {
+		return refusal
+	}
+	return job.Overlooked(creates, ended)
 }
 
 // object is the Job as the API server has it, as far as creates are judged by it.

@@ -34,7 +34,19 @@ func (p *pass) create(missing int) {
 			p.ask(PodFact{}, attempts)
 		}
 	}
+	p.noteEnded()
 	sortPods(p.state.Pods)
+}
+
+// noteEnded notes with each create of an index which Pods of it are known to have ended.
+func (p *pass) noteEnded() {
+	if !p.indexed() || len(p.plan.Creates) == 0 {
+		return
+	}
+	ended := p.state.endedOfIndexes()
+	for i := range p.plan.Creates {
+		p.plan.Creates[i].After = ended[*p.plan.Creates[i].Index]
+	}
 }
 
 // requested returns the Pods that were asked for, are not known to exist and are

@@ -2,9 +2,12 @@ package k8s
 
 import (
 	"maps"
+	"slices"
+	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -23,13 +26,19 @@ const manual = "manual"
 // Ostinato, since another's has no workflow.
 func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
-	annotations := make(map[string]string, len(template.Annotations)+3)
+	annotations := make(map[string]string, len(template.Annotations)+4)
 	maps.Copy(annotations, template.Annotations)
 	annotations[names.ScheduledTimestampAnnotation] = start.Scheduled.In(location(cronJob.Spec.TimeZone)).Format(time.RFC3339)
 	if start.Manual {
 		annotations[names.InstantiateAnnotation] = manual
 	}
+	if start.Backfill != 0 {
+		annotations[names.BackfillAnnotation] = strconv.FormatInt(start.Backfill, 10)
+	}
 	spec := template.Spec
+	if variable := cronJob.Spec.ScheduledTimeVariable; variable != nil && *variable != "" {
+		addTimeVariable(&spec.Template.Spec, *variable, start.Scheduled)
+	}
 	if spec.ManagedBy == nil && !IsNative(cronJob) {
 		managedBy := names.JobController
 		spec.ManagedBy = &managedBy
@@ -46,6 +55,20 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cronJob, CronJobKindOf(cronJob))},
 		},
 		Spec: spec,
+	}
+}
+
+// addTimeVariable tells every container the run's scheduled time, unless it has a variable
+// of that name. It comes first, so that the others can refer to it.
+func addTimeVariable(pod *corev1.PodSpec, name string, scheduled time.Time) {
+	variable := corev1.EnvVar{Name: name, Value: scheduled.UTC().Format(time.RFC3339)}
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			env := containers[i].Env
+			if !slices.ContainsFunc(env, func(own corev1.EnvVar) bool { return own.Name == name }) {
+				containers[i].Env = append([]corev1.EnvVar{variable}, env...)
+			}
+		}
 	}
 }
 

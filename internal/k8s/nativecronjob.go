@@ -60,6 +60,9 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 			LastSuccessfulTime: native.Status.LastSuccessfulTime,
 		},
 	}
+	if variable := native.Annotations[names.ScheduledTimeVariableAnnotation]; variable != "" {
+		cronJob.Spec.ScheduledTimeVariable = &variable
+	}
 	next, last := notedTime(native.Annotations[names.NextScheduleTimeAnnotation]), native.Status.LastScheduleTime
 	if next != nil && last != nil && !next.After(last.Time) {
 		return cronJob

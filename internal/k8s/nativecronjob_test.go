@@ -199,3 +199,16 @@ func TestRenderJobOfANativeCronJob(t *testing.T) {
 		t.Errorf("a template that names Ostinato: %v, annotations %v", *rendered.Spec.ManagedBy, rendered.Annotations)
 	}
 }
+
+// A CronJob of batch/v1 has no field for the variable.
+func TestANativeCronJobNamesTheVariableOfItsTimeByAnnotation(t *testing.T) {
+	native := nativeCronJob()
+	if k8s.FromNative(native).Spec.ScheduledTimeVariable != nil {
+		t.Error("a variable that nobody has asked for")
+	}
+	native.Annotations = map[string]string{names.ScheduledTimeVariableAnnotation: "RUN_AT"}
+	rendered := k8s.RenderJob(k8s.FromNative(native), schedule.Start{Name: "hello-1", Scheduled: due}, helloWorkflow)
+	if env := rendered.Spec.Template.Spec.Containers[0].Env; len(env) != 1 || env[0].Name != "RUN_AT" || env[0].Value != "2026-01-02T15:30:00Z" {
+		t.Errorf("environment %+v", env)
+	}
+}

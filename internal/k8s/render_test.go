@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,27 @@ func TestRenderJobOfScheduledRun(t *testing.T) {
 func TestRenderJobOfManualRun(t *testing.T) {
 	start := schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: due, Manual: true, Note: "try"}
 	golden(t, "job-manual", k8s.RenderJob(helloCronJob(), start, helloWorkflow))
+}
+
+// The run of a past time sees that time, in an annotation and, where the CronJob names one,
+// in a variable. A container's own variable of that name stays.
+func TestRenderJobOfABackfilledRunWithItsTimeInAVariable(t *testing.T) {
+	cronJob := helloCronJob()
+	cronJob.Spec.ScheduledTimeVariable = ptr.To("SCHEDULED_TIME")
+	pod := &cronJob.Spec.JobTemplate.Spec.Template.Spec
+	pod.InitContainers = []corev1.Container{{Name: "prepare", Image: "busybox"}}
+	pod.Containers = append(pod.Containers,
+		corev1.Container{Name: "refers", Image: "busybox", Env: []corev1.EnvVar{{Name: "FILE", Value: "/out/$(SCHEDULED_TIME)"}}},
+		corev1.Container{Name: "own", Image: "busybox", Env: []corev1.EnvVar{{Name: "SCHEDULED_TIME", Value: "mine"}}},
+	)
+	before := cronJob.DeepCopy()
+	start := schedule.Start{
+		Name: names.BackfilledJob("hello", "cron-uid", 7, due), Scheduled: due, Manual: true, Backfill: 7, Sequence: 7, Note: "backfill",
+	}
+	golden(t, "job-backfilled", k8s.RenderJob(cronJob, start, helloWorkflow))
+	if !reflect.DeepEqual(cronJob, before) {
+		t.Error("the Job shares memory with the CronJob's template")
+	}
 }
 
 func TestRenderJobLeavesAnotherManager(t *testing.T) {

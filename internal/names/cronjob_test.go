@@ -2,6 +2,7 @@ package names_test
 
 import (
 	"testing"
+	"time"
 
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -24,6 +25,20 @@ func TestCronJobWorkflowIDsOfTheTwoGroupsAreToldApart(t *testing.T) {
 			if _, _, ok := cluster.ParseNativeCronJobWorkflowID(other); ok {
 				t.Errorf("%s is taken for one of batch", other)
 			}
+		}
+	}
+}
+
+func TestJobsOfABackfillHaveNamesOfTheirOwn(t *testing.T) {
+	first := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	seen := map[string]bool{names.ScheduledJob("hello", first): true, names.TriggeredJob("hello", "uid", 7): true}
+	for _, sequence := range []int64{7, 8} {
+		for _, at := range []time.Time{first, first.Add(time.Minute)} {
+			name := names.BackfilledJob("hello", "uid", sequence, at)
+			if seen[name] || len(name) != len("hello")+11 || name != names.BackfilledJob("hello", "uid", sequence, at.In(time.Local)) {
+				t.Errorf("%s of backfill %d, %s", name, sequence, at)
+			}
+			seen[name] = true
 		}
 	}
 }

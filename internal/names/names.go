@@ -31,6 +31,14 @@ const (
 	// InstantiateAnnotation marks a Job started by hand, as kubectl does.
 	InstantiateAnnotation = "cronjob.kubernetes.io/instantiate"
 
+	// ScheduledTimeVariableAnnotation is on a native CronJob what spec.scheduledTimeVariable
+	// is on one of ours.
+	ScheduledTimeVariableAnnotation = "ostinato.dev/scheduled-time-variable"
+
+	// BackfillAnnotation is put on the Job of a time that a backfill asked for; its value is
+	// the backfill's number.
+	BackfillAnnotation = "ostinato.dev/backfill"
+
 	// WatchBucketLabel is put on every Pod; its value (0 to WatchBuckets-1) says
 	// which PodWatch shard reports the Pod.
 	WatchBucketLabel = "ostinato.dev/watch-bucket"
@@ -171,6 +179,13 @@ func ScheduledJob(cronJob string, scheduled time.Time) string {
 // letter first, so it never equals a ScheduledJob name.
 func TriggeredJob(cronJob, cronJobUID string, sequence int64) string {
 	return cronJob + "-t" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10))
+}
+
+// BackfilledJob returns the name of the Job for a scheduled time that the CronJob's
+// sequence-th backfill runs. Each backfill runs a time anew, and no name equals that of a
+// ScheduledJob or a TriggeredJob.
+func BackfilledJob(cronJob, cronJobUID string, sequence int64, scheduled time.Time) string {
+	return cronJob + "-b" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10), strconv.FormatInt(scheduled.Unix(), 10))
 }
 
 // podBase is the length a Pod's name may have before its five-character suffix,

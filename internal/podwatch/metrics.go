@@ -2,6 +2,13 @@ package podwatch
 
 import "github.com/prometheus/client_golang/prometheus"
 
+// Values of the label "result" of signals.
+const (
+	resultSent     = "sent"
+	resultNotFound = "not_found"
+	resultError    = "error"
+)
+
 // Metrics are the Prometheus metrics of the watch. The name, labels and meaning of what
 // Kubernetes' own job controller has too are its (parity 2.16).
 type Metrics struct {
@@ -40,6 +47,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Subsystem: subsystem, Name: "podwatch_signal_duration_seconds", Help: "The time Temporal took to take a signal",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
+	}
+	// An alert sees no error in a series that begins with it.
+	for _, result := range []string{resultSent, resultNotFound, resultError} {
+		m.signals.WithLabelValues(result)
 	}
 	registerer.MustRegister(m.terminatedTracked, m.signals, m.facts, m.projections, m.orphans, m.jobs, m.signalSeconds)
 	return m

@@ -24,13 +24,13 @@ func (w *Watcher) signal(ctx context.Context, job jobKey, facts protocol.PodFact
 	var notFound *serviceerror.NotFound
 	switch {
 	case errors.As(err, &notFound):
-		w.Metrics.signals.WithLabelValues("not_found").Inc()
+		w.Metrics.signals.WithLabelValues(resultNotFound).Inc()
 		return errNoWorkflow
 	case err != nil:
-		w.Metrics.signals.WithLabelValues("error").Inc()
+		w.Metrics.signals.WithLabelValues(resultError).Inc()
 		return err
 	}
-	w.Metrics.signals.WithLabelValues("sent").Inc()
+	w.Metrics.signals.WithLabelValues(resultSent).Inc()
 	w.Metrics.facts.Add(float64(len(facts.Facts)))
 	w.signals.Add(1)
 	w.facts.Add(int64(len(facts.Facts)))

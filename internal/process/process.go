@@ -36,7 +36,9 @@ type Process struct {
 	// Temporal is connected. TemporalNamespace is its namespace.
 	Temporal          client.Client
 	TemporalNamespace string
-	Kubernetes        *k8s.Clients
+	// SDKMetrics is what the Temporal SDK reports to; nil where that is turned off.
+	SDKMetrics client.MetricsHandler
+	Kubernetes *k8s.Clients
 
 	closers []func() error
 }
@@ -81,7 +83,8 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	}
 	if settings.SDKMetrics {
 		var closer io.Closer
-		options.MetricsHandler, closer = telemetry.SDKMetrics(p.Registry, p.Logger)
+		p.SDKMetrics, closer = telemetry.SDKMetrics(p.Registry, p.Logger)
+		options.MetricsHandler = p.SDKMetrics
 		p.closers = append(p.closers, closer.Close)
 	}
 	p.TemporalNamespace = options.Namespace

@@ -108,6 +108,9 @@ type CronJobRequest struct {
 	// Known.
 	Search bool     `json:"search,omitempty"`
 	Known  []string `json:"known,omitempty"`
+	// Signal asks, alone, whether the CronJob takes a signal that people send: Refused says
+	// why not.
+	Signal string `json:"signal,omitempty"`
 }
 
 // CronJobResult reports what a CronJobRequest did.
@@ -121,6 +124,9 @@ type CronJobResult struct {
 	Ended []FinishedJob `json:"ended,omitempty"`
 	// Running are those that run.
 	Running []schedule.Run `json:"running,omitempty"`
+	// Children are those of them whose Job workflow the CronJob's starts: one that it knows
+	// nothing of may have none yet.
+	Children []StartedJob `json:"children,omitempty"`
 	// Started is the run's Job, new or found from an earlier attempt.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job; Status was then not applied, since it is
@@ -307,7 +313,11 @@ type SetSuspendRequest struct {
 	// AfterFailures: no signal asks for it, but the CronJob itself, by pauseAfterFailures.
 	AfterFailures bool       `json:"afterFailures,omitempty"`
 	Note          SignalNote `json:"note,omitzero"`
-	At            time.Time  `json:"at"`
+	// Unread says why nothing is made of the signal's argument.
+	Unread string `json:"unread,omitempty"`
+	// Superseded is how many signals came before this one and are not written by themselves.
+	Superseded int       `json:"superseded,omitempty"`
+	At         time.Time `json:"at"`
 }
 
 // Kinds of objects that can be suspended.

@@ -16,6 +16,8 @@ type CronJobDescription struct {
 	// Ledger is the recorded outcome of the last 50 scheduled times or stretches of them,
 	// oldest first. LedgerQuery answers with more.
 	Ledger []schedule.LedgerEntry `json:"ledger,omitempty"`
+	// Backfills are those that have times left to start.
+	Backfills []Backfill `json:"backfills,omitempty"`
 }
 
 // LedgerQuestion asks for a part of the ledger.

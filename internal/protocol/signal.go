@@ -13,7 +13,8 @@ const (
 	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job.
 	SuspendSignal = steering.Suspend
 	ResumeSignal  = steering.Resume
-	// TriggerSignal starts one run of a CronJob now, under its concurrency policy.
+	// TriggerSignal starts one run of a CronJob now, under its concurrency policy or that of
+	// a TriggerNote.
 	TriggerSignal = steering.Trigger
 )
 
@@ -42,6 +43,14 @@ type SignalNote struct {
 	Note string `json:"note,omitempty"`
 	// By says who sends it; Temporal does not tell a workflow.
 	By string `json:"by,omitempty"`
+}
+
+// TriggerNote is the optional argument of TriggerSignal.
+type TriggerNote struct {
+	SignalNote
+	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy;
+	// empty for that.
+	Overlap string `json:"overlap,omitempty"`
 }
 
 // CronJobSpec brings a CronJob's scheduling fields to its workflow, as a reason to look

@@ -18,10 +18,13 @@ const (
 	PodWatchWorkflow = "PodWatch"
 )
 
-// Types of the application errors with which workflows end.
+// Types of the application errors with which workflows and updates end.
 const (
 	// JobFailedErrorType: the Job has condition Failed; the details are its job.Result.
 	JobFailedErrorType = "JobFailed"
+	// BackfillRefusedErrorType is that of an update BackfillUpdate that the object does not
+	// take, or that came too late.
+	BackfillRefusedErrorType = "BackfillRefused"
 	// InvalidInputErrorType: the workflow was started with an input that no process of
 	// Ostinato sends.
 	InvalidInputErrorType = "InvalidInput"

@@ -89,8 +89,11 @@ func (s *State) wake(spec Spec, now time.Time) time.Time {
 		return wake
 	}
 	earliest(s.Judging.Until)
-	if len(s.Triggers) > 0 && !s.heldBack(spec) {
-		earliest(s.Triggers[0].Retry.Until)
+	if trigger := s.nextTrigger(spec); trigger != nil {
+		earliest(trigger.Retry.Until)
+	}
+	if backfill := s.nextBackfill(spec); backfill != nil {
+		earliest(backfill.Retry.Until)
 	}
 	if len(s.Calendar.Upcoming) > 0 {
 		earliest(s.Calendar.Upcoming[0])

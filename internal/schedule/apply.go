@@ -66,7 +66,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 
 // run returns the run of a start as it is remembered.
 func (s Start) run(job Run) Run {
-	job.Scheduled, job.Manual = s.Scheduled, s.Manual
+	job.Scheduled, job.Manual, job.Backfill = s.Scheduled, s.Manual, s.Backfill
 	return job
 }
 
@@ -99,8 +99,17 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 	if s.activeIndex(run) < 0 {
 		s.Active = append(s.Active, run)
 	}
+	if start.Backfill != 0 {
+		s.settleBackfilled(start.Backfill, start.Scheduled)
+		if !s.hasRow(run) {
+			s.record(start.entry(run, now))
+		}
+		return
+	}
 	if start.Manual {
-		s.Triggers = s.Triggers[1:]
+		if index := s.triggerIndex(start); index >= 0 {
+			s.Triggers = slices.Delete(s.Triggers, index, index+1)
+		}
 		s.record(start.entry(run, now))
 		return
 	}
@@ -129,12 +138,20 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 		}
 		return
 	}
-	trigger := &s.Triggers[0]
+	if start.Backfill != 0 {
+		s.refuseBackfilled(start, Refused{Reason: reason, Message: report.Message}, now)
+		return
+	}
+	index := s.triggerIndex(start)
+	if index < 0 {
+		return
+	}
+	trigger := &s.Triggers[index]
 	trigger.Refused = Refused{Reason: reason, Message: report.Message, Retry: trigger.Retry.Next(now)}
 	if trigger.Retry.Attempts >= triggerAttempts || report.Refusal == SignalRefused {
 		entry := trigger.entry(FailedToCreate, reason, now)
 		entry.Message = report.Message
-		s.Triggers = s.Triggers[1:]
+		s.Triggers = slices.Delete(s.Triggers, index, index+1)
 		s.record(entry)
 	}
 }

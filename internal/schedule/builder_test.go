@@ -323,8 +323,8 @@ func (c *cluster) start(start schedule.Start) *schedule.Run {
 	if found := c.find(start.Name); found != nil {
 		return found
 	}
-	if capacity := c.spec.Capacity(); capacity > 0 && len(c.running) >= capacity {
-		c.t.Fatalf("at %s: %s starts under %s beside %v", c.now, start.Name, c.spec.ConcurrencyPolicy, c.running)
+	if under := start.Under(c.spec); under.Capacity() > 0 && len(c.running) >= under.Capacity() {
+		c.t.Fatalf("at %s: %s starts under %s beside %v", c.now, start.Name, under.ConcurrencyPolicy, c.running)
 	}
 	c.jobs++
 	c.starts = append(c.starts, start)
@@ -366,8 +366,10 @@ func (c *cluster) change(now time.Time, options ...specOption) {
 	c.spec = spec
 }
 
-func (c *cluster) trigger(now time.Time) *cluster {
-	c.state = schedule.AddTrigger(c.state, "by hand", now)
+func (c *cluster) trigger(now time.Time) *cluster { return c.triggerWith("", now) }
+
+func (c *cluster) triggerWith(overlap batchv1.ConcurrencyPolicy, now time.Time) *cluster {
+	c.state = schedule.AddTrigger(c.state, "by hand", overlap, now)
 	return c.at(now)
 }
 

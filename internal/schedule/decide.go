@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
@@ -59,10 +57,12 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	s.takeSighted(spec, now)
 	s.settleMissed(spec, now)
 	s.doubtTriggers(spec, now)
+	s.doubtStart(spec)
 	if s.Doubtful {
 		return s.search(state, unsettled, spec, now)
 	}
 	s.settleSighted(now)
+	s.dropBackfills(spec, now)
 
 	var plan Plan
 	if spec.Deleting {
@@ -71,7 +71,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 		plan.Start = s.chooseStart(spec, now)
 	}
 	if plan.Start != nil {
-		plan.Deletes = s.replacements(spec)
+		plan.Deletes = s.replacements(plan.Start.Under(spec))
 	}
 	s.announceQueue(spec)
 	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
@@ -86,35 +86,6 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 		plan.Pause = s.pausing(spec)
 	}
 	return plan
-}
-
-// search returns the plan to look up Jobs, from the state before. Where runs start in order
-// it is that with the missed times taken out of those that wait, so that they are settled
-// by what is found, and by nothing that happens in the meantime.
-func (s *State) search(before, unsettled State, spec Spec, now time.Time) Plan {
-	next := before.clone()
-	switch {
-	case spec.inOrder() && !spec.Deleting:
-		next = unsettled
-	case spec.Suspend, spec.Deleting:
-		// These times may be due again after the suspension, and are searched for then.
-		next.Calendar = s.Calendar
-		next.Calendar.Missed = before.Calendar.Missed
-	}
-	next.SearchedAt = now
-	return Plan{Search: true, SearchUntil: later(later(s.Searched, s.Settled), s.Created), Next: next}
-}
-
-// searchHolds is shorter than the time after which a workflow task is repeated.
-const searchHolds = 5 * time.Second
-
-// doubtTriggers leaves the state Doubtful where a trigger waits beside the run that is due:
-// a task that is repeated may have started either.
-func (s *State) doubtTriggers(spec Spec, now time.Time) {
-	both := len(s.Triggers) > 0 && !s.Calendar.Due.IsZero()
-	if both && spec.ConcurrencyPolicy != batchv1.AllowConcurrent && now.Sub(s.SearchedAt) >= searchHolds {
-		s.Doubtful = true
-	}
 }
 
 // markSuspension opens and closes the suspension. While it lasts no times are
@@ -140,11 +111,6 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	if s.Calendar.Upcoming = nil; !spec.inOrder() || spec.Deleting {
 		s.Calendar.Due, s.Calendar.Waiting = time.Time{}, nil
 	}
-}
-
-// mayHaveStarted reports whether a run may have started of which the state does not know.
-func (s *State) mayHaveStarted(spec Spec, now time.Time) bool {
-	return s.Calendar.last(now).After(s.Searched) || spec.inOrder() && len(s.queue()) > 0
 }
 
 // advance takes in the upcoming times that have come.
@@ -236,7 +202,8 @@ func tooLate(spec Spec, scheduled, now time.Time) bool {
 // dropLate makes due runs missed ones when their starting deadline has passed.
 func (s *State) dropLate(spec Spec, now time.Time) {
 	for due := s.Calendar.Due; !due.IsZero() && tooLate(spec, due, now); due = s.Calendar.Due {
-		if s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
+		found := s.sighted(single(due, "")) != nil
+		if !found && s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
 			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
 		}
@@ -246,22 +213,29 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 }
 
 // chooseStart picks the one run to start now: the due one or the first of the triggers,
-// whichever came first. A workflow task that is repeated later, when more has come, so
-// asks for the same run first. A suspension or a bad schedule does not stop triggers.
+// whichever came first, and after both what is backfilled. A workflow task that is
+// repeated later, when more has come, so asks for the same run first. A suspension does not
+// stop what people have asked for.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
+	var due *Start
 	if s.heldBack(spec) {
-		s.block(spec, now)
-		return nil
+		s.block(spec)
+	} else {
+		due = s.dueStart(spec, now)
 	}
-	due, manual := s.dueStart(spec, now), s.triggeredStart(now)
-	if manual != nil && (due == nil || s.Triggers[0].At.Before(due.Scheduled)) {
+	s.settleForbidden(spec, now)
+	manual := s.triggeredStart(spec, now)
+	if manual != nil && (due == nil || s.nextTrigger(spec).At.Before(due.Scheduled)) {
 		return manual
+	}
+	if due == nil {
+		return s.backfillStart(spec, now)
 	}
 	return due
 }
 
-// block keeps the due run waiting and, unless they wait too, settles the triggers.
-func (s *State) block(spec Spec, now time.Time) {
+// block keeps the due run waiting.
+func (s *State) block(spec Spec) {
 	if due := s.Calendar.Due; !due.IsZero() && !spec.Suspend {
 		s.makePending(due)
 		if !s.Pending.Blocked && !spec.inOrder() {
@@ -269,14 +243,6 @@ func (s *State) block(spec Spec, now time.Time) {
 		}
 		s.Pending.Blocked = true
 	}
-	if spec.queues() {
-		return
-	}
-	for _, trigger := range s.Triggers {
-		s.Outbox = append(s.Outbox, alreadyActive(spec))
-		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
-	}
-	s.Triggers = nil
 }
 
 func (s *State) makePending(due time.Time) {
@@ -285,10 +251,15 @@ func (s *State) makePending(due time.Time) {
 	}
 }
 
+// mayStartDue reports whether a run is due that nobody has suspended.
+func (s *State) mayStartDue(spec Spec) bool {
+	return !s.Calendar.Due.IsZero() && !spec.Suspend && !s.pausing(spec)
+}
+
 // dueStart returns the start of the due run, unless there is none or its retry has to wait.
 func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	due := s.Calendar.Due
-	if due.IsZero() || spec.Suspend || s.pausing(spec) {
+	if !s.mayStartDue(spec) {
 		return nil
 	}
 	if s.makePending(due); now.Before(s.Pending.Retry.Until) {
@@ -299,23 +270,27 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	return start
 }
 
-// triggeredStart returns the start of the first trigger's run, unless there is none or its
-// retry has to wait.
-func (s *State) triggeredStart(now time.Time) *Start {
-	if len(s.Triggers) == 0 || now.Before(s.Triggers[0].Retry.Until) {
+// triggeredStart returns the start of the first trigger's run that does not wait for
+// others, unless there is none or its retry has to wait.
+func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
+	trigger := s.nextTrigger(spec)
+	if trigger == nil || now.Before(trigger.Retry.Until) {
 		return nil
 	}
-	trigger := s.Triggers[0]
 	start := &Start{
 		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
 		Scheduled: trigger.At.Truncate(time.Second),
 		Manual:    true,
 		Sequence:  trigger.Sequence,
+		Overlap:   trigger.Overlap,
 		Note:      trigger.Note,
 		WhyLate:   ReasonOutage,
 	}
-	if trigger.Reason != "" {
+	switch {
+	case trigger.Reason != "":
 		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
+	case trigger.Blocked:
+		start.WhyLate = ReasonJobAlreadyActive
 	}
 	return start
 }

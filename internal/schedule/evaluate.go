@@ -81,7 +81,7 @@ type Evaluation struct {
 	CaughtUp time.Time `json:"caughtUp,omitzero"`
 	// Missed sums up the scheduled times between the anchor and those, ascending.
 	Missed []MissedRuns `json:"missed,omitempty"`
-	// TooMany is upstream's estimate that more than 100 times were missed.
+	// TooMany is set where more than 100 times have come.
 	TooMany bool `json:"tooMany,omitempty"`
 	// Upcoming are the next scheduled times after now, ascending: those that come soon,
 	// or else the first alone.
@@ -128,7 +128,7 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	if came.IsZero() && len(evaluation.Upcoming) == 0 {
 		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.neverFires()}
 	}
-	evaluation.TooMany = !evaluation.Due.IsZero() && line.tooMany(deadlineStart(spec, after, now), now)
+	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(deadlineStart(spec, after, now), now, tooManyMissed)
 	return evaluation
 }
 
@@ -234,19 +234,4 @@ func deadlineStart(spec Spec, after, now time.Time) time.Time {
 func deadline(seconds int64) time.Duration {
 	const century = 100 * 366 * 24 * 3600
 	return time.Duration(min(seconds, century)) * time.Second
-}
-
-// tooMany is upstream's estimate: the distance of the first two times gives the
-// number of those up to now (parity 1.4 steps 2 to 6).
-func (l timeline) tooMany(after, now time.Time) bool {
-	first := l.next(after)
-	if first.IsZero() || now.Before(first) {
-		return false
-	}
-	second := l.next(first)
-	if second.IsZero() || now.Before(second) {
-		return false
-	}
-	step := int64(second.Sub(first).Round(time.Second) / time.Second)
-	return step >= 1 && int64(now.Sub(first).Seconds())/step+1 > tooManyMissed
 }

@@ -10,7 +10,7 @@ import (
 // trigger, or of a stretch of scheduled times that share an outcome and reason.
 type LedgerEntry struct {
 	// Scheduled is the scheduled time; of a stretch the first; of a manual run the
-	// time of the trigger.
+	// time of the trigger, or that which a backfill runs.
 	Scheduled time.Time `json:"scheduled"`
 	// Until is the last scheduled time of a stretch; zero otherwise.
 	Until time.Time `json:"until,omitzero"`
@@ -30,7 +30,7 @@ type LedgerEntry struct {
 	Message string `json:"message,omitempty"`
 	// Job is the name of the run's Job.
 	Job string `json:"job,omitempty"`
-	// Manual marks the outcome of a trigger.
+	// Manual marks the outcome of a trigger, or of what was to be backfilled.
 	Manual bool `json:"manual,omitempty"`
 	// Result is how the run has ended; empty while it runs.
 	Result RunResult `json:"result,omitempty"`
@@ -166,6 +166,10 @@ func (s Start) entry(job Run, now time.Time) LedgerEntry {
 	}
 	if !job.Started.IsZero() {
 		entry.Recorded = job.Started.UTC()
+	}
+	if s.Backfill != 0 {
+		// Nobody expected it in time.
+		return entry.bounded()
 	}
 	if s.WhyLate == ReasonTimerLost || entry.Recorded.Sub(s.Scheduled) > lateAfter {
 		entry.Outcome, entry.Reason = StartedLate, s.WhyLate

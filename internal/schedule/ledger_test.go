@@ -150,7 +150,7 @@ func TestEachTimeHasOneOutcomeThatSaysWhy(t *testing.T) {
 func TestTooManyTriggersAreSkipped(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 	for range 101 {
-		c.state = schedule.AddTrigger(c.state, "", at("09:40"))
+		c.state = schedule.AddTrigger(c.state, "", "", at("09:40"))
 	}
 	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 SkippedOverlap TooManyTriggers manual")
 }

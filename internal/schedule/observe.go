@@ -79,7 +79,7 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	// What is held back now may have started by the spec before, in a task that is
 	// repeated now.
-	s.Doubtful = s.Doubtful || s.mayHaveStarted(from, now) || len(s.Triggers) > 0
+	s.Doubtful = s.Doubtful || s.mayHaveStarted(from, now) || len(s.Triggers) > 0 || len(s.Backfills) > 0
 	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
 		s.advance(from, now)
 		for _, scheduled := range s.queue() {
@@ -105,14 +105,22 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 		for index := range s.Triggers {
 			s.Triggers[index].Retry = Backoff{}
 		}
+		for index := range s.Backfills {
+			s.Backfills[index].Retry = Backoff{}
+		}
 		s.Prune, s.Judging = Backoff{}, Backoff{}
 	}
 	return s
 }
 
-// AddTrigger returns the state with one more manual run asked for.
-func AddTrigger(state State, note string, now time.Time) State {
+// AddTrigger returns the state with one more manual run asked for, under the concurrency
+// policy that overlap names, or the CronJob's. One that is none is refused.
+func AddTrigger(state State, note string, overlap batchv1.ConcurrencyPolicy, now time.Time) State {
 	s, now := state.clone(), now.UTC()
+	if mistake := OverlapMistake(overlap); mistake != "" {
+		s.refuseTrigger(note, mistake, now)
+		return s
+	}
 	if len(s.Triggers) >= maxTriggers {
 		s.record(LedgerEntry{
 			Scheduled: now, Recorded: now, Outcome: SkippedOverlap, Reason: ReasonTooManyTriggers, Message: note, Manual: true,
@@ -120,7 +128,7 @@ func AddTrigger(state State, note string, now time.Time) State {
 		return s
 	}
 	s.TriggerSequence++
-	s.Triggers = append(s.Triggers, Trigger{Sequence: s.TriggerSequence, At: now, Note: note})
+	s.Triggers = append(s.Triggers, Trigger{Sequence: s.TriggerSequence, At: now, Note: note, Overlap: overlap})
 	return s
 }
 

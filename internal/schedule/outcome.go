@@ -50,6 +50,11 @@ const (
 	ReasonScheduleChanged = "ScheduleChanged"
 	// ReasonTooManyTriggers: more triggers were waiting than are kept.
 	ReasonTooManyTriggers = "TooManyTriggers"
+	// ReasonInvalidSignal: the signal that asked for the run can't be understood; Message
+	// says what is wrong with it.
+	ReasonInvalidSignal = "InvalidSignal"
+	// ReasonCancelled: somebody has cancelled the backfill.
+	ReasonCancelled = "Cancelled"
 	// ReasonQueueFull: more runs waited than spec.queueLimit; the oldest goes.
 	ReasonQueueFull = "QueueFull"
 	// ReasonNotCaughtUp: it passed while nothing could start, and spec.catchUp is none or it

@@ -12,8 +12,8 @@ import (
 )
 
 // What each concurrencyPolicy does when a run is due, at 12:00, while none is active, one
-// runs, others wait, or the Job of the active one is being deleted and still there. The
-// active run ends at 12:20. Each is done twice: by a worker that is killed between each
+// runs, others wait, or the Job of the active one is being deleted and still there, which
+// counts as active. The oldest active run ends at 12:20. Each is done twice: by a worker that is killed between each
 // create and the report of it, too.
 func TestOverlapTable(t *testing.T) {
 	policies := []struct {
@@ -33,22 +33,23 @@ func TestOverlapTable(t *testing.T) {
 	}
 	situations := []struct {
 		name string
-		// until is the time up to which runs come before, of which each goes on.
+		// from is the time from which runs come, of which each goes on.
 		from string
-		end  bool
+		then func(*cluster)
 	}{
-		{"none active", "11:30", false},
-		{"one runs", "10:30", true},
-		{"two wait or run", "09:30", true},
-		{"six wait or run", "05:30", true},
+		{"none active", "11:30", func(*cluster) {}},
+		{"one runs", "10:30", oldestEnds},
+		{"two wait or run", "09:30", oldestEnds},
+		{"six wait or run", "05:30", oldestEnds},
+		{"one is being deleted, and gone at 12:20", "10:30", deletedIsGone},
 	}
 	var b strings.Builder
 	for _, policy := range policies {
 		fmt.Fprintf(&b, "## %s\n", policy.name)
 		for _, situation := range situations {
-			lines := overlap(t, cronSpec("0 * * * *", policy.options...), situation.from, situation.end, false)
+			lines := overlap(t, cronSpec("0 * * * *", policy.options...), situation.from, situation.then, false)
 			fmt.Fprintf(&b, "\n%s:\n  %s\n", situation.name, strings.Join(lines, "\n  "))
-			killed := overlap(t, cronSpec("0 * * * *", policy.options...), situation.from, situation.end, true)
+			killed := overlap(t, cronSpec("0 * * * *", policy.options...), situation.from, situation.then, true)
 			wantStrings(t, policy.name+", "+situation.name+", worker killed at each create", killed, lines...)
 		}
 		b.WriteString("\n")
@@ -68,9 +69,22 @@ func TestOverlapTable(t *testing.T) {
 	}
 }
 
-// overlap lets runs come every hour from a time on until 12:00, and the oldest active one end
-// at 12:20. It returns the runs that then are active, and the ledger.
-func overlap(t *testing.T, spec schedule.Spec, from string, end, kill bool) []string {
+// oldestEnds ends the oldest active run, deletedIsGone has the Job of 11:00 gone.
+func oldestEnds(c *cluster) { c.finish(batchv1.JobComplete, at("12:20")) }
+
+func deletedIsGone(c *cluster) {
+	for _, run := range c.state.Active {
+		if run.Scheduled.Equal(at("11:00")) {
+			c.remove(run.Name, run.UID)
+			c.state = schedule.Missing(c.state, run, at("12:20"))
+		}
+	}
+	c.at(at("12:20"))
+}
+
+// overlap lets runs come every hour from a time on until 12:00, and then something happen at
+// 12:20. It returns the runs that then are active, and the ledger.
+func overlap(t *testing.T, spec schedule.Spec, from string, then func(*cluster), kill bool) []string {
 	c := newCluster(t, spec, at(from)).at(at(from))
 	step := func(action func()) {
 		c.forget = kill
@@ -83,9 +97,7 @@ func overlap(t *testing.T, spec schedule.Spec, from string, end, kill bool) []st
 	for !c.wake.After(at("12:00")) {
 		step(func() { c.at(c.wake) })
 	}
-	if end {
-		step(func() { c.finish(batchv1.JobComplete, at("12:20")) })
-	}
+	step(func() { then(c) })
 	var active []string
 	for _, run := range c.state.Active {
 		active = append(active, run.Scheduled.Format("15:04"))
@@ -96,28 +108,14 @@ func overlap(t *testing.T, spec schedule.Spec, from string, end, kill bool) []st
 	return append([]string{strings.TrimSpace("active: " + strings.Join(active, " "))}, c.ledger()...)
 }
 
-// A Job that is being deleted counts as active until it is gone.
-func TestAJobThatIsBeingDeletedHoldsTheNextBack(t *testing.T) {
-	for name, test := range map[string]struct {
-		policy specOption
-		before []string
-		after  []string
-	}{
-		"Allow":   {allow, stamps("10:00", "11:00"), stamps("10:00", "11:00")},
-		"Forbid":  {forbid, stamps("10:00"), stamps("10:00", "11:00")},
-		"Replace": {replace, stamps("10:00", "11:00"), stamps("10:00", "11:00")},
-		"Queue":   {queue, stamps("10:00"), stamps("10:00", "11:00")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, cronSpec("0 * * * *", test.policy), at("09:30")).at(at("10:00"))
-			// Its finalizers keep it until 11:10.
-			c.at(at("11:00"))
-			wantStrings(t, "while it is there", c.started(), test.before...)
-			if run := c.find("hello-24394200"); run != nil {
-				c.remove(run.Name, run.UID)
-				c.state = schedule.Missing(c.state, *run, at("11:10"))
-			}
-			wantStrings(t, "when it is gone", c.at(at("11:10")).started(), test.after...)
-		})
-	}
+// A run that waited in a queue starts when the CronJob asks for no order any more, and the
+// workflow forgets that: later times, which had been looked up, do not hide it.
+func TestAForgottenStartOfARunThatHadWaited(t *testing.T) {
+	c := newCluster(t, cronSpec("*/3 * * * *", queue, catchUpNone), at("10:00:10")).at(at("10:00:10"))
+	c.trigger(at("10:02")).at(at("10:03")).at(at("10:07:01"))
+	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp", "19T10:03:00 Queued JobAlreadyActive")
+	c.forget = true
+	c.edit(at("10:07:01"), allow).at(at("10:09"))
+	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp",
+		"19T10:03:00 StartedLate JobAlreadyActive", "19T10:09:00 Started")
 }

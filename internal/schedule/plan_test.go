@@ -287,7 +287,7 @@ func TestTriggers(t *testing.T) {
 	t.Run("that come together each get a run of their own name", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 		for range 3 {
-			c.state = schedule.AddTrigger(c.state, "", at("09:40"))
+			c.state = schedule.AddTrigger(c.state, "", "", at("09:40"))
 		}
 		c.at(at("09:40"))
 		if len(c.starts) != 3 || c.starts[0].Name == c.starts[1].Name || c.starts[1].Name == c.starts[2].Name {
@@ -297,7 +297,7 @@ func TestTriggers(t *testing.T) {
 	t.Run("are bounded", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 		for range 150 {
-			c.state = schedule.AddTrigger(c.state, "", at("09:40"))
+			c.state = schedule.AddTrigger(c.state, "", "", at("09:40"))
 		}
 		if c.at(at("09:40")); len(c.starts) != 100 {
 			t.Errorf("%d starts", len(c.starts))

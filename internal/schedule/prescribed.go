@@ -27,6 +27,10 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "the CronJob is being deleted"
 	case start.Scheduled.After(now.Add(clockSkew)):
 		return "the time of the run has not come"
+	case start.Overlap != "" && (!start.Manual || OverlapMistake(start.Overlap) != ""):
+		return fmt.Sprintf("no run may ask for overlap %.40q", string(start.Overlap))
+	case start.Backfill != 0:
+		return prescribedBackfill(object, spec, start)
 	case start.Manual:
 		if want := names.TriggeredJob(object.Name, string(object.UID), start.Sequence); start.Name != want {
 			return fmt.Sprintf("Job %.70q has not the name of trigger %d, %s", start.Name, start.Sequence, want)
@@ -45,6 +49,20 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	return ""
 }
 
+// prescribedBackfill judges the run of a past time.
+func prescribedBackfill(object *ostinatov1.CronJob, spec Spec, start Start) string {
+	want := names.BackfilledJob(object.Name, string(object.UID), start.Backfill, start.Scheduled)
+	switch {
+	case !start.Manual:
+		return "a backfilled run is a manual one"
+	case start.Name != want:
+		return fmt.Sprintf("Job %.70q has not the name of %s in backfill %d, %s", start.Name, clock(start.Scheduled), start.Backfill, want)
+	case !isScheduledTime(spec, start.Scheduled):
+		return clock(start.Scheduled) + " is no time of the schedule"
+	}
+	return ""
+}
+
 // isScheduledTime reports whether the schedule names the time. Times of "@every" count from
 // one another, so that only their order can be told.
 func isScheduledTime(spec Spec, at time.Time) bool {
@@ -59,15 +77,20 @@ func isScheduledTime(spec Spec, at time.Time) bool {
 }
 
 // Deletable judges the delete of a Job that the CronJob controls: one that runs is
-// deleted only to be replaced, and only where the CronJob asks for that. It returns why
-// not; empty when it may be deleted.
-func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool) string {
+// deleted only to be replaced, and only where the CronJob asks for that, or the start of a
+// manual run that may begin now; nil when there is none. It returns why not; empty when it
+// may be deleted.
+func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *Start) string {
+	policy := object.Spec.ConcurrencyPolicy
+	if start != nil {
+		policy = start.Policy(policy)
+	}
 	switch {
 	case finished:
 		return ""
 	case !wanted.Replaced:
 		return "the Job runs"
-	case object.Spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent:
+	case policy != batchv1.ReplaceConcurrent:
 		return "the Job runs, and concurrencyPolicy is not Replace"
 	}
 	return ""

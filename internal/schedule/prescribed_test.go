@@ -40,6 +40,17 @@ func triggered(sequence int64, scheduled time.Time) schedule.Start {
 	return schedule.Start{Name: names.TriggeredJob("hello", "hello-uid", sequence), Scheduled: scheduled, Manual: true, Sequence: sequence}
 }
 
+func backfilled(sequence int64, scheduled time.Time) schedule.Start {
+	start := triggered(sequence, scheduled)
+	start.Name, start.Backfill = names.BackfilledJob("hello", "hello-uid", sequence, scheduled), sequence
+	return start
+}
+
+func overlapping(start schedule.Start, overlap batchv1.ConcurrencyPolicy) schedule.Start {
+	start.Overlap = overlap
+	return start
+}
+
 func TestPrescribed(t *testing.T) {
 	now := at("10:00:02")
 	lastRun := func(text string) func(*ostinatov1.CronJob) {
@@ -56,6 +67,8 @@ func TestPrescribed(t *testing.T) {
 	ofAnother.Name = names.TriggeredJob("hello", "old-uid", 7)
 	otherNumber := triggered(7, at("09:59"))
 	otherNumber.Sequence = 8
+	misnamedBackfill, scheduledBackfill := backfilled(7, at("08:00")), backfilled(7, at("08:00"))
+	misnamedBackfill.Name, scheduledBackfill.Manual = manual.Name, false
 	tests := map[string]struct {
 		object  *ostinatov1.CronJob
 		start   schedule.Start
@@ -71,6 +84,18 @@ func TestPrescribed(t *testing.T) {
 		"a trigger":                          {stored(), manual, ""},
 		"a trigger while it is suspended":    {stored(suspended), manual, ""},
 		"a trigger past a later run":         {stored(lastRun("10:00")), manual, ""},
+		"a trigger that asks for overlap":    {stored(), overlapping(manual, "Replace"), ""},
+		"a trigger that asks for nonsense":   {stored(), overlapping(manual, "Sometimes"), "no run may ask for overlap"},
+		"a run that asks for overlap":        {stored(), overlapping(run(at("10:00")), "Allow"), "no run may ask for overlap"},
+		"a backfilled run":                   {stored(), backfilled(7, at("08:00")), ""},
+		"a backfilled run while suspended":   {stored(suspended), backfilled(7, at("08:00")), ""},
+		"a backfilled run past a later one":  {stored(lastRun("10:00")), backfilled(7, at("08:00")), ""},
+		"a backfilled time to come":          {stored(), backfilled(7, at("11:00")), "has not come"},
+		"a backfilled time of no schedule":   {stored(), backfilled(7, at("08:30")), "no time of the schedule"},
+		"a backfilled time of long ago":      {stored(), backfilled(7, at("2014-12-31T08:00:00Z")), "no time of the schedule"},
+		"a backfill with a trigger's name":   {stored(), misnamedBackfill, "has not the name of 2016-05-19T08:00:00Z in backfill 7"},
+		"a backfill of a scheduled run":      {stored(), scheduledBackfill, "a backfilled run is a manual one"},
+		"a backfill that is to be deleted":   {stored(deleting), backfilled(7, at("08:00")), "being deleted"},
 		"suspended":                          {stored(suspended), run(at("10:00")), "suspended"},
 		"being deleted":                      {stored(deleting), run(at("10:00")), "being deleted"},
 		"a trigger while it is deleted":      {stored(deleting), manual, "being deleted"},
@@ -101,23 +126,37 @@ func TestPrescribed(t *testing.T) {
 
 func TestDeletable(t *testing.T) {
 	history, replaced := schedule.Delete{Name: "a"}, schedule.Delete{Name: "a", Replaced: true}
+	const refused = "the Job runs, and concurrencyPolicy is not Replace"
 	for name, test := range map[string]struct {
 		policy   batchv1.ConcurrencyPolicy
 		wanted   schedule.Delete
 		finished bool
 		refusal  string
+		start    *schedule.Start
 	}{
-		"history, finished":         {batchv1.AllowConcurrent, history, true, ""},
-		"replaced, finished":        {batchv1.ForbidConcurrent, replaced, true, ""},
-		"replaced, runs":            {batchv1.ReplaceConcurrent, replaced, false, ""},
-		"history, runs":             {batchv1.ReplaceConcurrent, history, false, "the Job runs"},
-		"replaced, runs, Allow":     {batchv1.AllowConcurrent, replaced, false, "the Job runs, and concurrencyPolicy is not Replace"},
-		"replaced, runs, Forbid":    {batchv1.ForbidConcurrent, replaced, false, "the Job runs, and concurrencyPolicy is not Replace"},
-		"replaced, runs, no policy": {"", replaced, false, "the Job runs, and concurrencyPolicy is not Replace"},
+		"history, finished":         {batchv1.AllowConcurrent, history, true, "", nil},
+		"replaced, finished":        {batchv1.ForbidConcurrent, replaced, true, "", nil},
+		"replaced, runs":            {batchv1.ReplaceConcurrent, replaced, false, "", nil},
+		"history, runs":             {batchv1.ReplaceConcurrent, history, false, "the Job runs", nil},
+		"replaced, runs, Allow":     {batchv1.AllowConcurrent, replaced, false, refused, nil},
+		"replaced, runs, Forbid":    {batchv1.ForbidConcurrent, replaced, false, refused, nil},
+		"replaced, runs, no policy": {"", replaced, false, refused, nil},
+		"replaced, runs, for a trigger that asks for it": {
+			batchv1.AllowConcurrent, replaced, false, "", &schedule.Start{Manual: true, Overlap: batchv1.ReplaceConcurrent},
+		},
+		"replaced, runs, for a trigger that asks for another": {
+			batchv1.ReplaceConcurrent, replaced, false, refused, &schedule.Start{Manual: true, Overlap: batchv1.AllowConcurrent},
+		},
+		"replaced, runs, for a run that may not ask": {
+			batchv1.AllowConcurrent, replaced, false, refused, &schedule.Start{Overlap: batchv1.ReplaceConcurrent},
+		},
+		"history, runs, for a trigger that asks for Replace": {
+			batchv1.AllowConcurrent, history, false, "the Job runs", &schedule.Start{Manual: true, Overlap: batchv1.ReplaceConcurrent},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := stored(func(object *ostinatov1.CronJob) { object.Spec.ConcurrencyPolicy = test.policy })
-			if refusal := schedule.Deletable(object, test.wanted, test.finished); refusal != test.refusal {
+			if refusal := schedule.Deletable(object, test.wanted, test.finished, test.start); refusal != test.refusal {
 				t.Errorf("refusal %q, want %q", refusal, test.refusal)
 			}
 		})

@@ -20,7 +20,7 @@ const ledgerLimit = 300
 func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 	kinds := []string{"wake", "wake", "wake", "later", "complete", "fail", "vanish", "refuse", "accept", "forget"}
 	if edits {
-		kinds = append(kinds, "lead", "held", "trigger", "suspend", "resume", "policy", "schedule", "deadline", "outage")
+		kinds = append(kinds, "lead", "held", "trigger", "backfill", "cancel", "suspend", "resume", "policy", "schedule", "deadline", "outage")
 	}
 	for range rapid.IntRange(5, 60).Draw(t, "steps") {
 		kind := rapid.SampledFrom(kinds).Draw(t, "step")
@@ -65,7 +65,21 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 		case "forget":
 			c.forget = true
 		case "trigger":
-			c.trigger(now)
+			overlap := rapid.SampledFrom([]batchv1.ConcurrencyPolicy{"", "", "Allow", "Forbid", "Replace", "Queue", "none"}).Draw(t, "overlap")
+			c.triggerWith(overlap, now)
+		case "backfill":
+			request := schedule.BackfillRequest{
+				From: now.Add(-time.Duration(rapid.IntRange(0, 20).Draw(t, "from")) * time.Minute), To: now,
+				Parallelism: rapid.IntRange(1, 3).Draw(t, "parallelism"),
+				Overlap:     rapid.SampledFrom([]batchv1.ConcurrencyPolicy{"", "", "Allow", "Forbid", "Replace", "Queue"}).Draw(t, "overlap"),
+			}
+			found := schedule.TimesBetween(c.spec, c.state.Anchor(), request.From, request.To)
+			if request.Mistake(c.spec, now) == "" && found.Mistake == "" {
+				c.backfill(request, now)
+			}
+		case "cancel":
+			c.state = schedule.CancelBackfills(c.state)
+			c.at(now)
 		case "suspend", "resume":
 			c.edit(now, func(s *schedule.Spec) { s.Suspend = kind == "suspend" })
 		case "policy":
@@ -126,6 +140,7 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 			}
 			checkLedger(rt, c)
 			checkStarts(rt, c)
+			checkBackfills(rt, c)
 			checkResults(rt, c)
 			checkRestored(rt, c)
 			calls := c.calls
@@ -153,12 +168,39 @@ func checkStarts(t *rapid.T, c *cluster) {
 		rows[sighting.Run.Name]++
 	}
 	for _, start := range c.starts {
+		if rows[start.Name] == 0 && waits(c, start) {
+			// It was forgotten, and is found when its backfill goes on.
+			rows[start.Name]++
+		}
 		if rows[start.Name] != 1 {
 			t.Fatalf("Job %s was created and has %d rows: %q", start.Name, rows[start.Name], c.ledger())
 		}
 	}
 	if len(rows) != len(c.starts) {
 		t.Fatalf("%d rows of Jobs, %d were created: %q", len(rows), len(c.starts), c.ledger())
+	}
+}
+
+// waits reports whether the time of a backfilled run is still to be started.
+func waits(c *cluster, start schedule.Start) bool {
+	return slices.ContainsFunc(c.state.Backfills, func(backfill schedule.Backfill) bool {
+		return backfill.Sequence == start.Backfill && slices.ContainsFunc(backfill.Times, start.Scheduled.Equal)
+	})
+}
+
+// checkBackfills: no more runs of a backfill are active than it may have.
+func checkBackfills(t *rapid.T, c *cluster) {
+	active := map[int64]int{}
+	for _, run := range c.state.Active {
+		active[run.Backfill]++
+	}
+	for _, backfill := range c.state.Backfills {
+		if len(backfill.Times) == 0 || active[backfill.Sequence] > backfill.Parallelism {
+			t.Fatalf("%d runs are active of %+v", active[backfill.Sequence], backfill)
+		}
+	}
+	if err := c.state.Validate(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -98,9 +99,11 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 	s.Sighted = nil
 	for _, sighting := range sighted {
 		run := sighting.Run
+		note := s.noteOf(run)
 		if !sighting.Taken {
+			asked := s.backfilled(&run) || s.triggered(run)
 			s.Active = append(s.Active, run)
-			if !s.isDue(run) && !s.waits(run) && !s.triggered(run) {
+			if !s.isDue(run) && !s.waits(run) && !asked {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
@@ -110,7 +113,9 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		}
 		if run.Manual {
 			if !s.hasRow(run) {
-				s.record(sighting.entry(s.found(run, now)))
+				entry := sighting.entry(s.found(run, now))
+				entry.Message = cmp.Or(entry.Message, note)
+				s.record(entry)
 			}
 			continue
 		}
@@ -147,7 +152,10 @@ func (s *State) settleSighted(now time.Time) {
 
 // found returns the outcome of a run whose Job was found.
 func (s *State) found(run Run, now time.Time) LedgerEntry {
-	start := Start{Scheduled: run.Scheduled, Manual: run.Manual}
+	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
+	if run.Backfill != 0 {
+		start.Note = backfillNote("")
+	}
 	if run.Started.IsZero() {
 		// Nobody knows that it was late.
 		return start.entry(Run{Name: run.Name, Started: run.Scheduled}, now)
@@ -185,6 +193,16 @@ func (s *State) isDue(run Run) bool {
 // waits reports whether the run is one of those that start after the one that is due.
 func (s *State) waits(run Run) bool {
 	return !run.Manual && slices.ContainsFunc(s.Calendar.Waiting, run.Scheduled.Equal)
+}
+
+// noteOf returns the note of the trigger whose Job it is, while that waits.
+func (s *State) noteOf(run Run) string {
+	for _, trigger := range s.Triggers {
+		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
+			return trigger.Note
+		}
+	}
+	return ""
 }
 
 // triggered reports whether the Job is that of a trigger that waits, and takes that off.

@@ -159,3 +159,28 @@ func TestWhatIsKnownFitsIntoARequest(t *testing.T) {
 		t.Errorf("%d are known", len(known))
 	}
 }
+
+func TestATriggersRunThatAForgottenTaskStartedKeepsItsNote(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
+	c.forget = true
+	c.state = schedule.AddTrigger(c.state, "for the audit", "", at("09:40"))
+	c.at(at("09:40"))
+	c.edit(at("09:40:10"), suspended)
+	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 Started manual")
+	if row := c.state.Ledger[0]; row.Message != "for the audit" || len(c.starts) != 1 {
+		t.Errorf("%d starts, row %+v", len(c.starts), row)
+	}
+}
+
+// The time of a run that was found during a suspension is settled at its end, and its Job
+// may have been replaced by then.
+func TestARunThatWasFoundAndThenReplacedHasItsEndInTheLedger(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *", replace), at("09:30")).at(at("09:30"))
+	c.forget = true
+	c.at(at("10:00")).edit(at("10:00:10"), suspended).trigger(at("10:10"))
+	c.edit(at("10:20"), func(s *schedule.Spec) { s.Suspend = false })
+	wantStrings(t, "ledger", c.ledger(), "19T10:10:00 Started manual", "19T10:00:00 Started")
+	if row := c.state.Ledger[1]; row.Result != schedule.RunDeleted || row.ResultReason != schedule.ResultReasonReplaced || !row.Ended.Equal(at("10:10")) {
+		t.Errorf("row %+v", row)
+	}
+}

@@ -102,14 +102,19 @@ func (s Spec) Digest() string {
 type Start struct {
 	// Name is the Job's deterministic name.
 	Name string `json:"name"`
-	// Scheduled is the run's scheduled time; for a manual run the time of the trigger. The
+	// Scheduled is the run's scheduled time; for a trigger's run the time of the trigger. The
 	// Job of a scheduled run is not created, and nothing is replaced by it, before.
 	Scheduled time.Time `json:"scheduled"`
-	// Manual is set for a run started by a trigger signal: it does not advance
+	// Manual is set for a run that a trigger or a backfill asks for: it does not advance
 	// lastScheduleTime.
 	Manual bool `json:"manual,omitempty"`
-	// Sequence is the trigger's number, from which Name is made.
+	// Sequence is the trigger's or backfill's number, from which Name is made.
 	Sequence int64 `json:"sequence,omitempty"`
+	// Backfill is the number of the backfill that the run is of; 0 for none. Name is then made
+	// from it and Scheduled.
+	Backfill int64 `json:"backfill,omitempty"`
+	// Overlap is the trigger's, in place of the CronJob's concurrencyPolicy; empty for that.
+	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// Note is the trigger's note.
 	Note string `json:"note,omitempty"`
 	// Before is when it is too late to create the Job: the starting deadline has
@@ -156,6 +161,8 @@ type Run struct {
 	UID       string    `json:"uid"`
 	Scheduled time.Time `json:"scheduled"`
 	Manual    bool      `json:"manual,omitempty"`
+	// Backfill is the number of the backfill that the run is of; 0 for none.
+	Backfill int64 `json:"backfill,omitempty"`
 	// Started is the Job's creationTimestamp.
 	Started time.Time `json:"started,omitzero"`
 	// ResourceVersion is the Job's at creation, for status.active.

@@ -59,11 +59,14 @@ type State struct {
 	StatusRetry Backoff `json:"statusRetry,omitzero"`
 	// Triggers lists the manual runs that were asked for and not yet decided.
 	Triggers []Trigger `json:"triggers,omitempty"`
-	// TriggerSequence is the number of the last trigger. A workflow that starts anew
+	// TriggerSequence is the number of the last trigger or backfill. A workflow that starts anew
 	// sets it to its start in milliseconds: the Jobs of an earlier workflow's
 	// triggers may still exist. It never depends on when a trigger is handled, since
 	// a workflow task that is repeated has to come to the same names.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
+	// Backfills lists the backfills that have times left to start, in the order in which
+	// they are served.
+	Backfills []Backfill `json:"backfills,omitempty"`
 	// Ledger is the outcome of recent scheduled times, in the order in which it was
 	// known; LedgerDropped counts the entries that have fallen out.
 	Ledger        []LedgerEntry `json:"ledger,omitempty"`
@@ -184,6 +187,10 @@ type Trigger struct {
 	At time.Time `json:"at"`
 	// Note is the sender's.
 	Note string `json:"note,omitempty"`
+	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
+	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
+	// Blocked is set once it has waited for active runs.
+	Blocked bool `json:"blocked,omitempty"`
 	Refused
 }
 
@@ -289,6 +296,7 @@ func (s State) clone() State {
 	s.Active = slices.Clone(s.Active)
 	s.Finished = slices.Clone(s.Finished)
 	s.Triggers = slices.Clone(s.Triggers)
+	s.Backfills = slices.Clone(s.Backfills)
 	s.Ledger = slices.Clone(s.Ledger)
 	s.tallies = slices.Clone(s.tallies)
 	s.Conditions = slices.Clone(s.Conditions)

@@ -85,6 +85,14 @@ func (s State) Validate() error {
 	if len(s.Triggers) > maxTriggers {
 		return fmt.Errorf("triggers: %d, want %d at most", len(s.Triggers), maxTriggers)
 	}
+	if len(s.Backfills) > maxBackfills {
+		return fmt.Errorf("backfills: %d, want %d at most", len(s.Backfills), maxBackfills)
+	}
+	for _, backfill := range s.Backfills {
+		if err := backfill.validate(); err != nil {
+			return err
+		}
+	}
 	if len(s.Calendar.Waiting) > mostInState {
 		return fmt.Errorf("waiting: %d, want %d at most", len(s.Calendar.Waiting), mostInState)
 	}
@@ -94,6 +102,9 @@ func (s State) Validate() error {
 	for _, trigger := range s.Triggers {
 		if trigger.Retry.Attempts < 0 {
 			return fmt.Errorf("a trigger has a negative number of attempts")
+		}
+		if mistake := OverlapMistake(trigger.Overlap); mistake != "" {
+			return fmt.Errorf("a trigger's %s", mistake)
 		}
 	}
 	return nil

@@ -10,32 +10,33 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Signals that people send. Suspend and Resume are for CronJobs and Jobs, Trigger
-// is for CronJobs.
+// Signals that people send. Suspend and Resume are for CronJobs and Jobs, Trigger and
+// Backfill are for CronJobs.
 const (
-	Suspend = "suspend"
-	Resume  = "resume"
-	Trigger = "trigger"
+	Suspend  = "suspend"
+	Resume   = "resume"
+	Trigger  = "trigger"
+	Backfill = "backfill"
 )
 
 // none is written for no signal at all.
 const none = "none"
 
 // words is what a list of signals may hold, for messages.
-const words = Suspend + ", " + Resume + " and " + Trigger + ", or none alone"
+const words = Suspend + ", " + Resume + ", " + Trigger + " and " + Backfill + ", or none alone"
 
 // Signals are those that are accepted.
 type Signals struct {
-	Suspend, Resume, Trigger bool
+	Suspend, Resume, Trigger, Backfill bool
 }
 
 // All returns every signal.
-func All() Signals { return Signals{Suspend: true, Resume: true, Trigger: true} }
+func All() Signals { return Signals{Suspend: true, Resume: true, Trigger: true, Backfill: true} }
 
 // String and Set make *Signals a flag's value: a comma-separated list, or none.
 func (s *Signals) String() string {
 	var list []string
-	for _, signal := range []string{Suspend, Resume, Trigger} {
+	for _, signal := range []string{Suspend, Resume, Trigger, Backfill} {
 		if s.has(signal) {
 			list = append(list, signal)
 		}
@@ -67,6 +68,8 @@ func (s Signals) has(signal string) bool {
 		return s.Resume
 	case Trigger:
 		return s.Trigger
+	case Backfill:
+		return s.Backfill
 	}
 	return false
 }
@@ -90,6 +93,8 @@ func parse(list string) (signals Signals, mistakes []string) {
 			signals.Resume = true
 		case Trigger:
 			signals.Trigger = true
+		case Backfill:
+			signals.Backfill = true
 		default:
 			mistakes = append(mistakes, fmt.Sprintf("%.40q is no signal", word))
 		}
@@ -107,7 +112,7 @@ func parse(list string) (signals Signals, mistakes []string) {
 // worker's flag. A word of it that can't be read accepts nothing.
 func Accepts(allowed Signals, annotations map[string]string, signal string) (ok bool, why string) {
 	if !All().has(signal) {
-		return false, fmt.Sprintf("%.40q is no signal that people send: use %s, %s or %s", signal, Suspend, Resume, Trigger)
+		return false, fmt.Sprintf("%.40q is no signal that people send: use %s, %s, %s or %s", signal, Suspend, Resume, Trigger, Backfill)
 	}
 	if !allowed.has(signal) {
 		return false, fmt.Sprintf("the worker does not accept %s through Temporal (--accept-signals=%s)", signal, allowed.String())

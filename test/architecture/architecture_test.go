@@ -44,7 +44,10 @@ func TestNoTemporalServerInWorkerOrBridge(t *testing.T) {
 }
 
 func TestOnlyTheDevelopmentServerLinksTheTemporalServer(t *testing.T) {
-	allowed := []string{module + "internal/devstack/temporal", module + "cmd/devserver"}
+	allowed := []string{
+		module + "internal/devstack/temporal", module + "cmd/devserver",
+		module + "internal/devstack/temporalcluster/host", module + "cmd/temporalhost",
+	}
 	for _, pkg := range list(t, "./...") {
 		if slices.Contains(allowed, pkg) {
 			continue

@@ -75,7 +75,7 @@ func (c *cluster) start(ctx context.Context) error {
 }
 
 // use stops the controllers of the column before and starts those of the column.
-func (c *cluster) use(ctx context.Context, next column, inMemory bool) error {
+func (c *cluster) use(ctx context.Context, next column, o options) error {
 	if err := c.stopOstinato(); err != nil {
 		return err
 	}
@@ -95,7 +95,8 @@ func (c *cluster) use(ctx context.Context, next column, inMemory bool) error {
 	}
 	c.temporalProfiles = port
 	c.ostinato, err = devstack.Start(ctx, devstack.Options{
-		Dir: filepath.Join(c.dir, "ostinato"), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true, TemporalInMemory: inMemory,
+		Dir: filepath.Join(c.dir, "ostinato"), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true,
+		Temporal: o.temporal, TemporalInMemory: o.inMemory,
 		WorkerArgs: []string{"--profiling"}, Programs: next.programs, Log: c.log,
 	})
 	return err

@@ -32,11 +32,12 @@ func describeMachine() string {
 
 // versionModules are the modules whose versions matter, by the process that holds them.
 var versionModules = map[string][]string{
-	"etcd":           {"go.etcd.io/etcd/server/v3"},
-	"kube-apiserver": {"k8s.io/kubernetes"},
-	"kwok":           {"sigs.k8s.io/kwok"},
-	"temporal":       {"go.temporal.io/server"},
-	"worker":         {"go.temporal.io/sdk", "k8s.io/client-go"},
+	"etcd":              {"go.etcd.io/etcd/server/v3"},
+	"kube-apiserver":    {"k8s.io/kubernetes"},
+	"kwok":              {"sigs.k8s.io/kwok"},
+	"temporal":          {"go.temporal.io/server"},
+	"temporal-frontend": {"go.temporal.io/server"},
+	"worker":            {"go.temporal.io/sdk", "k8s.io/client-go"},
 }
 
 // versions reads from the executables of running processes what they were built of.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ostinato.dev/ostinato/internal/command"
+	"ostinato.dev/ostinato/internal/devstack"
 )
 
 // slowLimit is the largest size the built-in controllers at default flags are measured with unless --full is given:
@@ -48,6 +49,8 @@ type options struct {
 	quiet time.Duration
 	// inMemory keeps the Temporal server's data in memory instead of SQLite files.
 	inMemory bool
+	// temporal is which Temporal server Ostinato runs on.
+	temporal devstack.TemporalKind
 	// out is the file for the Markdown form; profiles are kept beside it. Empty writes none.
 	out string
 	// command is how to repeat the run.
@@ -77,6 +80,8 @@ func (o *options) addFlags(flags *command.Flags) {
 	measurement.IntVar(&o.herds, "herds", 1, "how often the CronJobs of scenario "+scenarioCronJobs+" are due; the last time is measured")
 	measurement.BoolVar(&o.full, "full", false, fmt.Sprintf("measure the built-in controllers at default flags with more than %d too (minutes each)", slowLimit))
 	measurement.BoolVar(&o.inMemory, "temporal-in-memory", false, "keep the Temporal server's data in memory instead of SQLite files")
+	command.Choice(measurement, &o.temporal, "temporal", devstack.TemporalEmbedded, devstack.TemporalKinds,
+		"which Temporal server Ostinato runs on, one process on SQLite or a cluster on PostgreSQL with mTLS")
 
 	times := flags.Group("Time")
 	times.DurationVar(&o.run, "run", 0, "how long after the create of the Job the Pods of scenario "+scenarioTogether+" end; 0 means 30s and 15ms for each")
@@ -125,6 +130,9 @@ func (o *options) complete() error {
 	}
 	if o.herds < 1 {
 		problems = append(problems, errors.New("--herds must be 1 or more"))
+	}
+	if o.inMemory && o.temporal == devstack.TemporalPostgres {
+		problems = append(problems, errors.New("--temporal-in-memory: a cluster on PostgreSQL has its data there; leave one of the two out"))
 	}
 	return errors.Join(problems...)
 }

@@ -92,10 +92,12 @@ type profileSource func(ctx context.Context, seconds int) (io.ReadCloser, error)
 // profileSources returns how to ask the processes that are profiled, which all have net/http/pprof.
 func (c *cluster) profileSources() map[string]profileSource {
 	sources := map[string]profileSource{
-		"temporal": profileAt(fmt.Sprintf("http://127.0.0.1:%d", c.temporalProfiles)),
 		"kube-apiserver": func(ctx context.Context, seconds int) (io.ReadCloser, error) {
 			return c.Kubernetes.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", strconv.Itoa(seconds)).Stream(ctx)
 		},
+	}
+	if c.ostinato.Cluster() == nil {
+		sources["temporal"] = profileAt(fmt.Sprintf("http://127.0.0.1:%d", c.temporalProfiles))
 	}
 	for _, p := range c.ostinato.Processes() {
 		if kind := numbered.ReplaceAllString(p.Name(), ""); kind == "worker" {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ostinato.dev/ostinato/internal/devstack"
 )
 
 // report is everything a run tells.
@@ -161,8 +163,11 @@ func (m measurement) usageOf(process string) processUsage {
 }
 
 func (u processUsage) String() string {
-	if u.peakBytes == 0 {
+	switch {
+	case u.peakBytes == 0 && u.cpuSeconds == 0:
 		return "-"
+	case u.peakBytes == 0:
+		return fmt.Sprintf("%.1f s", u.cpuSeconds)
 	}
 	return fmt.Sprintf("%.1f s, %.0f MB", u.cpuSeconds, float64(u.peakBytes)/1e6)
 }
@@ -211,15 +216,18 @@ func (r report) writeMarkdown(out io.Writer) {
 }
 
 func (r report) preamble() []string {
-	storage := "SQLite files"
-	if r.options.inMemory {
-		storage = "memory"
+	server := "the development server with its data in SQLite files"
+	switch {
+	case r.options.inMemory:
+		server = "the development server with its data in memory"
+	case r.options.temporal == devstack.TemporalPostgres:
+		server = "a cluster on PostgreSQL, its roles in separate processes (two history, two matching hosts), with mTLS"
 	}
 	return []string{
 		"date: " + r.date.Format(time.DateOnly),
 		"machine: " + r.machine,
 		"versions: " + strings.Join(r.versions, ", "),
-		"Temporal: the development server with its data in " + storage,
+		"Temporal: " + server,
 		"command: " + r.options.command,
 	}
 }

@@ -64,7 +64,7 @@ func (b *bench) runColumns(ctx context.Context) error {
 			continue
 		}
 		b.logf("column %s: starting its controllers", c.name)
-		if err := b.cluster.use(ctx, c, b.options.inMemory); err != nil {
+		if err := b.cluster.use(ctx, c, b.options); err != nil {
 			return fmt.Errorf("start the controllers of column %s: %w", c.name, err)
 		}
 		b.versions = versions(b.cluster.processes())

@@ -122,8 +122,36 @@ func readUsage(member meteredProcess) (processUsage, error) {
 	if err := errors.Join(statErr, statusErr); err != nil {
 		return processUsage{}, fmt.Errorf("measure %s: %w", member.name, err)
 	}
-	return processUsage{name: member.name, cpuSeconds: stat.CPUTime(), peakBytes: status.VmHWM}, nil
+	usage := processUsage{name: member.name, cpuSeconds: stat.CPUTime(), peakBytes: status.VmHWM}
+	if member.name == postgres {
+		return withConnections(usage, stat)
+	}
+	return usage, nil
 }
+
+// postgres is the name of the process that has one more for each connection.
+const postgres = "postgres"
+
+// withConnections adds the processor time of a PostgreSQL server's other processes, those that ended included. There is no
+// peak of memory: they share most of it.
+func withConnections(usage processUsage, first procfs.ProcStat) (processUsage, error) {
+	usage.peakBytes = 0
+	usage.cpuSeconds += float64(first.CUTime+first.CSTime) / ticksPerSecond
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return processUsage{}, fmt.Errorf("measure %s: %w", usage.name, err)
+	}
+	for _, p := range all {
+		// One that ends meanwhile is counted with those that ended, at the next look.
+		if stat, err := p.Stat(); err == nil && stat.PPID == first.PID {
+			usage.cpuSeconds += stat.CPUTime()
+		}
+	}
+	return usage, nil
+}
+
+// ticksPerSecond is USER_HZ, which Linux has fixed.
+const ticksPerSecond = 100
 
 // resetPeak makes the kernel forget the process's peak of resident memory (proc(5), clear_refs).
 func resetPeak(pid int) error {

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -53,6 +54,13 @@ func (r *Record) Pods(job string) []*corev1.Pod {
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return older(a, b) })
 	return pods
+}
+
+// AllPods returns the last that was seen of every Pod, in no order.
+func (r *Record) AllPods() []*corev1.Pod {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Collect(maps.Values(r.pods))
 }
 
 // Jobs returns the last that was seen of every Job of the CronJob; of every Job

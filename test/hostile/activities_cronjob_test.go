@@ -103,11 +103,20 @@ func TestOnlyRunsThatTheCronJobPrescribesStart(t *testing.T) {
 	}
 	misnamed := triggered(cronJob, referenceTo(cronJob), 1)
 	misnamed.Name = "web"
+	backfilled := func(name string, at time.Time) schedule.Start {
+		return schedule.Start{Name: name, Scheduled: at, Manual: true, Sequence: 1, Backfill: 1}
+	}
+	newYear := time.Date(now.Year(), 1, 1, 0, 0, 0, 0, time.UTC)
+	overlapping := scheduled(newYear)
+	overlapping.Overlap = batchv1.ReplaceConcurrent
 	for name, start := range map[string]schedule.Start{
-		"no time of the schedule":   scheduled(now),
-		"a time to come":            scheduled(time.Date(now.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)),
-		"a trigger of another name": *misnamed,
-		"a scheduled run's name":    {Name: "web", Scheduled: time.Date(now.Year(), 1, 1, 0, 0, 0, 0, time.UTC)},
+		"no time of the schedule":    scheduled(now),
+		"a time to come":             scheduled(time.Date(now.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)),
+		"a trigger of another name":  *misnamed,
+		"a backfill of no such time": backfilled(names.BackfilledJob(cronJob.Name, string(cronJob.UID), 1, now), now),
+		"a backfill of another name": backfilled(names.ScheduledJob(cronJob.Name, newYear), newYear),
+		"a run that asks to replace": overlapping,
+		"a scheduled run's name":     {Name: "web", Scheduled: time.Date(now.Year(), 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := protocol.CronJobRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: &start}

@@ -202,6 +202,32 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 		}
 		return map[string]string{"cronjob-replace": harness.CronJobWorkflow(namespace, "replacing")}
 	},
+	// A dry run, a backfill beside a run that it does not replace, and its end.
+	"cronjob-backfilled": func(t *testing.T, namespace string) map[string]string {
+		stack.CreateCronJob(t, harness.NewCronJob(namespace, "annual", harness.Yearly, harness.JobSpec(harness.RunSeconds(1)), harness.Policy(batchv1.ForbidConcurrent)))
+		awaitWorkflow(t, namespace, "annual")
+		id := harness.CronJobWorkflow(namespace, "annual")
+		stack.Signal(t, id, protocol.TriggerSignal, protocol.TriggerNote{Overlap: "Queue"})
+		for _, request := range []protocol.BackfillRequest{
+			{From: newYear(2020), To: newYear(2021), DryRun: true},
+			{From: newYear(2020), To: newYear(2021), Note: "record"},
+			{From: newYear(2020), To: newYear(2024), Overlap: "Allow", Parallelism: 2},
+		} {
+			if _, err := backfill(t, namespace, "annual", request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+			return stack.HasEvent(ctx, namespace, "CronJob", "annual", "SawCompletedJob")
+		})
+		stack.Signal(t, id, protocol.BackfillSignal, protocol.BackfillRequest{From: newYear(2022), To: newYear(2022)})
+		stack.Signal(t, id, protocol.BackfillSignal, "yesterday")
+		if _, err := backfill(t, namespace, "annual", protocol.BackfillRequest{Cancel: true}); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return onlyActive(ctx, namespace, "annual", 0) })
+		return map[string]string{"cronjob-backfill": id}
+	},
 	"job-backoff": func(t *testing.T, namespace string) map[string]string {
 		stack.CreateJob(t, namespace, "failing", harness.JobSpec(harness.ExitCode(1), harness.BackoffLimit(1)))
 		harness.Eventually(t, harness.PodBackoff+harness.Prompt, func(ctx context.Context) error {
@@ -280,8 +306,8 @@ func TestHistory(t *testing.T) {
 }
 
 // podSpecWords are keys and values that only a Pod spec has. The harness's
-// template names its image, command and container.
-var podSpecWords = regexp.MustCompile(`"(containers|image|command|args|env|volumes|serviceAccountName|podSpec)":|busybox`)
+// template names its image, command and container. The args of an update are an object.
+var podSpecWords = regexp.MustCompile(`"(containers|image|command|env|volumes|serviceAccountName|podSpec)":|"args":\s*\[|busybox`)
 
 var payloadData = regexp.MustCompile(`"data":\s*"([A-Za-z0-9+/=]+)"`)
 

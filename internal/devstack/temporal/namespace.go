@@ -24,6 +24,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
+// EnsureNamespace does in the database of a cluster that package temporal does not run what Start does for its own: it
+// registers the namespace of o, or brings it in line. No server may run meanwhile.
+func EnsureNamespace(ctx context.Context, c *config.SQL, o Options) error {
+	return ensureNamespace(ctx, c, o.withDefaults())
+}
+
 // ensureNamespace registers the namespace of o, or brings a registered one's retention and search attributes in line.
 // It works on the database directly, before the server starts: so the namespace is known to every service from its
 // first moment, without the wait for caches that registration through the frontend needs.

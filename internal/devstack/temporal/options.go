@@ -72,6 +72,9 @@ type Options struct {
 	LogLevel string
 	// DynamicConfig overrides the server's dynamic configuration, by Temporal's own keys.
 	DynamicConfig map[string]any
+	// LoseTimersOf is the ID of a workflow whose timers are lost before the server starts, to see who notices. Empty means
+	// none.
+	LoseTimersOf string
 }
 
 // withDefaults returns o with every unset field that has a default filled in.

@@ -67,6 +67,15 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 			return nil, err
 		}
 	}
+	if s.options.LoseTimersOf != "" {
+		opened, err := findDatabase(s.databases.executions.name)
+		if err == nil {
+			err = loseTimers(ctx, opened.db, s.options.LoseTimersOf)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	if err := ensureNamespace(ctx, s.config.Persistence.DataStores[executionStore].SQL, s.options); err != nil {
 		return nil, err
 	}

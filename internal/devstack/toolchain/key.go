@@ -50,9 +50,9 @@ func folder(root, cache, platform string, name string, t tool) (string, error) {
 			return "", err
 		}
 		// It pins the modules that the sources import.
-		data, err := os.ReadFile(filepath.Join(root, "go.mod"))
+		data, err := os.ReadFile(filepath.Join(root, t.module, "go.mod"))
 		if err != nil {
-			return "", fmt.Errorf("read the pins of this repository: %w", err)
+			return "", fmt.Errorf("read the pins of module %s: %w", t.module, err)
 		}
 		files = append(files, content{name: "go.mod", data: data})
 		return filepath.Join(cache, "tools", "ostinato-"+key(files, map[string]tool{name: t}, platform), "bin"), nil

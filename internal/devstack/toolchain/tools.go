@@ -22,6 +22,8 @@ var (
 	Clients = []string{"kubectl", "temporal"}
 	// Lint is what make check and make generate run.
 	Lint = []string{"staticcheck", "workflowcheck", "controller-gen", "kustomize"}
+	// Monitoring is what make check and the tests judge the alerting rules by.
+	Monitoring = []string{"promtool"}
 	// Vulnerabilities is what make vulncheck runs; make tools leaves it out.
 	Vulnerabilities = []string{"govulncheck"}
 	// Conformance is upstream's end-to-end suite and what runs it in parallel. It is large and only make conformance
@@ -46,7 +48,7 @@ type tool struct {
 	// asset marks what is taken from KUBEBUILDER_ASSETS where it is there.
 	asset bool
 	// sources are folders of this repository that the executable is made of, relative to its root; none for a
-	// tool module, whose pins say it all.
+	// tool that its module's pins say all about.
 	sources []string
 	// note is told while the tool is being built, where the build takes long.
 	note string
@@ -78,7 +80,7 @@ var tools = map[string]tool{
 	},
 	"ginkgo": {module: "tools/kubernetes", pkg: "github.com/onsi/ginkgo/v2/ginkgo", ldflags: strip},
 
-	"kwok": {module: "tools/kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", ldflags: strip},
+	"kwok": {module: "tools/kwok", pkg: ".", ldflags: strip, sources: []string{"tools/kwok"}},
 
 	"containerd":              containerd("containerd"),
 	"containerd-shim-runc-v2": containerd("containerd-shim-runc-v2"),
@@ -100,6 +102,9 @@ var tools = map[string]tool{
 	"workflowcheck":  {module: "tools/lint", pkg: "go.temporal.io/sdk/contrib/tools/workflowcheck", ldflags: strip},
 	"controller-gen": {module: "tools/lint", pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen", ldflags: strip},
 	"kustomize":      {module: "tools/lint", pkg: "sigs.k8s.io/kustomize/kustomize/v5", ldflags: strip},
+
+	// Without the tag it links the clients of thirty clouds, to discover what to scrape.
+	"promtool": {module: "tools/prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool", tags: "remove_all_sd", ldflags: strip},
 
 	"govulncheck": {module: "tools/vuln", pkg: "golang.org/x/vuln/cmd/govulncheck", ldflags: strip},
 }

@@ -1,0 +1,158 @@
+package bridge
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+const (
+	// pendingAfter is how long a Job may be under way without a Pod that is ready before
+	// it counts as pending.
+	pendingAfter = 5 * time.Minute
+	// noOutcome stands for that of a CronJob that has not had a scheduled time yet.
+	noOutcome = "None"
+)
+
+// namespaceCount is what a census finds in one namespace.
+type namespaceCount struct {
+	// cronJobs are the CronJobs by the outcome of their last scheduled time.
+	cronJobs map[string]int
+	// failing are those whose last run to end has failed, failures the most failures in a
+	// row of one of them.
+	failing  int
+	failures int32
+	// queued are the runs that wait in queues; longestQueued is how long ago the first of them was due.
+	queued        int64
+	longestQueued time.Duration
+	// active are the Jobs under way, pending those of them that nothing runs of, longest is
+	// how long one of them has been under way.
+	active, pending int
+	longest         time.Duration
+}
+
+// addCronJob takes in a CronJob.
+func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) {
+	outcome := cronJob.Status.LastOutcome
+	if outcome == "" {
+		outcome = noOutcome
+	}
+	n.cronJobs[outcome]++
+	if failures := cronJob.Status.ConsecutiveFailures; failures > 0 {
+		n.failing++
+		n.failures = max(n.failures, failures)
+	}
+	n.queued += int64(max(cronJob.Status.Queued, 0))
+	for _, row := range cronJob.Status.RecentRuns {
+		if row.Outcome == string(schedule.Queued) {
+			n.longestQueued = max(n.longestQueued, now.Sub(row.ScheduledTime.Time))
+		}
+	}
+}
+
+// addJob takes in a Job of ours.
+func (n *namespaceCount) addJob(job *batchv1.Job, now time.Time) {
+	if finished(job) || job.DeletionTimestamp != nil || ptr.Deref(job.Spec.Suspend, false) {
+		return
+	}
+	begun := job.CreationTimestamp.Time
+	if job.Status.StartTime != nil {
+		begun = job.Status.StartTime.Time
+	}
+	n.active++
+	n.longest = max(n.longest, now.Sub(begun))
+	// A Job in back-off has no active Pod: it fails, and is not pending.
+	waits := job.Status.StartTime == nil || job.Status.Active > 0 && ptr.Deref(job.Status.Ready, 0) == 0
+	if waits && now.Sub(begun) >= pendingAfter {
+		n.pending++
+	}
+}
+
+// census is what the leader counts in the caches, by namespace. Only a leader has one.
+type census struct {
+	cronJobs, failing, failures     *prometheus.Desc
+	queued, longestQueued           *prometheus.Desc
+	activeJobs, pendingJobs, oldest *prometheus.Desc
+	latest                          atomic.Pointer[map[string]*namespaceCount]
+}
+
+// namespaceLabel is not called "namespace", since that is the label by which Prometheus
+// says where the process is that it scrapes.
+const namespaceLabel = "object_namespace"
+
+func newCensus() *census {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("ostinato_bridge_"+name, help, append([]string{namespaceLabel}, labels...), nil)
+	}
+	return &census{
+		cronJobs:      desc("cronjobs", "CronJobs by the outcome of their last scheduled time, as their status says.", "last_outcome"),
+		failing:       desc("failing_cronjobs", "CronJobs whose last run to end has failed."),
+		failures:      desc("consecutive_failures", "The most runs in a row that have failed of one CronJob."),
+		queued:        desc("queued_runs", "Runs that wait in the queues of CronJobs."),
+		longestQueued: desc("longest_queued_run_seconds", "How long ago the run was due that waits longest in a queue."),
+		activeJobs:    desc("active_jobs", "Jobs under way, without the suspended."),
+		pendingJobs:   desc("pending_jobs", "Jobs under way for 5 minutes or more that have no Pod that is ready, those in back-off left out."),
+		oldest:        desc("longest_active_job_seconds", "How long the Job has been under way that is so longest."),
+	}
+}
+
+// Describe is the collector's.
+func (c *census) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		c.cronJobs, c.failing, c.failures, c.queued, c.longestQueued, c.activeJobs, c.pendingJobs, c.oldest,
+	} {
+		descs <- desc
+	}
+}
+
+// Collect is the collector's.
+func (c *census) Collect(metrics chan<- prometheus.Metric) {
+	latest := c.latest.Load()
+	if latest == nil {
+		return
+	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	for namespace, n := range *latest {
+		for outcome, count := range n.cronJobs {
+			gauge(c.cronJobs, float64(count), namespace, outcome)
+		}
+		gauge(c.failing, float64(n.failing), namespace)
+		gauge(c.failures, float64(n.failures), namespace)
+		gauge(c.queued, float64(n.queued), namespace)
+		gauge(c.longestQueued, n.longestQueued.Seconds(), namespace)
+		gauge(c.activeJobs, float64(n.active), namespace)
+		gauge(c.pendingJobs, float64(n.pending), namespace)
+		gauge(c.oldest, n.longest.Seconds(), namespace)
+	}
+}
+
+// count counts anew.
+func (c *census) count(objects *objects, now time.Time) {
+	counted := map[string]*namespaceCount{}
+	of := func(namespace string) *namespaceCount {
+		n := counted[namespace]
+		if n == nil {
+			n = &namespaceCount{cronJobs: map[string]int{}}
+			counted[namespace] = n
+		}
+		return n
+	}
+	objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { of(cronJob.Namespace).addCronJob(cronJob, now) })
+	objects.eachJob(func(job *batchv1.Job) {
+		if objects.owner.ours(job) {
+			of(job.Namespace).addJob(job, now)
+		}
+	})
+	c.latest.Store(&counted)
+}
+
+// forget ends what only a leader says.
+func (c *census) forget() { c.latest.Store(nil) }

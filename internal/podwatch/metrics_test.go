@@ -1,0 +1,31 @@
+package podwatch
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// An alert on a counter sees only what was added to a series that was there before.
+func TestSignalsAreCountedFromZero(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	NewMetrics(registry)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "ostinato_podwatch_signals_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			found[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+		}
+	}
+	for _, result := range []string{"sent", "not_found", "error"} {
+		if count, ok := found[result]; !ok || count != 0 {
+			t.Errorf("%s: %v, %t", result, count, ok)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+// Package chaos kills everything at random moments while a thousand runs start, and counts in the end.
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/devstack/node"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+var (
+	// seedFlag repeats what an earlier run of TestChaos did when.
+	seedFlag = flag.Uint64("chaos.seed", 0, "seed of what TestChaos does when; 0 takes a new one")
+	// firesFlag and minutesFlag say how much of it there is.
+	firesFlag   = flag.Int("chaos.fires", 1000, "scheduled times and triggers of TestChaos, at least")
+	minutesFlag = flag.Int("chaos.minutes", 2, "minutes during which TestChaos has scheduled times")
+)
+
+const (
+	// workers is how many workers run.
+	workers = 2
+	// lead is how long before the first scheduled time the CronJobs begin to be made, and creation what each may take.
+	lead, creation = 15 * time.Second, 30 * time.Millisecond
+	// deletions is how many Pods are deleted at a time.
+	deletions = 10
+	// overlap is how far into the last minute long Pods run.
+	overlap = 5 * time.Second
+	// settling bounds how long what the chaos has left takes to end: hundreds of runs, some of which begin when all
+	// is up again.
+	settling = harness.AfterOutage + harness.Recovery + 3*harness.Bulk
+)
+
+// chaos is one run of TestChaos.
+type chaos struct {
+	random    *rand.Rand
+	namespace string
+	record    *harness.Record
+	// times are the scheduled times, and first and end when those begin and end.
+	times      []time.Time
+	first, end time.Time
+	cronJobs   []*ostinatov1.CronJob
+	// kills counts what was done.
+	kills map[string]int
+	// unseen counts Jobs that came and went while the watch was behind.
+	unseen int
+}
+
+// 1,000 fires, of CronJobs of every policy, while worker, bridge, Temporal and kube-apiserver are killed (SIGKILL) and Pods
+// deleted at random moments, most of them in the first half of a minute, in which all is due. Then every scheduled time and
+// trigger has exactly one outcome in the ledger, there is exactly one Job for each that has started, and no other Job and no
+// Pod without its Job. More of it, or the same again:
+//
+//	go test ./test/failure/chaos -v -args -chaos.fires=5000 -chaos.minutes=10 -chaos.seed=7
+func TestChaos(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("repeat this with -args -chaos.seed=%d -chaos.fires=%d -chaos.minutes=%d", seed, *firesFlag, *minutesFlag)
+	c := &chaos{random: rand.New(rand.NewPCG(seed, seed)), namespace: stack.Namespace(t), kills: map[string]int{}}
+	c.record = stack.Record(t, c.namespace)
+	c.create(t, (*firesFlag+*minutesFlag)/(*minutesFlag+1))
+	triggers := c.planTriggers()
+	blows := c.planBlows()
+	var sending sync.WaitGroup
+	sending.Go(func() { c.send(t, triggers) })
+	for _, blow := range blows {
+		until(t, blow.at)
+		c.strike(t, blow)
+	}
+	sending.Wait()
+	until(t, c.end)
+	restartBridge(t)
+	survivors(t)
+	t.Logf("over %s after the first scheduled time: %v", time.Since(c.first).Round(time.Second), c.kills)
+	c.settles(t)
+	t.Logf("settled %s after the last scheduled time", time.Since(c.times[len(c.times)-1]).Round(time.Second))
+	c.accounts(t)
+}
+
+// create makes the CronJobs: of each policy some with Pods that end at once, and some with Pods that run into the last
+// minute, so that every time but the first meets a run that is active.
+func (c *chaos) create(t *testing.T, count int) {
+	t.Helper()
+	c.first = time.Now().UTC().Add(lead + time.Duration(count)*creation).Truncate(time.Minute).Add(time.Minute)
+	var minutes, hours []string
+	for n := range *minutesFlag {
+		at := c.first.Add(time.Duration(n) * time.Minute)
+		c.times = append(c.times, at)
+		minutes, hours = append(minutes, fmt.Sprint(at.Minute())), append(hours, fmt.Sprint(at.Hour()))
+	}
+	c.end = c.times[len(c.times)-1].Add(time.Minute)
+	// Where the hour changes in between, the other times of this are not near.
+	schedule := fmt.Sprintf("%s %s * * *", strings.Join(minutes, ","), strings.Join(slices.Compact(hours), ","))
+	long := harness.PodAnnotation(node.AnnotationRunUntil, c.times[len(c.times)-1].Add(overlap).Format(time.RFC3339))
+	policies := []batchv1.ConcurrencyPolicy{
+		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
+	}
+	for n := range count {
+		pods := harness.RunSeconds(1)
+		if n/len(policies)%2 == 1 {
+			pods = long
+		}
+		job := harness.JobSpec(pods, harness.PodAnnotation(names.BackoffBaseAnnotation, "1"), harness.BackoffLimit(100))
+		c.cronJobs = append(c.cronJobs, stack.CreateCronJob(t, harness.NewCronJob(c.namespace, fmt.Sprintf("chaos-%04d", n), schedule, job,
+			harness.Policy(policies[n%len(policies)]), func(cronJob *ostinatov1.CronJob) {
+				cronJob.Spec.TimeZone = ptr.To("Etc/UTC")
+				cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(1000))
+				cronJob.Spec.FailedJobsHistoryLimit = ptr.To(int32(1000))
+			})))
+	}
+	for _, cronJob := range c.cronJobs {
+		harness.Eventually(t, harness.Bulk, func(ctx context.Context) error { return stack.Observed(ctx, c.namespace, cronJob.Name) })
+	}
+	t.Logf("%d CronJobs, %q, are there %s before the first scheduled time", count, schedule, time.Until(c.first).Round(time.Second))
+}
+
+// trigger is a signal to come.
+type trigger struct {
+	at      time.Time
+	cronJob string
+}
+
+// planTriggers draws when each CronJob is triggered.
+func (c *chaos) planTriggers() []trigger {
+	var triggers []trigger
+	for _, cronJob := range c.cronJobs {
+		after := time.Duration(c.random.Int64N(int64(c.end.Sub(c.first))))
+		triggers = append(triggers, trigger{c.first.Add(after), cronJob.Name})
+	}
+	slices.SortFunc(triggers, func(a, b trigger) int { return a.at.Compare(b.at) })
+	return triggers
+}
+
+// send sends triggers. Each has an ID of its own, so that Temporal takes one that is repeated once.
+func (c *chaos) send(t *testing.T, triggers []trigger) {
+	for _, trigger := range triggers {
+		select {
+		case <-time.After(time.Until(trigger.at)):
+		case <-t.Context().Done():
+			return
+		}
+		request := &workflowservice.SignalWorkflowExecutionRequest{
+			Namespace: client.DefaultNamespace, SignalName: protocol.TriggerSignal, RequestId: "chaos-" + c.namespace + trigger.cronJob,
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: harness.CronJobWorkflow(c.namespace, trigger.cronJob)},
+		}
+		err := harness.Poll(t.Context(), 500*time.Millisecond, harness.Recovery, func(ctx context.Context) error {
+			_, err := stack.Temporal.WorkflowService().SignalWorkflowExecution(ctx, request)
+			return err
+		})
+		if err != nil {
+			t.Errorf("trigger %s: %v", trigger.cronJob, err)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// askedBackfill is a backfill, or the end of all, that an update has asked for. An update's
+// handler runs beside the main loop, which replaces the state, and so leaves it to that.
+type askedBackfill struct {
+	request schedule.BackfillRequest
+	// spec is what times were computed from.
+	spec  schedule.Spec
+	times []time.Time
+}
+
+// handleBackfills serves the update "backfill".
+func (c *runningCronJob) handleBackfills(ctx workflow.Context) error {
+	return workflow.SetUpdateHandlerWithOptions(ctx, protocol.BackfillUpdate, c.backfill, workflow.UpdateHandlerOptions{
+		Validator:   c.validateBackfill,
+		Description: `Runs past times of the schedule: {"from": time, "to": time, "parallelism": number, "overlap": policy, "dryRun": bool} or {"cancel": true}`,
+	})
+}
+
+// validateBackfill refuses, in words, what can't be carried out. It is not called in a
+// replay, so that it may look at time zone data.
+//
+//workflowcheck:ignore what a validator says is never replayed.
+func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol.BackfillRequest) error {
+	asked := schedule.BackfillRequest(request)
+	mistake := asked.Mistake(c.spec, workflow.Now(ctx))
+	if mistake == "" && !asked.Cancel {
+		mistake = schedule.TimesBetween(c.spec, c.state.Anchor(), asked.From, asked.To).Mistake
+	}
+	if mistake == "" && !asked.Cancel && !asked.DryRun {
+		mistake = schedule.NoRoom(c.state, len(c.asked))
+	}
+	if mistake != "" {
+		return errors.New(mistake)
+	}
+	return nil
+}
+
+// backfill answers the update. The object is asked first whether it takes backfills, so
+// that nobody is told of runs that would be refused.
+func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
+	asked := askedBackfill{request: noted(schedule.BackfillRequest(request)), spec: c.spec}
+	result, err := perform[protocol.CronJobResult](ctx, call{
+		summary:  "ask " + c.cronJob.Name + " for a backfill",
+		activity: protocol.ReconcileCronJobActivity,
+		request:  protocol.CronJobRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal},
+	})
+	switch {
+	case err != nil:
+		return answer, refusedBackfill("the API server can't be asked for the CronJob: " + shortError(err))
+	case result.Gone:
+		return answer, refusedBackfill("the CronJob is gone")
+	case result.Refused != nil:
+		return answer, refusedBackfill(result.Refused.Message)
+	case asked.request.Cancel:
+		for _, backfill := range c.state.Backfills {
+			answer.Cancelled += len(backfill.Times)
+		}
+		for _, other := range c.asked {
+			answer.Cancelled += len(other.times)
+		}
+		answer.Accepted = true
+		c.asked = append(c.asked, asked)
+		return answer, nil
+	}
+	found := c.times(ctx, asked.request)
+	if asked.spec, asked.times = c.spec, found.Times; found.Mistake != "" {
+		return answer, refusedBackfill(found.Mistake)
+	}
+	if !asked.request.DryRun {
+		if full := schedule.NoRoom(c.state, len(c.asked)); full != "" {
+			return answer, refusedBackfill(full)
+		}
+		c.asked = append(c.asked, asked)
+	}
+	return protocol.BackfillAnswerOf(asked.times, asked.request.DryRun), nil
+}
+
+func refusedBackfill(why string) error {
+	return temporal.NewNonRetryableApplicationError(why, protocol.BackfillRefusedErrorType, nil)
+}
+
+// times records the times of a range, so that a replay by a worker with other time zone
+// data has the same.
+func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRequest) schedule.BackfillTimes {
+	spec, anchor := c.spec, c.state.Anchor()
+	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
+		return schedule.TimesBetween(spec, anchor, request.From, request.To)
+	})
+	var found schedule.BackfillTimes
+	if err := recorded.Get(&found); err != nil {
+		// As in evaluate: no worker of ours has written it.
+		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
+	}
+	return found
+}
+
+// takeAsked takes what updates have asked for.
+func (c *runningCronJob) takeAsked(ctx workflow.Context) {
+	for _, asked := range c.asked {
+		if asked.request.Cancel {
+			c.state = schedule.CancelBackfills(c.state)
+			continue
+		}
+		c.state = schedule.AddBackfill(c.state, asked.spec, asked.request, asked.times, workflow.Now(ctx))
+	}
+	c.asked = nil
+}
+
+// takeBackfill takes the signal "backfill". Temporal tells its sender nothing, so Events
+// on the object answer.
+func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
+	request, mistake := decodeBackfill(received)
+	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", request.By, "note", request.Note)
+	now := workflow.Now(ctx)
+	if mistake == "" {
+		mistake = request.Mistake(c.spec, now)
+	}
+	var found schedule.BackfillTimes
+	if mistake == "" && !request.Cancel {
+		found = c.times(ctx, request)
+		mistake = found.Mistake
+	}
+	switch {
+	case mistake != "":
+		c.state = schedule.RefuseBackfill(c.state, mistake)
+	case request.Cancel:
+		c.state = schedule.CancelBackfills(c.state)
+	case request.DryRun:
+		c.state = schedule.AnswerDryRun(c.state, found.Times)
+	default:
+		c.state = schedule.AddBackfill(c.state, c.spec, request, found.Times, now)
+	}
+}
+
+// decodeBackfill reads the signal's argument, or says what is wrong with it.
+//
+//workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
+func decodeBackfill(received message) (schedule.BackfillRequest, string) {
+	var request protocol.BackfillRequest
+	data := received.payload.GetData()
+	if len(data) == 0 {
+		return schedule.BackfillRequest{}, ""
+	}
+	if err := request.UnmarshalJSON(data); err != nil {
+		return schedule.BackfillRequest{}, trimNote(err.Error())
+	}
+	return noted(schedule.BackfillRequest(request)), ""
+}
+
+// noted returns the request with texts fit for the ledger.
+func noted(request schedule.BackfillRequest) schedule.BackfillRequest {
+	request.Note = triggerNote(protocol.SignalNote{Note: trimNote(request.Note), By: trimNote(request.By)}, "")
+	request.By = ""
+	return request
+}
+
+// backfillText says in the UI how far the backfills have come.
+func (c *runningCronJob) backfillText() string {
+	text := ""
+	for _, backfill := range c.state.Backfills {
+		text += fmt.Sprintf("\nBackfill: %d of %d times to go, next %s\n", len(backfill.Times), backfill.Total, timeText(backfill.Times[0]))
+	}
+	return text
+}
