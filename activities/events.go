@@ -14,6 +14,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -57,7 +58,7 @@ func StartEvents(ctx context.Context, client kubernetes.Interface) (recorders Re
 		broadcaster.StartRecordingToSink(sink)
 		// An ObjectReference is recorded as it is, so the scheme stays empty.
 		recorder := broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
-		return recorder, broadcaster.Shutdown
+		return k8s.OneAtATime(recorder), broadcaster.Shutdown
 	}
 	cronJobs, stopCronJobs := start(cronJobComponent)
 	jobs, stopJobs := start(jobComponent)

@@ -23,7 +23,8 @@ func StartEvents(ctx context.Context, client kubernetes.Interface) (recorder rec
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	// An ObjectReference is recorded as it is, so the scheme stays empty.
-	return broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component}), broadcaster.Shutdown
+	recorder = broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
+	return k8s.OneAtATime(recorder), broadcaster.Shutdown
 }
 
 // eventReference is what an Event on a CronJob refers to.

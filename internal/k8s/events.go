@@ -1,0 +1,37 @@
+package k8s
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+)
+
+// OneAtATime returns the recorder for use by many at once. client-go names an Event by its object and its nanosecond, so
+// that of two which are recorded in the same one the API server would take the first only.
+func OneAtATime(recorder record.EventRecorder) record.EventRecorder {
+	return &serialRecorder{recorder: recorder}
+}
+
+type serialRecorder struct {
+	mutex    sync.Mutex
+	recorder record.EventRecorder
+}
+
+func (r *serialRecorder) Event(object runtime.Object, eventType, reason, message string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.recorder.Event(object, eventType, reason, message)
+}
+
+func (r *serialRecorder) Eventf(object runtime.Object, eventType, reason, format string, arguments ...any) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.recorder.Eventf(object, eventType, reason, format, arguments...)
+}
+
+func (r *serialRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, arguments ...any) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.recorder.AnnotatedEventf(object, annotations, eventType, reason, format, arguments...)
+}
