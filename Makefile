@@ -32,7 +32,7 @@ STACKS ?= 2
 # What make generate writes.
 GENERATED := api deploy/crd deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
-TOOL_MODULES := tools/kwok
+TOOL_MODULES := tools/kwok tools/plot
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
