@@ -41,14 +41,23 @@ func measure(ctx context.Context, o options, out, log io.Writer) (err error) {
 	}
 	b := &bench{options: o, cluster: c, log: log}
 	r := report{date: time.Now(), machine: describeMachine(), options: o}
-	measureErr := b.runColumns(ctx)
+	measureErr := b.runTrials(ctx)
 	r.results, r.versions = b.results, b.versions
 	err = errors.Join(measureErr, c.stop())
 	if len(r.results) > 0 {
 		r.writeText(out)
-		err = errors.Join(err, r.keep(o.out))
+		err = errors.Join(err, r.keep(o.out), r.draw(ctx, o.plot, log))
 	}
 	return err
+}
+
+// draw writes the curves to the file.
+func (r report) draw(ctx context.Context, path string, log io.Writer) error {
+	d := r.drawing()
+	if path == "" || len(d.Panels) == 0 {
+		return nil
+	}
+	return d.draw(ctx, path, log)
 }
 
 // keep writes the Markdown form to the file and copies profiles beside it.
