@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ostinato.dev/ostinato/internal/command"
+	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
 
 func main() {
@@ -35,6 +36,12 @@ func measure(ctx context.Context, o options, out, log io.Writer) (err error) {
 		}
 		err = fmt.Errorf("%w\nlogs are in %s", err, dir)
 	}()
+	if o.plot != "" {
+		// Now, not after hours.
+		if _, err := toolchain.Ensure(ctx, log, toolchain.Drawing...); err != nil {
+			return err
+		}
+	}
 	c, err := startCluster(ctx, dir, log)
 	if err != nil {
 		return err
@@ -46,7 +53,7 @@ func measure(ctx context.Context, o options, out, log io.Writer) (err error) {
 	err = errors.Join(measureErr, c.stop())
 	if len(r.results) > 0 {
 		r.writeText(out)
-		err = errors.Join(err, r.keep(o.out), r.draw(ctx, o.plot, log))
+		err = errors.Join(err, r.keep(o.out), r.draw(context.WithoutCancel(ctx), o.plot, log))
 	}
 	return err
 }
