@@ -100,12 +100,26 @@ func (c *cluster) use(ctx context.Context, t trial, o options) error {
 		processes = -1
 	}
 	c.ostinato, err = devstack.Start(ctx, devstack.Options{
-		Dir: filepath.Join(c.dir, t.namespace()), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true,
+		Dir: c.folder(t), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true,
 		Temporal: o.temporal, TemporalInMemory: o.inMemory, Workers: processes, Bridges: processes,
 		WorkerArgs: append([]string{"--profiling"}, next.arguments...), BridgeArgs: next.arguments, Programs: next.programs, Log: c.log,
 	})
 	return err
 }
+
+// forget stops Ostinato and removes what it kept of a trial that is over.
+func (c *cluster) forget(t trial) error {
+	if err := c.stopOstinato(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(c.folder(t)); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
+}
+
+// folder is where Ostinato and Temporal keep what is of one trial.
+func (c *cluster) folder(t trial) string { return filepath.Join(c.dir, t.namespace()) }
 
 func (c *cluster) stopOstinato() error {
 	if c.ostinato == nil {

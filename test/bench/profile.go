@@ -53,7 +53,7 @@ func (w *window) startProfiles(ctx context.Context) {
 	results := make(chan profileResult, 1)
 	w.profiles = results
 	sources := w.cluster.profileSources()
-	name := fmt.Sprintf("%s-%d", w.measurement.scenario, w.measurement.size)
+	name := fmt.Sprintf("%s-%s-%d", w.measurement.column.name, w.measurement.scenario, w.measurement.size)
 	go func() {
 		var all profileResult
 		one := make(chan profileResult, len(sources))

@@ -113,7 +113,7 @@ func (r report) profileTables() []table {
 	var all []table
 	for _, m := range r.results {
 		for _, p := range m.profiles {
-			name := fmt.Sprintf("Where the CPU of %s went: %s (%s sampled)", p.process, r.options.title(m.scenario, m.size), seconds(p.total))
+			name := fmt.Sprintf("Where the CPU of %s went: %s, %s (%s sampled)", p.process, m.column.title, r.options.title(m.scenario, m.size), seconds(p.total))
 			all = append(all, p.table(name+", by function", "function", p.functions),
 				p.table(name+", by package, with what the runtime does for it", "package", p.packages))
 		}

@@ -46,7 +46,7 @@ func (b *bench) runTrials(ctx context.Context) error {
 		if err := b.cluster.deleteNamespace(ctx, t.namespace(), t.size); err != nil {
 			return err
 		}
-		if err := b.cluster.stopOstinato(); err != nil {
+		if err := b.cluster.forget(t); err != nil {
 			return err
 		}
 	}
