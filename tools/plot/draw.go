@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	width  = 18 * vg.Centimeter
-	height = 9 * vg.Centimeter
+	width  = 26 * vg.Centimeter
+	height = 8 * vg.Centimeter
 	margin = 4 * vg.Millimeter
+	// beside is room for the legend, with a font that is wider than ours.
+	beside = 9 * vg.Centimeter
 )
 
 // colours can be told apart by people who see fewer of them (Okabe and Ito).
@@ -40,11 +42,13 @@ func (f figure) draw(out io.Writer) error {
 	whole := draw.New(canvas)
 	tiles := draw.Tiles{Rows: len(f.Panels), Cols: 1, PadX: margin, PadY: margin, PadTop: margin, PadBottom: margin, PadLeft: margin, PadRight: margin}
 	for i, p := range f.Panels {
-		one, err := p.plot()
+		one, legend, err := p.plot()
 		if err != nil {
 			return fmt.Errorf("draw %q: %w", p.Title, err)
 		}
-		one.Draw(tiles.At(whole, 0, i))
+		tile := tiles.At(whole, 0, i)
+		one.Draw(draw.Crop(tile, 0, -beside, 0, 0))
+		legend.Draw(draw.Crop(tile, width-2*margin-beside+margin, 0, 0, -2*margin))
 	}
 	var svg bytes.Buffer
 	if _, err := canvas.WriteTo(&svg); err != nil {
@@ -56,13 +60,14 @@ func (f figure) draw(out io.Writer) error {
 	return err
 }
 
-func (p panel) plot() (*plot.Plot, error) {
-	one := plot.New()
+// plot returns the diagram, and its legend, which is to stand where it hides no curve.
+func (p panel) plot() (*plot.Plot, plot.Legend, error) {
+	one, legend := plot.New(), plot.NewLegend()
 	one.Title.Text, one.X.Label.Text, one.Y.Label.Text = p.Title, p.X, p.Y
 	one.Title.Padding = margin
 	one.X.Min, one.Y.Min = 0, 0
-	one.Legend.ThumbnailWidth, one.Legend.Padding = vg.Centimeter, vg.Millimeter
-	one.Legend.XOffs, one.Legend.YOffs = -margin/2, margin/2
+	legend.Top, legend.Left = true, true
+	legend.ThumbnailWidth, legend.Padding = vg.Centimeter, vg.Millimeter
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{Y: 0xdd}, color.Gray{Y: 0xdd}
 	one.Add(grid)
@@ -73,14 +78,16 @@ func (p panel) plot() (*plot.Plot, error) {
 		}
 		line, err := plotter.NewLine(points)
 		if err != nil {
-			return nil, fmt.Errorf("curve %q: %w", c.Name, err)
+			return nil, legend, fmt.Errorf("curve %q: %w", c.Name, err)
 		}
+		// What was reached stays until the next point.
+		line.StepStyle = plotter.PostStep
 		line.Color, line.Width = colours[c.Colour%len(colours)], vg.Points(1.5)
 		if c.Dashed {
 			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
 		}
 		one.Add(line)
-		one.Legend.Add(c.Name, line)
+		legend.Add(c.Name, line)
 	}
-	return one, nil
+	return one, legend, nil
 }
