@@ -43,7 +43,7 @@ func (w *window) cronJobs(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
-	if err := pause(ctx, time.Until(due)-metricsFlush-2*time.Second); err != nil {
+	if err := pause(ctx, time.Until(due)-w.lag()-2*time.Second); err != nil {
 		return err
 	}
 	if err := w.open(ctx); err != nil {

@@ -104,6 +104,14 @@ type window struct {
 	profiles      <-chan profileResult
 }
 
+// lag is how long to wait before counters are read.
+func (w *window) lag() time.Duration {
+	if !w.measurement.column.ostinato {
+		return 0
+	}
+	return metricsFlush
+}
+
 // open reads the counters from which the scenario counts.
 func (w *window) open(ctx context.Context) error {
 	var err error
@@ -112,7 +120,7 @@ func (w *window) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := pause(ctx, metricsFlush); err != nil {
+	if err := pause(ctx, w.lag()); err != nil {
 		return err
 	}
 	if w.calls, err = w.cluster.calls(ctx); err != nil {

@@ -45,28 +45,37 @@ func TestWhatIsDueAtATime(t *testing.T) {
 
 func TestWhatIsNotDueAtATime(t *testing.T) {
 	t.Parallel()
-	report := bench(t, "--scenarios=jobs,idle,running,indexed,together", "--sizes=3", "--window=1s", "--run=25s", "--columns=builtin-unlimited,ostinato")
-	jobs, idle, running := "3 Jobs created at once", "3 idle CronJobs", "3 Jobs whose Pods run until one time"
-	indexed, together := "one Indexed Job, completions 3, parallelism 3", "one Indexed Job, completions and parallelism 3, Pods that end together"
-	report.has(jobs, "Jobs Complete per second", "all Complete after")
-	report.has(jobs, perJob...)
-	report.has(idle, "all CronJobs taken over after worker and bridge started", "processor time until then, all processes")
-	report.has(running, "all Pods Running after", "all Complete after the Pods' common end")
-	report.has(running, perJob...)
-	for _, title := range []string{idle, running} {
-		report.has(title+", over 1s without anything to do: requests a minute", minute...)
-		report.has(title+", over 1s without anything to do: processor time and peak resident memory", use...)
-	}
-	for _, title := range []string{indexed, together} {
-		report.has(title, oneJob...)
-		report.has(title+": histories of its workflow", history...)
-	}
-	report.has(together, "all Pods Running after")
-	for _, title := range []string{jobs, idle, running, indexed, together} {
-		report.has(title+": processor time and peak resident memory", use...)
-	}
-	report.has("Ostinato against: built-in, limits removed", jobs+": Complete per second", running+": all Complete", indexed+": all Complete", together+": all Complete")
-	report.draws(jobs, "built-in, limits removed: created", "Ostinato: Complete")
+	t.Run("two columns by turns", func(t *testing.T) {
+		jobs := "3 Jobs created at once"
+		report := bench(t, "--scenarios=jobs", "--sizes=3", "--columns=builtin-unlimited,ostinato")
+		report.has(jobs, "Jobs Complete per second", "all Complete after")
+		report.has(jobs, perJob...)
+		report.has(jobs+": processor time and peak resident memory", use...)
+		report.has(jobs+": Temporal calls for each run", "worker RespondWorkflowTaskCompleted", "all")
+		report.has("Ostinato against: built-in, limits removed", jobs+": Complete per second", jobs+": all Complete", jobs+": processor time of all processes")
+		report.draws(jobs, "built-in, limits removed: created", "Ostinato: Complete")
+	})
+	t.Run("one column", func(t *testing.T) {
+		idle, running := "3 idle CronJobs", "3 Jobs whose Pods run until one time"
+		indexed, together := "one Indexed Job, completions 3, parallelism 3", "one Indexed Job, completions and parallelism 3, Pods that end together"
+		report := bench(t, "--scenarios=idle,running,indexed,together", "--sizes=3", "--window=1s", "--run=25s", "--columns=ostinato")
+		report.has(idle, "all CronJobs taken over after worker and bridge started", "processor time until then, all processes")
+		report.has(running, "all Pods Running after", "all Complete after the Pods' common end")
+		report.has(running, perJob...)
+		for _, title := range []string{idle, running} {
+			report.has(title+", over 1s without anything to do: requests a minute", minute...)
+			report.has(title+", over 1s without anything to do: processor time and peak resident memory", use...)
+		}
+		for _, title := range []string{indexed, together} {
+			report.has(title, oneJob...)
+			report.has(title+": histories of its workflow", history...)
+		}
+		report.has(together, "all Pods Running after")
+		for _, title := range []string{idle, running, indexed, together} {
+			report.has(title+": processor time and peak resident memory", use...)
+		}
+		report.draws(running, indexed, together, "Ostinato: ended")
+	})
 }
 
 // report is what a bench wrote.
