@@ -42,7 +42,9 @@ func (b *bench) runTrials(ctx context.Context) error {
 			return fmt.Errorf("column %s, %d %s: %w", t.column.name, t.size, t.scenario, err)
 		}
 		b.results = append(b.results, m)
-		b.logf("all Complete after %s; cleaning up", m.all().Round(time.Millisecond))
+		if all := m.all(); all > 0 {
+			b.logf("all Complete after %s", all.Round(time.Millisecond))
+		}
 		if err := b.cluster.deleteNamespace(ctx, t.namespace(), t.size); err != nil {
 			return err
 		}
