@@ -26,13 +26,13 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute.
-STACK := /test/(deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|encryption|failure|failure/chaos|hostile|integration|parity|scaleout)$$
+STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|encryption|failure|failure/chaos|hostile|integration|parity|scaleout)$$
 # How many of them run at a time.
 STACKS ?= 2
 # What make generate writes.
 GENERATED := api deploy/crd deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
-TOOL_MODULES := tools/kwok
+TOOL_MODULES := tools/kwok tools/plot
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 

@@ -41,6 +41,7 @@ func tools(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	names = append(names, toolchain.Clients...)
 	names = append(names, toolchain.Lint...)
 	names = append(names, toolchain.Monitoring...)
+	names = append(names, toolchain.Drawing...)
 	if runtime.GOOS == "linux" {
 		names = append(names, toolchain.RealNode...)
 	}

@@ -74,8 +74,9 @@ func (c *cluster) start(ctx context.Context) error {
 	return err
 }
 
-// use stops the controllers of the column before and starts those of the column.
-func (c *cluster) use(ctx context.Context, next column, o options) error {
+// use starts the controllers that a trial measures, in place of those before. In scenario idle worker and bridge come later.
+func (c *cluster) use(ctx context.Context, t trial, o options) error {
+	next := t.column
 	if err := c.stopOstinato(); err != nil {
 		return err
 	}
@@ -94,13 +95,31 @@ func (c *cluster) use(ctx context.Context, next column, o options) error {
 		return fmt.Errorf("ask for profiles of Temporal: %w", err)
 	}
 	c.temporalProfiles = port
+	processes := 1
+	if t.scenario == scenarioIdle {
+		processes = -1
+	}
 	c.ostinato, err = devstack.Start(ctx, devstack.Options{
-		Dir: filepath.Join(c.dir, "ostinato"), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true,
-		Temporal: o.temporal, TemporalInMemory: o.inMemory,
-		WorkerArgs: []string{"--profiling"}, Programs: next.programs, Log: c.log,
+		Dir: c.folder(t), Kubeconfig: c.plane.KubeconfigPath(), NoUI: true,
+		Temporal: o.temporal, TemporalInMemory: o.inMemory, Workers: processes, Bridges: processes,
+		WorkerArgs: append([]string{"--profiling"}, next.arguments...), BridgeArgs: next.arguments, Programs: next.programs, Log: c.log,
 	})
 	return err
 }
+
+// forget stops Ostinato and removes what it kept of a trial that is over.
+func (c *cluster) forget(t trial) error {
+	if err := c.stopOstinato(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(c.folder(t)); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
+}
+
+// folder is where Ostinato and Temporal keep what is of one trial.
+func (c *cluster) folder(t trial) string { return filepath.Join(c.dir, t.namespace()) }
 
 func (c *cluster) stopOstinato() error {
 	if c.ostinato == nil {
@@ -146,6 +165,15 @@ func (c *cluster) alive() error {
 
 // calls returns the Temporal calls of worker and bridge so far, nil in a column without them.
 func (c *cluster) calls(ctx context.Context) (counts, error) {
+	return c.own(ctx, []string{temporalRequests, temporalLongRequests}, temporalKey)
+}
+
+// requests returns the requests of worker and bridge to the API server so far, nil in a column without them.
+func (c *cluster) requests(ctx context.Context) (counts, error) {
+	return c.own(ctx, []string{clientRequests}, clientKey)
+}
+
+func (c *cluster) own(ctx context.Context, names []string, key func(string, map[string]string) string) (counts, error) {
 	if c.ostinato == nil {
 		return nil, nil
 	}
@@ -155,12 +183,12 @@ func (c *cluster) calls(ctx context.Context) (counts, error) {
 		if kind != "worker" && kind != "bridge" {
 			continue
 		}
-		calls, err := temporalCalls(ctx, c.ostinato.MetricsAddress(p.Name()))
+		counted, err := ownCounters(ctx, c.ostinato.MetricsAddress(p.Name()), names, key)
 		if err != nil {
 			return nil, err
 		}
-		for operation, count := range calls {
-			total[kind+" "+operation] += count
+		for key, count := range counted {
+			total[kind+" "+key] += count
 		}
 	}
 	return total, nil

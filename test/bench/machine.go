@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/prometheus/procfs"
@@ -40,6 +41,23 @@ var versionModules = map[string][]string{
 	"worker":            {"go.temporal.io/sdk", "k8s.io/client-go"},
 }
 
+// commitOf returns what a program of this repository was built of; "" where the go command did not know.
+func commitOf(settings []debug.BuildSetting) string {
+	var revision, modified string
+	for _, setting := range settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			revision = setting.Value[:min(12, len(setting.Value))]
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			modified = " with changes"
+		}
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + modified
+}
+
 // versions reads from the executables of running processes what they were built of.
 func versions(processes []*process.Process) []string {
 	found := []string{"go " + strings.TrimPrefix(runtime.Version(), "go")}
@@ -47,6 +65,11 @@ func versions(processes []*process.Process) []string {
 		info, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", p.PID()))
 		if err != nil {
 			continue
+		}
+		if info.Main.Path == "ostinato.dev/ostinato" {
+			if commit := commitOf(info.Settings); commit != "" {
+				found = append(found, numbered.ReplaceAllString(p.Name(), "")+" "+commit)
+			}
 		}
 		for _, path := range versionModules[numbered.ReplaceAllString(p.Name(), "")] {
 			for _, module := range append(info.Deps, &info.Main) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ostinato.dev/ostinato/internal/command"
+	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
 
 func main() {
@@ -35,20 +36,35 @@ func measure(ctx context.Context, o options, out, log io.Writer) (err error) {
 		}
 		err = fmt.Errorf("%w\nlogs are in %s", err, dir)
 	}()
+	if o.plot != "" {
+		// Now, not after hours.
+		if _, err := toolchain.Ensure(ctx, log, toolchain.Drawing...); err != nil {
+			return err
+		}
+	}
 	c, err := startCluster(ctx, dir, log)
 	if err != nil {
 		return err
 	}
 	b := &bench{options: o, cluster: c, log: log}
 	r := report{date: time.Now(), machine: describeMachine(), options: o}
-	measureErr := b.runColumns(ctx)
+	measureErr := b.runTrials(ctx)
 	r.results, r.versions = b.results, b.versions
 	err = errors.Join(measureErr, c.stop())
 	if len(r.results) > 0 {
 		r.writeText(out)
-		err = errors.Join(err, r.keep(o.out))
+		err = errors.Join(err, r.keep(o.out), r.draw(context.WithoutCancel(ctx), o.plot, log))
 	}
 	return err
+}
+
+// draw writes the curves to the file.
+func (r report) draw(ctx context.Context, path string, log io.Writer) error {
+	d := r.drawing()
+	if path == "" || len(d.Panels) == 0 {
+		return nil
+	}
+	return d.draw(ctx, path, log)
 }
 
 // keep writes the Markdown form to the file and copies profiles beside it.

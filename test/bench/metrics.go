@@ -114,11 +114,38 @@ const (
 	temporalLongRequests = "temporal_long_request_total"
 )
 
+// clientRequests is client-go's count of requests to the API server.
+const clientRequests = "rest_client_requests_total"
+
+// clientKey names a request by its method.
+func clientKey(_ string, labels map[string]string) string { return labels["method"] }
+
 // temporalKey names a call to Temporal by its operation.
 func temporalKey(_ string, labels map[string]string) string { return labels["operation"] }
 
+// requestKey names a request to the API server, reads included: "LIST jobs". A watch counts when it ends.
+func requestKey(_ string, labels map[string]string) string {
+	if labels["resource"] == "" {
+		return ""
+	}
+	key := labels["verb"] + " " + labels["resource"]
+	if labels["subresource"] != "" {
+		key += "/" + labels["subresource"]
+	}
+	return key
+}
+
 // kubernetesWrites reads the API server's count of writes since its start.
 func kubernetesWrites(ctx context.Context, client kubernetes.Interface) (counts, error) {
+	return apiServerCounters(ctx, client, writeKey)
+}
+
+// kubernetesRequests reads the API server's count of all requests for objects.
+func kubernetesRequests(ctx context.Context, client kubernetes.Interface) (counts, error) {
+	return apiServerCounters(ctx, client, requestKey)
+}
+
+func apiServerCounters(ctx context.Context, client kubernetes.Interface, key func(string, map[string]string) string) (counts, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	stream, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
@@ -126,11 +153,11 @@ func kubernetesWrites(ctx context.Context, client kubernetes.Interface) (counts,
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
 	defer stream.Close()
-	return parseCounters(stream, []string{"apiserver_request_total"}, writeKey)
+	return parseCounters(stream, []string{"apiserver_request_total"}, key)
 }
 
-// temporalCalls reads a worker's or bridge's count of calls since its start.
-func temporalCalls(ctx context.Context, address string) (counts, error) {
+// ownCounters reads counters of a worker or bridge since its start.
+func ownCounters(ctx context.Context, address string, names []string, key func(string, map[string]string) string) (counts, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	body, err := get(ctx, address)
@@ -138,7 +165,7 @@ func temporalCalls(ctx context.Context, address string) (counts, error) {
 		return nil, err
 	}
 	defer body.Close()
-	return parseCounters(body, []string{temporalRequests, temporalLongRequests}, temporalKey)
+	return parseCounters(body, names, key)
 }
 
 func get(ctx context.Context, address string) (io.ReadCloser, error) {

@@ -123,10 +123,10 @@ func (c *cluster) deleteObjects(ctx context.Context, namespace string) error {
 	})
 }
 
-// createJobs creates the Jobs at once.
-func (c *cluster) createJobs(ctx context.Context, namespace string, ostinato bool, count int) error {
+// createJobs creates the Jobs at once, whose Pods end at once, or at a time when that is given.
+func (c *cluster) createJobs(ctx context.Context, namespace string, ostinato bool, count int, until time.Time) error {
 	return createMany(ctx, count, func(ctx context.Context, n int) error {
-		job := newJob(c.kwok.Name(), ostinato, n)
+		job := newJob(c.kwok.Name(), ostinato, n, until)
 		if _, err := c.Kubernetes.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create Job %s: %w", job.Name, err)
 		}
@@ -142,35 +142,18 @@ func (c *cluster) createOneJob(ctx context.Context, namespace string, job *batch
 	return nil
 }
 
-// createCronJobs creates the CronJobs in the API group of the column.
-func (c *cluster) createCronJobs(ctx context.Context, namespace string, ostinato bool, due []time.Time, count int) error {
+// createCronJobs creates the CronJobs, those of batch/v1 or Ostinato's own.
+func (c *cluster) createCronJobs(ctx context.Context, namespace string, native bool, schedule string, count int) error {
 	return createMany(ctx, count, func(ctx context.Context, n int) error {
-		var native *batchv1.CronJob
 		var err error
-		if ostinato {
-			_, err = c.CronJobs.CronJobs(namespace).Create(ctx, newOstinatoCronJob(c.kwok.Name(), due, n), metav1.CreateOptions{})
+		if native {
+			_, err = c.Kubernetes.BatchV1().CronJobs(namespace).Create(ctx, newCronJob(c.kwok.Name(), schedule, n), metav1.CreateOptions{})
 		} else {
-			native = newCronJob(c.kwok.Name(), due, n)
-			_, err = c.Kubernetes.BatchV1().CronJobs(namespace).Create(ctx, native, metav1.CreateOptions{})
+			_, err = c.CronJobs.CronJobs(namespace).Create(ctx, newOstinatoCronJob(c.kwok.Name(), schedule, n), metav1.CreateOptions{})
 		}
 		if err != nil {
 			return fmt.Errorf("create CronJob %d: %w", n, err)
 		}
 		return nil
 	})
-}
-
-// armed counts Ostinato's CronJobs whose workflow has taken them over and set its timer.
-func (c *cluster) armed(ctx context.Context, namespace string) (int, error) {
-	list, err := c.CronJobs.CronJobs(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return 0, fmt.Errorf("list CronJobs: %w", err)
-	}
-	count := 0
-	for _, item := range list.Items {
-		if item.Status.NextScheduleTime != nil {
-			count++
-		}
-	}
-	return count, nil
 }

@@ -28,10 +28,14 @@ func jobSpec(nodeName string) batchv1.JobSpec {
 }
 
 // newJob is the n-th Job. Ostinato's carry its name as manager.
-func newJob(nodeName string, ostinato bool, n int) *batchv1.Job {
+// Its Pod ends at once, or at a time when that is given.
+func newJob(nodeName string, ostinato bool, n int, until time.Time) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("job-%05d", n)}, Spec: jobSpec(nodeName)}
 	if ostinato {
 		job.Spec.ManagedBy = ptr.To(names.JobController)
+	}
+	if !until.IsZero() {
+		job.Spec.Template.Annotations = map[string]string{node.AnnotationRunUntil: until.UTC().Format(time.RFC3339)}
 	}
 	return job
 }
@@ -41,14 +45,11 @@ const oneJobName = "large"
 
 // newOneJob is the only Job, with many Pods that are as small as can be. They end at once, or at a time when that is given.
 func newOneJob(nodeName string, ostinato bool, completions, parallelism int32, until time.Time) *batchv1.Job {
-	job := newJob(nodeName, ostinato, 0)
+	job := newJob(nodeName, ostinato, 0, until)
 	job.Name = oneJobName
 	mode, mount := batchv1.IndexedCompletion, false
 	job.Spec.CompletionMode, job.Spec.Completions, job.Spec.Parallelism = &mode, &completions, &parallelism
 	job.Spec.Template.Spec.AutomountServiceAccountToken = &mount
-	if !until.IsZero() {
-		job.Spec.Template.Annotations = map[string]string{node.AnnotationRunUntil: until.UTC().Format(time.RFC3339)}
-	}
 	return job
 }
 
@@ -69,12 +70,12 @@ func schedule(due ...time.Time) string {
 	}, " ")
 }
 
-// newCronJob is the n-th CronJob, due at times.
-func newCronJob(nodeName string, due []time.Time, n int) *batchv1.CronJob {
+// newCronJob is the n-th CronJob.
+func newCronJob(nodeName, schedule string, n int) *batchv1.CronJob {
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cronjob-%05d", n)},
 		Spec: batchv1.CronJobSpec{
-			Schedule:    schedule(due...),
+			Schedule:    schedule,
 			TimeZone:    ptr.To("Etc/UTC"),
 			JobTemplate: batchv1.JobTemplateSpec{Spec: jobSpec(nodeName)},
 		},
@@ -82,8 +83,8 @@ func newCronJob(nodeName string, due []time.Time, n int) *batchv1.CronJob {
 }
 
 // newOstinatoCronJob is the same in Ostinato's API group.
-func newOstinatoCronJob(nodeName string, due []time.Time, n int) *ostinatov1.CronJob {
-	native := newCronJob(nodeName, due, n)
+func newOstinatoCronJob(nodeName, schedule string, n int) *ostinatov1.CronJob {
+	native := newCronJob(nodeName, schedule, n)
 	return &ostinatov1.CronJob{
 		ObjectMeta: native.ObjectMeta,
 		Spec: ostinatov1.CronJobSpec{

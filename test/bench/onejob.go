@@ -8,14 +8,6 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// all is how long everything took.
-func (m measurement) all() time.Duration {
-	if m.one != nil {
-		return m.one.complete
-	}
-	return m.spans.all
-}
-
 // oneJob creates one Indexed Job of many Pods.
 func (w *window) oneJob(ctx context.Context) error {
 	m := w.measurement
@@ -31,7 +23,7 @@ func (w *window) oneJob(ctx context.Context) error {
 	start := time.Now()
 	parallelism, until := min(w.options.parallelism, m.size), time.Time{}
 	if m.scenario == scenarioTogether {
-		parallelism, until = m.size, start.Add(w.options.runTime(m.size))
+		parallelism, until = m.size, start.Add(w.options.runTime(m.scenario, m.column, m.size))
 	}
 	job := newOneJob(w.cluster.kwok.Name(), m.column.ostinato, int32(m.size), int32(parallelism), until)
 	if err := w.cluster.createOneJob(ctx, w.namespace, job); err != nil {
@@ -42,7 +34,7 @@ func (w *window) oneJob(ctx context.Context) error {
 	}
 	m.one = pods.figures(start)
 	if m.scenario == scenarioTogether && m.one.mostRunning < m.size {
-		return fmt.Errorf("only %d of %d Pods ran at once before they ended: use a longer --run than %s", m.one.mostRunning, m.size, w.options.runTime(m.size))
+		return fmt.Errorf("only %d of %d Pods ran at once before they ended: use a longer --run than %s", m.one.mostRunning, m.size, w.options.runTime(m.scenario, m.column, m.size))
 	}
 	if m.column.ostinato {
 		m.one.histories, err = w.cluster.histories(ctx, names.Cluster("").JobWorkflowID(w.namespace, oneJobName))

@@ -33,8 +33,12 @@ type options struct {
 	baseline string
 	// parallelism is that of the Job in scenario indexed.
 	parallelism int
-	// run is how long after the create of the Job the Pods of scenario together end; 0 follows the size.
+	// run is how long after the first create the Pods of scenarios together and running end; 0 follows the size.
 	run time.Duration
+	// repeats is how often everything is measured.
+	repeats int
+	// window is how long to look at what happens while nothing is to be done.
+	window time.Duration
 	// herds is how often the CronJobs are due; the last time is measured.
 	herds   int
 	full    bool
@@ -51,6 +55,8 @@ type options struct {
 	inMemory bool
 	// temporal is which Temporal server Ostinato runs on.
 	temporal devstack.TemporalKind
+	// plot is the file for the curves; empty draws none.
+	plot string
 	// out is the file for the Markdown form; profiles are kept beside it. Empty writes none.
 	out string
 	// command is how to repeat the run.
@@ -75,16 +81,19 @@ func (o *options) addFlags(flags *command.Flags) {
 	measurement.IntSliceVar(&o.sizes, "sizes", nil, "how many Jobs, CronJobs or Pods of the one Job, comma-separated; by default "+describeSizes())
 	measurement.StringSliceVar(&o.scenarios, "scenarios", []string{scenarioJobs, scenarioCronJobs}, describeScenarios())
 	measurement.StringSliceVar(&o.columnNames, "columns", columnNames(), "the controllers to measure, one after another")
+	measurement.IntVar(&o.repeats, "repeats", 3, "how often to measure everything, the columns by turns; tables show the median, the least and the most")
 	measurement.StringVar(&o.baseline, "baseline", "", "measure the worker and bridge in this `folder` too, before the checkout's own")
 	measurement.IntVar(&o.parallelism, "parallelism", 500, "how many Pods of the Job of scenario "+scenarioIndexed+" are there at a time")
-	measurement.IntVar(&o.herds, "herds", 1, "how often the CronJobs of scenario "+scenarioCronJobs+" are due; the last time is measured")
+	measurement.IntVar(&o.herds, "herds", 1, "how often CronJobs are due; the last time is measured")
 	measurement.BoolVar(&o.full, "full", false, fmt.Sprintf("measure the built-in controllers at default flags with more than %d too (minutes each)", slowLimit))
 	measurement.BoolVar(&o.inMemory, "temporal-in-memory", false, "keep the Temporal server's data in memory instead of SQLite files")
 	command.Choice(measurement, &o.temporal, "temporal", devstack.TemporalEmbedded, devstack.TemporalKinds,
 		"which Temporal server Ostinato runs on, one process on SQLite or a cluster on PostgreSQL with mTLS")
 
 	times := flags.Group("Time")
-	times.DurationVar(&o.run, "run", 0, "how long after the create of the Job the Pods of scenario "+scenarioTogether+" end; 0 means 30s and 15ms for each")
+	times.DurationVar(&o.run, "run", 0, "how long after the first create the Pods of scenarios "+scenarioTogether+" and "+scenarioRunning+
+		" end; 0 means 30s, --window, and 15ms or 60ms for each (default flags: 1s)")
+	times.DurationVar(&o.window, "window", 2*time.Minute, "how long scenarios "+scenarioIdle+" and "+scenarioRunning+" look at what happens while nothing is to be done")
 	times.DurationVar(&o.lead, "lead", 0, "create CronJobs at least so long before they are due; 0 means 30s and 60ms for each")
 	times.DurationVar(&o.timeout, "timeout", 0, "the longest one scenario may take; 0 means 2m and, for each object, 100ms (default flags: 1s)")
 	times.DurationVar(&o.quiet, "quiet", 2*time.Minute, "the longest to wait, before each scenario, until nothing else uses the machine")
@@ -92,6 +101,7 @@ func (o *options) addFlags(flags *command.Flags) {
 	output := flags.Group("Output")
 	output.BoolVar(&o.profile, "profile", true, "take CPU profiles of worker and Temporal while Ostinato runs the largest size")
 	output.DurationVar(&o.profileTime, "profile-time", 20*time.Second, "the longest a profile may take")
+	output.StringVar(&o.plot, "plot", "", "draw when Jobs were created and Complete into this `file` (SVG)")
 	output.StringVar(&o.out, "out", "", "write the Markdown form to this `file`, and profiles beside it")
 }
 
@@ -122,8 +132,11 @@ func (o *options) complete() error {
 		}
 		o.columns = slices.Insert(o.columns, at, baseline(o.baseline))
 	}
-	if o.profileTime < time.Second || o.lead < 0 || o.timeout < 0 || o.quiet < 0 || o.run < 0 {
-		problems = append(problems, errors.New("--profile-time must be 1s or more, --lead, --timeout, --quiet and --run not negative"))
+	if o.profileTime < time.Second || o.window < time.Second || o.lead < 0 || o.timeout < 0 || o.quiet < 0 || o.run < 0 {
+		problems = append(problems, errors.New("--profile-time and --window must be 1s or more, --lead, --timeout, --quiet and --run not negative"))
+	}
+	if o.repeats < 1 {
+		problems = append(problems, errors.New("--repeats must be 1 or more"))
 	}
 	if o.parallelism < 1 {
 		problems = append(problems, errors.New("--parallelism must be 1 or more"))
@@ -159,12 +172,20 @@ func (o options) sizesOf(c column, name string) []int {
 	return slices.DeleteFunc(slices.Clone(sizes), func(size int) bool { return size > slowLimit })
 }
 
-// runTime is how long after the create of the Job the Pods of scenario together end.
-func (o options) runTime(size int) time.Duration {
-	if o.run > 0 {
+// runTime is how long after the first create the Pods of scenarios together and running end.
+func (o options) runTime(scenario string, c column, size int) time.Duration {
+	each := 15 * time.Millisecond
+	switch {
+	case o.run > 0:
 		return o.run
+	case scenario == scenarioTogether:
+		return 30*time.Second + time.Duration(size)*each
+	case c.slow:
+		each = time.Second
+	default:
+		each = 60 * time.Millisecond
 	}
-	return 30*time.Second + time.Duration(size)*15*time.Millisecond
+	return 30*time.Second + o.window + time.Duration(size)*each
 }
 
 // patience bounds one scenario.

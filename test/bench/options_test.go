@@ -42,9 +42,13 @@ func TestOptions(t *testing.T) {
 	assert.Equal(t, []int{20, 1000}, o.sizes, "smallest first, each once")
 	assert.Equal(t, []string{"builtin", "ostinato"}, []string{o.columns[0].name, o.columns[1].name}, "the order of measurement is fixed")
 	assert.Equal(t, []int{20, 1000}, o.sizesOf(o.columns[0], scenarioJobs), "--full lifts the limit")
-	assert.True(t, o.wantsProfile(&measurement{column: o.columns[1], scenario: scenarioJobs, size: 1000}))
-	assert.False(t, o.wantsProfile(&measurement{column: o.columns[1], scenario: scenarioJobs, size: 20}), "only the largest size is profiled")
-	assert.False(t, o.wantsProfile(&measurement{column: o.columns[0], scenario: scenarioJobs, size: 1000}), "only Ostinato is profiled")
+	last := func(c column, size int) *measurement {
+		return &measurement{column: c, scenario: scenarioJobs, size: size, repeat: 2}
+	}
+	assert.True(t, o.wantsProfile(last(o.columns[1], 1000)))
+	assert.False(t, o.wantsProfile(last(o.columns[1], 20)), "only the largest size is profiled")
+	assert.False(t, o.wantsProfile(last(o.columns[0], 1000)), "only Ostinato is profiled")
+	assert.False(t, o.wantsProfile(&measurement{column: o.columns[1], scenario: scenarioJobs, size: 1000}), "only the last repeat is profiled")
 }
 
 func TestABaselineIsMeasuredBeforeTheCheckout(t *testing.T) {
@@ -68,9 +72,11 @@ func TestMistakesAreNamed(t *testing.T) {
 	for argument, want := range map[string]string{
 		"--sizes=0":                "0 is not a number above 0",
 		"--sizes=many":             `--sizes="many": use whole numbers`,
-		"--scenarios=pods":         `"pods" is none of jobs, cronjobs, indexed, together`,
+		"--scenarios=pods":         `"pods" is none of jobs, cronjobs, native, failover, idle, running, indexed, together`,
 		"--parallelism=0":          "--parallelism must be 1 or more",
 		"--herds=0":                "--herds must be 1 or more",
+		"--repeats=0":              "--repeats must be 1 or more",
+		"--window=1ms":             "--window must be 1s or more",
 		"--columns=kcm":            `"kcm" is none of builtin, builtin-unlimited, ostinato`,
 		"--timeout=-1s":            "not negative",
 		"--profile-time=10ms":      "1s or more",
@@ -90,14 +96,17 @@ func TestPatienceFollowsSizeAndColumn(t *testing.T) {
 }
 
 func TestPodsThatEndTogetherHaveTimeToStart(t *testing.T) {
-	assert.Equal(t, 105*time.Second, options{}.runTime(5000))
-	assert.Equal(t, time.Minute, options{run: time.Minute}.runTime(5000))
+	assert.Equal(t, 105*time.Second, options{}.runTime(scenarioTogether, column{}, 5000))
+	assert.Equal(t, time.Minute, options{run: time.Minute}.runTime(scenarioTogether, column{}, 5000))
+	assert.Equal(t, 3*time.Minute+30*time.Second, options{window: time.Minute}.runTime(scenarioRunning, column{}, 2000), "and are looked at")
+	assert.Equal(t, 330*time.Second, options{}.runTime(scenarioRunning, column{slow: true}, 300))
 }
 
 func TestTitlesNameWhatWasMeasured(t *testing.T) {
 	o := options{parallelism: 500}
 	assert.Equal(t, "300 Jobs created at once", o.title(scenarioJobs, 300))
 	assert.Equal(t, "one Indexed Job, completions 1000, parallelism 500", o.title(scenarioIndexed, 1000))
+	assert.Equal(t, "40 CronJobs of batch/v1 due in the same minute", o.title(scenarioNative, 40))
 	assert.Equal(t, "one Indexed Job, completions 20, parallelism 20", o.title(scenarioIndexed, 20))
 	assert.Equal(t, "one Indexed Job, completions and parallelism 5000, Pods that end together", o.title(scenarioTogether, 5000))
 }

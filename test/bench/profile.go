@@ -39,9 +39,10 @@ type profileResult struct {
 	err      error
 }
 
-// wantsProfile tells whether the measurement is one to profile: Ostinato at the largest size.
+// wantsProfile tells whether the measurement is one to profile: Ostinato at the largest size, the last time. A profile
+// costs time of its own.
 func (o options) wantsProfile(m *measurement) bool {
-	return o.profile && m.column.ostinato && m.size == slices.Max(o.sizesOf(m.column, m.scenario))
+	return o.profile && m.column.ostinato && m.repeat == o.repeats-1 && m.size == slices.Max(o.sizesOf(m.column, m.scenario))
 }
 
 // startProfiles begins to profile worker and Temporal; takeProfiles waits for the result.
@@ -52,7 +53,7 @@ func (w *window) startProfiles(ctx context.Context) {
 	results := make(chan profileResult, 1)
 	w.profiles = results
 	sources := w.cluster.profileSources()
-	name := fmt.Sprintf("%s-%d", w.measurement.scenario, w.measurement.size)
+	name := fmt.Sprintf("%s-%s-%d", w.measurement.column.name, w.measurement.scenario, w.measurement.size)
 	go func() {
 		var all profileResult
 		one := make(chan profileResult, len(sources))

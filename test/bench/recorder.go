@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 // observer takes what watches show, at the time they show it, and knows what is waited for.
@@ -94,6 +96,10 @@ func (r *recorder) observe(event watch.Event, at time.Time) {
 	case *batchv1.Job:
 		if event.Type != watch.Deleted {
 			r.observeJob(object, at)
+		}
+	case *batchv1.CronJob, *ostinatov1.CronJob:
+		if a, ok := r.observer.(*armedCronJobs); ok && event.Type != watch.Deleted {
+			a.observeCronJob(object.(metav1.Object), at)
 		}
 	case *corev1.Pod:
 		r.observePod(object, event.Type == watch.Deleted, at)

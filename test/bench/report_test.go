@@ -11,6 +11,7 @@ import (
 func measured(c column, scenario string, all time.Duration) measurement {
 	return measurement{
 		column: c, scenario: scenario, size: 300, pods: 300, elapsed: time.Minute, peaksReset: true,
+		created: 2 * time.Second,
 		spans: spans{
 			fromStart: []time.Duration{all / 2}, toPod: []time.Duration{100 * time.Millisecond},
 			toComplete: []time.Duration{time.Second}, whole: []time.Duration{2 * time.Second}, all: all,
@@ -32,7 +33,7 @@ func text(t table) string {
 func TestReportTables(t *testing.T) {
 	results := []measurement{measured(columns[0], scenarioJobs, 88500*time.Millisecond), measured(columns[2], scenarioJobs, 6*time.Second)}
 	results[1].calls = counts{"worker RespondWorkflowTaskCompleted": 900}
-	r := report{results: results}
+	r := report{results: results, options: options{columns: columns, repeats: 1}}
 	tables := r.tables()
 	assert.Contains(t, text(tables[0]), `
 300 Jobs created at once
@@ -61,7 +62,13 @@ func TestReportTables(t *testing.T) {
   call                                  Ostinato
   worker RespondWorkflowTaskCompleted       3.00
 `)
-	assert.Contains(t, text(tables[4]), "300 Jobs: Complete per second      3.4/s     50.0/s           14.8     8\n")
+	assert.Contains(t, text(tables[4]), `
+Ostinato against: built-in, default flags
+                                                              built-in, default flags   Ostinato   times better             aim
+  300 Jobs created at once: Complete per second                                   3.4       50.0          14.75   15.00 or more
+  300 Jobs created at once: all Complete                                       88.5 s     6.00 s          14.75               -
+  300 Jobs created at once: processor time of all processes                     5.0 s      5.0 s           1.00               -
+`)
 }
 
 func TestCreatesOfCronJobsRunsCount(t *testing.T) {
@@ -72,7 +79,7 @@ func TestCreatesOfCronJobsRunsCount(t *testing.T) {
 func TestADisturbedMeasurementSaysSo(t *testing.T) {
 	m := measured(columns[2], scenarioJobs, 6*time.Second)
 	m.usage[5].cpuSeconds = 60 * 1000
-	assert.Contains(t, text(usageTable("300 Jobs", []measurement{m})), "Ostinato: other programs took")
+	assert.Contains(t, text(usageTable("300 Jobs", groups([]measurement{m}, m.scenario, m.size))), "Ostinato: other programs took")
 }
 
 func TestMarkdown(t *testing.T) {
@@ -93,7 +100,7 @@ func TestDurationsKeepMeaningfulDigits(t *testing.T) {
 func TestSchedulesAreDueOnceAYear(t *testing.T) {
 	due := time.Date(2026, 11, 21, 9, 45, 0, 0, time.UTC)
 	assert.Equal(t, "45 9 21 11 *", schedule(due))
-	assert.Equal(t, newCronJob("node", []time.Time{due}, 7).Spec.JobTemplate, newOstinatoCronJob("node", []time.Time{due}, 7).Spec.JobTemplate)
+	assert.Equal(t, newCronJob("node", schedule(due), 7).Spec.JobTemplate, newOstinatoCronJob("node", schedule(due), 7).Spec.JobTemplate)
 	assert.Equal(t, "45,48 9 21 11 *", schedule(due, due.Add(3*time.Minute)))
 	assert.Equal(t, "58,1 9,10 21 11 *", schedule(due.Add(13*time.Minute), due.Add(16*time.Minute)))
 }

@@ -107,6 +107,8 @@ type oneJob struct {
 	// complete, lastCreated, allRunning, firstEnded and lastEnded are times since the create of the Job; allRunning is 0
 	// when the Pods never all ran at a time.
 	complete, lastCreated, allRunning, firstEnded, lastEnded time.Duration
+	// created and ended are the same times of each Pod, in no order.
+	created, ended []time.Duration
 	// toRelease is from a Pod's end to its release, toComplete from the last Pod's end to Complete.
 	toRelease  []time.Duration
 	toComplete time.Duration
@@ -125,6 +127,7 @@ func (s *swarm) figures(start time.Time) *oneJob {
 		longestIndexes: s.longestIndexes,
 	}
 	for _, p := range s.pods {
+		f.created, f.ended = append(f.created, since(p.created)), append(f.ended, since(p.ended))
 		f.lastCreated = max(f.lastCreated, since(p.created))
 		f.allRunning = max(f.allRunning, since(p.running))
 		f.lastEnded = max(f.lastEnded, since(p.ended))

@@ -58,7 +58,9 @@ func TestFiguresOfAJobOfManyPods(t *testing.T) {
 	s.observeJob(job(oneJobName, batchv1.JobComplete), at(100))
 	f := s.figures(start)
 	assert.ElementsMatch(t, []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 5 * time.Millisecond}, f.toRelease)
-	f.toRelease = nil
+	assert.ElementsMatch(t, []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 70 * time.Millisecond}, f.created)
+	assert.ElementsMatch(t, []time.Duration{40 * time.Millisecond, 60 * time.Millisecond, 80 * time.Millisecond}, f.ended)
+	f.toRelease, f.created, f.ended = nil, nil, nil
 	assert.Equal(t, &oneJob{
 		pods: 3, mostThere: 2, mostRunning: 1,
 		complete: 100 * time.Millisecond, lastCreated: 70 * time.Millisecond,

@@ -24,7 +24,7 @@ type timeline struct {
 
 // run is one Job. A zero time means not seen yet.
 type run struct {
-	created, podCreated, podEnded, complete time.Time
+	created, podCreated, podRunning, podEnded, complete time.Time
 	// released tells that the ended Pod is free of the tracking finalizer, or gone.
 	released bool
 }
@@ -72,6 +72,9 @@ func (t *timeline) observePod(pod *corev1.Pod, gone bool, at time.Time) {
 	t.pods[string(pod.UID)] = true
 	r := t.run(job)
 	first(&r.podCreated, at)
+	if pod.Status.Phase == corev1.PodRunning {
+		first(&r.podRunning, at)
+	}
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if ended {
 		first(&r.podEnded, at)
@@ -89,8 +92,8 @@ func first(seen *time.Time, at time.Time) {
 
 // progress is how far the runs are.
 type progress struct {
-	jobs, pods, complete, released int
-	failed                         []string
+	jobs, pods, running, complete, released int
+	failed                                  []string
 }
 
 func (p progress) String() string {
@@ -108,6 +111,9 @@ func (t *timeline) progress() progress {
 	for _, r := range t.runs {
 		if !r.created.IsZero() {
 			p.jobs++
+		}
+		if !r.podRunning.IsZero() {
+			p.running++
 		}
 		if !r.complete.IsZero() {
 			p.complete++
@@ -132,8 +138,8 @@ func (t *timeline) done() (bool, error) {
 
 // spans are the durations the figures are made of, in no order.
 type spans struct {
-	// fromStart is from the start (first create, or due time) to the Job's creation.
-	fromStart []time.Duration
+	// fromStart is from the start (first create, or due time) to the Job's creation, toEnd to its Complete.
+	fromStart, toEnd []time.Duration
 	// toPod is from the Job's creation to its Pod's, toComplete from the Pod's end to the Job's Complete.
 	toPod, toComplete []time.Duration
 	// whole is from the Job's creation to Complete.
@@ -155,6 +161,7 @@ func (t *timeline) spans(start time.Time) spans {
 		}
 		s.fromStart = append(s.fromStart, between(start, r.created))
 		s.whole = append(s.whole, between(r.created, r.complete))
+		s.toEnd = append(s.toEnd, between(start, r.complete))
 		s.all = max(s.all, between(start, r.complete))
 		if !r.podCreated.IsZero() {
 			s.toPod = append(s.toPod, between(r.created, r.podCreated))

@@ -39,16 +39,17 @@ func TestTheFirstSightOfEachStateCounts(t *testing.T) {
 	line.observeJob(job("a"), at(140))
 	line.observePod(pod("a", "1", corev1.PodRunning, batchv1.JobTrackingFinalizer), false, at(150))
 	line.observePod(pod("a", "1", corev1.PodSucceeded, batchv1.JobTrackingFinalizer), false, at(160))
-	assert.Equal(t, progress{jobs: 1, pods: 1}, line.progress())
+	assert.Equal(t, progress{jobs: 1, pods: 1, running: 1}, line.progress())
 	line.observeJob(job("a", batchv1.JobSuccessCriteriaMet), at(180))
 	line.observeJob(job("a", batchv1.JobSuccessCriteriaMet, batchv1.JobComplete), at(200))
 	line.observeJob(job("a", batchv1.JobSuccessCriteriaMet, batchv1.JobComplete), at(900))
-	assert.Equal(t, progress{jobs: 1, pods: 1, complete: 1}, line.progress())
+	assert.Equal(t, progress{jobs: 1, pods: 1, running: 1, complete: 1}, line.progress())
 	line.observePod(pod("a", "1", corev1.PodSucceeded), false, at(210))
-	assert.Equal(t, progress{jobs: 1, pods: 1, complete: 1, released: 1}, line.progress())
+	assert.Equal(t, progress{jobs: 1, pods: 1, running: 1, complete: 1, released: 1}, line.progress())
 
 	assert.Equal(t, spans{
 		fromStart:  []time.Duration{100 * time.Millisecond},
+		toEnd:      []time.Duration{200 * time.Millisecond},
 		toPod:      []time.Duration{30 * time.Millisecond},
 		toComplete: []time.Duration{40 * time.Millisecond},
 		whole:      []time.Duration{100 * time.Millisecond},

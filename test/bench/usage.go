@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 
 	"github.com/prometheus/procfs"
 
@@ -25,6 +26,8 @@ const others = "everything else on the machine"
 // usageMeter measures processes by /proc.
 type usageMeter struct {
 	members []meteredProcess
+	// left is what processes used that have been replaced.
+	left []processUsage
 	// machine is the processor time of the whole machine at the start.
 	machine float64
 	// peaksReset tells that the peaks are those since the start of the meter, not of the processes.
@@ -35,6 +38,8 @@ type meteredProcess struct {
 	name   string
 	pid    int
 	before float64
+	// peak is the largest resident memory before the kernel forgot it.
+	peak uint64
 }
 
 // numbered is the suffix that tells several processes of one kind apart.
@@ -71,9 +76,51 @@ func (m *usageMeter) restartCPU() error {
 		}
 		m.members[i].before = usage.cpuSeconds
 	}
+	m.left = nil
 	var err error
 	m.machine, err = machineBusy()
 	return err
+}
+
+// keepPeaks keeps the peaks up to now, before the kernel is made to forget them.
+func (m *usageMeter) keepPeaks() error {
+	for i, member := range m.members {
+		usage, err := readUsage(member)
+		if err != nil {
+			return err
+		}
+		m.members[i].peak = usage.peakBytes
+	}
+	return nil
+}
+
+// leave takes note of what processes used that are about to be killed.
+func (m *usageMeter) leave(processes []*process.Process) error {
+	for _, p := range processes {
+		at := slices.IndexFunc(m.members, func(member meteredProcess) bool { return member.pid == p.PID() })
+		if at < 0 {
+			continue
+		}
+		usage, err := readUsage(m.members[at])
+		if err != nil {
+			return err
+		}
+		usage.cpuSeconds -= m.members[at].before
+		m.left = append(m.left, usage)
+		m.members = slices.Delete(m.members, at, at+1)
+	}
+	return nil
+}
+
+// join measures processes too that have just been started. What took the place of another has its peak at least.
+func (m *usageMeter) join(processes []*process.Process) {
+	for _, p := range processes {
+		member := meteredProcess{name: numbered.ReplaceAllString(p.Name(), ""), pid: p.PID()}
+		if at := slices.IndexFunc(m.left, func(u processUsage) bool { return u.name == member.name && u.peakBytes > 0 }); at >= 0 {
+			member.peak, m.left[at].peakBytes = m.left[at].peakBytes, 0
+		}
+		m.members = append(m.members, member)
+	}
 }
 
 // read returns what was used since the start, others last.
@@ -83,7 +130,10 @@ func (m *usageMeter) read() ([]processUsage, error) {
 		return nil, err
 	}
 	rest := processUsage{name: others, cpuSeconds: machine - m.machine}
-	var all []processUsage
+	all := slices.Clone(m.left)
+	for _, gone := range all {
+		rest.cpuSeconds -= gone.cpuSeconds
+	}
 	for _, member := range m.members {
 		usage, err := readUsage(member)
 		if err != nil {
@@ -122,7 +172,7 @@ func readUsage(member meteredProcess) (processUsage, error) {
 	if err := errors.Join(statErr, statusErr); err != nil {
 		return processUsage{}, fmt.Errorf("measure %s: %w", member.name, err)
 	}
-	usage := processUsage{name: member.name, cpuSeconds: stat.CPUTime(), peakBytes: status.VmHWM}
+	usage := processUsage{name: member.name, cpuSeconds: stat.CPUTime(), peakBytes: max(status.VmHWM, member.peak)}
 	if member.name == postgres {
 		return withConnections(usage, stat)
 	}

@@ -44,7 +44,7 @@ func TestEveryToolCanBeFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, set := range [][]string{ControlPlane, KwokNode, RealNode, Clients, Lint, Monitoring, Vulnerabilities, Conformance} {
+	for _, set := range [][]string{ControlPlane, KwokNode, RealNode, Clients, Lint, Monitoring, Drawing, Vulnerabilities, Conformance} {
 		found, err := lookUp(set)
 		if err != nil {
 			t.Fatal(err)

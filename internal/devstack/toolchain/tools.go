@@ -24,6 +24,8 @@ var (
 	Lint = []string{"staticcheck", "workflowcheck", "controller-gen", "kustomize"}
 	// Monitoring is what make check and the tests judge the alerting rules by.
 	Monitoring = []string{"promtool"}
+	// Drawing is what make bench draws its curves by.
+	Drawing = []string{"plot"}
 	// Vulnerabilities is what make vulncheck runs; make tools leaves it out.
 	Vulnerabilities = []string{"govulncheck"}
 	// Conformance is upstream's end-to-end suite and what runs it in parallel. It is large and only make conformance
@@ -81,6 +83,8 @@ var tools = map[string]tool{
 	"ginkgo": {module: "tools/kubernetes", pkg: "github.com/onsi/ginkgo/v2/ginkgo", ldflags: strip},
 
 	"kwok": {module: "tools/kwok", pkg: ".", ldflags: strip, sources: []string{"tools/kwok"}},
+
+	"plot": {module: "tools/plot", pkg: ".", ldflags: strip, sources: []string{"tools/plot"}},
 
 	"containerd":              containerd("containerd"),
 	"containerd-shim-runc-v2": containerd("containerd-shim-runc-v2"),
