@@ -9,6 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/steering"
@@ -53,6 +54,8 @@ type Options struct {
 	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each keeps a
 	// workflow task, so that there should be more of these.
 	MaxHeld int
+	// Weights are the shares of Kubernetes namespaces where starts, and writes of status, wait for their turn.
+	Weights order.Weights
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
 }
@@ -67,7 +70,8 @@ type Activities struct {
 	moments  *moments
 	// held are the starts that wait for their time, turns those that are carried out, writes
 	// the statuses that are written.
-	held, turns, writes seats
+	held          *room
+	turns, writes *seats
 }
 
 // New returns activities.
@@ -84,7 +88,8 @@ func New(options Options) *Activities {
 	}
 	return &Activities{
 		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
-		moments: newMoments(options.Clock), held: make(seats, options.MaxHeld), turns: make(seats, mostTurns), writes: make(seats, mostTurns),
+		moments: newMoments(options.Clock), held: &room{room: order.Room{Places: options.MaxHeld, Weights: options.Weights}},
+		turns: newSeats(mostTurns, options.Weights), writes: newSeats(mostTurns, options.Weights),
 	}
 }
 

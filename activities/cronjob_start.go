@@ -27,7 +27,7 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 		result.Lead = a.moments.lead(request.Ran)
 		return cronJob, err
 	}
-	moment := a.moments.come(*request.Start)
+	moment := a.moments.come(*request.Start, cronJob.Namespace)
 	defer moment.leave()
 	if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	moment.ready()
 	held := false
 	if result.Started == nil && result.Refused == nil {
-		if held, result.Refused, err = a.hold(ctx, *request.Start); err != nil {
+		if held, result.Refused, err = a.hold(ctx, cronJob.Namespace, *request.Start); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +61,7 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 func (a *Activities) create(
 	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, held bool, result *protocol.CronJobResult,
 ) (created bool, _ *ostinatov1.CronJob, err error) {
-	leave, err := a.turns.take(ctx)
+	leave, err := a.turns.take(ctx, cronJob.Namespace)
 	if err != nil {
 		return false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
 	}

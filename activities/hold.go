@@ -22,18 +22,18 @@ const (
 // hold waits until the time of the run has come, by the clock of this process. It reports
 // whether it has waited. A refusal says that it can't: so long it may not wait, or others
 // would be kept from work by those that wait.
-func (a *Activities) hold(ctx context.Context, start schedule.Start) (held bool, refused *protocol.Refusal, err error) {
+func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, refused *protocol.Refusal, err error) {
 	wait := start.Scheduled.Sub(a.Clock.Now())
 	if wait <= 0 || start.Manual && start.Backfill == 0 {
 		return false, nil, nil
 	}
-	if wait > mostHold || !a.held.try() {
+	if wait > mostHold || !a.held.enter(namespace) {
 		return false, &protocol.Refusal{
 			Reason:  protocol.RefusedTooEarly,
 			Message: "the time of the run of " + start.Scheduled.UTC().Format(time.RFC3339) + " has not come",
 		}, nil
 	}
-	defer a.held.leave()
+	defer a.held.exit(namespace)
 	for wait > 0 {
 		timer := a.Clock.NewTimer(wait)
 		select {

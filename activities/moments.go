@@ -33,10 +33,14 @@ type moments struct {
 
 // moment is one scheduled time.
 type moment struct {
-	all *moments
+	of *moments
 	// coming is the number of starts under way, calm is closed when it is 0 again.
 	coming int
 	calm   chan struct{}
+	// come are the starts since there were none under way, by namespace and in all, and unwaited those of them that did
+	// not wait for the others.
+	come          map[string]int
+	all, unwaited int
 	// lag is how long it took from a wake until all was ready for the create, at most.
 	lag     time.Duration
 	touched time.Time
@@ -58,7 +62,7 @@ func (m *moments) lead(scheduled time.Time) time.Duration {
 }
 
 // come counts a start in.
-func (m *moments) come(start schedule.Start) *arrival {
+func (m *moments) come(start schedule.Start, namespace string) *arrival {
 	if start.Manual {
 		return &arrival{}
 	}
@@ -72,22 +76,26 @@ func (m *moments) come(start schedule.Start) *arrival {
 				delete(m.at, other)
 			}
 		}
-		known = &moment{all: m}
+		known = &moment{of: m}
 		m.at[key] = known
 	}
 	if known.coming == 0 {
 		known.calm = make(chan struct{})
+		known.come, known.all, known.unwaited = map[string]int{}, 0, 0
 	}
 	known.coming++
+	known.come[namespace]++
+	known.all++
 	known.touched = now
-	return &arrival{moment: known, start: start}
+	return &arrival{moment: known, start: start, namespace: namespace}
 }
 
 // arrival is one start of a moment; that of a manual run belongs to none.
 type arrival struct {
-	moment *moment
-	start  schedule.Start
-	left   bool
+	moment    *moment
+	start     schedule.Start
+	namespace string
+	left      bool
 }
 
 // ready notes that all is done that can be done before the create.
@@ -95,7 +103,7 @@ func (a *arrival) ready() {
 	if a.moment == nil || a.start.WhyLate != "" && a.start.WhyLate != schedule.ReasonOutage {
 		return
 	}
-	all := a.moment.all
+	all := a.moment.of
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
 	if lag := all.clock.Since(a.start.Scheduled.Add(-a.start.Lead)); lag < mostLag {
@@ -109,7 +117,7 @@ func (a *arrival) leave() {
 		return
 	}
 	a.left = true
-	all := a.moment.all
+	all := a.moment.of
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
 	if a.moment.coming--; a.moment.coming == 0 {
@@ -122,11 +130,11 @@ func (a *arrival) wait(ctx context.Context) {
 	if a.moment == nil {
 		return
 	}
-	all := a.moment.all
+	all := a.moment.of
 	all.mutex.Lock()
-	coming, calm := a.moment.coming, a.moment.calm
+	coming, calm, unwaited := a.moment.coming, a.moment.calm, a.moment.lets(a.namespace)
 	all.mutex.Unlock()
-	if coming == 0 {
+	if coming == 0 || unwaited {
 		return
 	}
 	most := mostWait
@@ -142,35 +150,21 @@ func (a *arrival) wait(ctx context.Context) {
 	}
 }
 
+// lets reports whether a run goes on before the others of its moment are started: it is of a namespace that has few of
+// them, and they are few that do so. A herd of one namespace does not hold up what another's one run does next.
+func (m *moment) lets(namespace string) bool {
+	const few = 16
+	if m.come[namespace]*few > m.all || m.unwaited*few >= m.all {
+		return false
+	}
+	m.unwaited++
+	return true
+}
+
 // lead returns how early to wake for the runs of the moment.
 func (a *arrival) lead() time.Duration {
 	if a.moment == nil {
 		return 0
 	}
-	return a.moment.all.lead(a.start.Scheduled)
+	return a.moment.of.lead(a.start.Scheduled)
 }
-
-// seats bounds how many do something at a time.
-type seats chan struct{}
-
-// take waits for a seat.
-func (s seats) take(ctx context.Context) (leave func(), err error) {
-	select {
-	case s <- struct{}{}:
-		return s.leave, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// try takes a seat if there is one.
-func (s seats) try() bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s seats) leave() { <-s }

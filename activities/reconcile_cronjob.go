@@ -153,7 +153,7 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	defer release()
 	ctx, cancel := leavingTime(ctx)
 	defer cancel()
-	leave, err := a.writes.take(ctx)
+	leave, err := a.writes.take(ctx, cronJob.Namespace)
 	if err == nil {
 		err = k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
 		leave()

@@ -85,7 +85,7 @@ func perform[Result any](ctx workflow.Context, c call) (result Result, err error
 			return result, err
 		}
 	}
-	regular, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.options()))
+	regular, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.options(ctx)))
 	defer giveUp()
 	answer := workflow.ExecuteActivity(regular, c.activity, c.request)
 	if err := c.await(ctx, answer, giveUp); err != nil {
@@ -122,7 +122,7 @@ func (c call) await(ctx workflow.Context, answer workflow.Future, giveUp workflo
 	return errGaveWay
 }
 
-func (c call) options() workflow.ActivityOptions {
+func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 	options := workflow.ActivityOptions{
 		TaskQueue:              c.queue,
 		StartToCloseTimeout:    regularAttemptTimeout,
@@ -130,6 +130,7 @@ func (c call) options() workflow.ActivityOptions {
 		HeartbeatTimeout:       regularHeartbeat,
 		WaitForCancellation:    true,
 		Summary:                c.summary,
+		Priority:               priority(ctx, c.work()),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    time.Second,
 			BackoffCoefficient: 2,

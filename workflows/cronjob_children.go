@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -40,6 +41,7 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		StaticSummary:         childSummary(c.cronJob, start),
+		Priority:              priority(ctx, order.Running),
 	}
 	if c.searchAttributes {
 		options.TypedSearchAttributes = temporal.NewSearchAttributes(

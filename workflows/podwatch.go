@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -34,6 +35,7 @@ func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protoco
 		TaskQueue:           cluster.WatchTaskQueue(),
 		StartToCloseTimeout: watchTimeout,
 		HeartbeatTimeout:    watchHeartbeatTimeout,
+		Priority:            priority(ctx, order.Due),
 		Summary:             fmt.Sprintf("watch pods, shard %d of %d", input.Shard, input.Shards),
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    watchRetry,

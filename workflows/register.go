@@ -9,6 +9,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -17,6 +18,8 @@ type Options struct {
 	// Cluster is the optional name of the Kubernetes cluster: workflows of other
 	// clusters' IDs fail.
 	Cluster names.Cluster
+	// Weights are the shares of Kubernetes namespaces in Temporal's task queues.
+	Weights order.Weights
 	// Versioned: the worker uses Worker Deployment Versioning.
 	Versioned bool
 }
@@ -34,10 +37,10 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 		registry.RegisterWorkflowWithOptions(function, registered)
 	}
 	register(func(ctx workflow.Context, input protocol.CronJobInput) error {
-		return cronJobWorkflow(ctx, options.Cluster, input)
+		return cronJobWorkflow(inOrder(ctx, options.Weights, input.CronJob.Namespace), options.Cluster, input)
 	}, protocol.CronJobWorkflow, workflow.VersioningBehaviorAutoUpgrade)
 	register(func(ctx workflow.Context, input protocol.JobInput) (job.Result, error) {
-		return jobWorkflow(ctx, options.Cluster, input)
+		return jobWorkflow(inOrder(ctx, options.Weights, input.Job.Namespace), options.Cluster, input)
 	}, protocol.JobWorkflow, workflow.VersioningBehaviorPinned)
 	register(func(ctx workflow.Context, input protocol.PodWatchInput) error {
 		return podWatchWorkflow(ctx, options.Cluster, input)

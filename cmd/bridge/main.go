@@ -32,7 +32,7 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 	b, err := bridge.New(bridge.Options{
 		Config:            settings,
 		Clients:           p.Kubernetes,
-		Temporal:          bridge.NewTemporal(p.Temporal, p.TemporalNamespace, settings.Cluster),
+		Temporal:          bridge.NewTemporal(p.Temporal, p.TemporalNamespace, settings.Cluster, settings.Weights, p.Logger),
 		TemporalNamespace: p.TemporalNamespace,
 		SearchAttributes:  searchAttributes(ctx, settings, p),
 		Recorder:          recorder,

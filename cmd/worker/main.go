@@ -49,6 +49,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		WatchShards:      settings.WatchShards,
 		MaxHeld:          settings.MaxHeld(),
 		AcceptSignals:    settings.AcceptSignals,
+		Weights:          settings.Weights,
 		Logs:             activities.LogLimits{Lines: settings.EvidenceLogLines, Bytes: settings.EvidenceLogBytes},
 	}), fatal)
 	if err := workers.start(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -41,6 +42,7 @@ func startPodWatches(ctx context.Context, temporal client.Client, settings confi
 			ID:                       settings.Cluster.PodWatchWorkflowID(shard, settings.WatchShards),
 			TaskQueue:                settings.Cluster.ControlTaskQueue(),
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+			Priority:                 settings.Weights.Priority(order.Place{Work: order.Due}),
 			StaticSummary:            fmt.Sprintf("watches Pods, shard %d of %d", shard, settings.WatchShards),
 		}, protocol.PodWatchWorkflow, protocol.PodWatchInput{
 			Shard:  shard,

@@ -62,7 +62,7 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		controlOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentActivities
 		controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
 		control := worker.New(temporal, kind.queue, controlOptions)
-		workflows.Register(control, workflows.Options{Cluster: settings.Cluster, Versioned: settings.Versioned()})
+		workflows.Register(control, workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, Versioned: settings.Versioned()})
 		activities.RegisterControl(control)
 		all = append(all, queueWorker{kind.queue, control})
 	}

@@ -13,6 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -46,6 +47,7 @@ func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job)
 	start := Start{
 		ID:      cronJobReference(cronJob).CronJobWorkflowID(m.cluster),
 		Type:    protocol.CronJobWorkflow,
+		Place:   order.Place{Work: order.Due, Namespace: cronJob.Namespace},
 		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
 		Input: protocol.CronJobInput{
 			CronJob:          cronJobReference(cronJob),
@@ -87,6 +89,7 @@ func (m messages) jobStart(job *batchv1.Job) Start {
 	start := Start{
 		ID:      m.cluster.JobWorkflowID(job.Namespace, job.Name),
 		Type:    protocol.JobWorkflow,
+		Place:   order.Place{Work: order.Running, Namespace: job.Namespace},
 		Summary: "Job " + job.Namespace + "/" + job.Name,
 		Input:   input,
 	}

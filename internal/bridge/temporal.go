@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -21,6 +23,8 @@ type Start struct {
 	// ID is the workflow ID, Type the workflow type.
 	ID   string
 	Type string
+	// Place is where it stands in Temporal's task queues.
+	Place order.Place
 	// Summary is what the Temporal UI shows for the workflow.
 	Summary    string
 	Attributes temporal.SearchAttributes
@@ -45,7 +49,8 @@ type JobWorkflow struct {
 
 // Temporal is what the bridge asks of Temporal. All calls may be repeated.
 type Temporal interface {
-	// Start starts a workflow unless one of that ID runs, which running reports.
+	// Start starts a workflow unless one of that ID runs, which running reports. One that runs
+	// gets its place in Temporal's task queues, where it had another.
 	Start(ctx context.Context, start Start) (running bool, err error)
 	// SignalWithStart signals the running workflow of start's ID, or starts it and
 	// signals it.
@@ -69,16 +74,19 @@ type Temporal interface {
 	ObjectUID(ctx context.Context, workflowID string) (uid string, found bool, err error)
 }
 
-// NewTemporal returns Temporal by an SDK client. Workflows start on the cluster's queues;
-// namespace is the client's.
-func NewTemporal(sdk client.Client, namespace string, cluster names.Cluster) Temporal {
-	return &temporalClient{sdk: sdk, namespace: namespace, cluster: cluster}
+// NewTemporal returns Temporal by an SDK client. Workflows start on the cluster's queues,
+// by the weights of their Kubernetes namespaces; namespace is the client's.
+func NewTemporal(sdk client.Client, namespace string, cluster names.Cluster, weights order.Weights, logger *slog.Logger) Temporal {
+	return &temporalClient{sdk: sdk, namespace: namespace, cluster: cluster, weights: weights, logger: logger}
 }
 
 type temporalClient struct {
 	sdk       client.Client
 	namespace string
 	cluster   names.Cluster
+	weights   order.Weights
+	logger    *slog.Logger
+	placed    placed
 }
 
 func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
@@ -92,6 +100,7 @@ func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: start.Attributes,
 		StaticSummary:         start.Summary,
+		Priority:              t.weights.Priority(start.Place),
 	}
 }
 
@@ -103,6 +112,7 @@ func (t *temporalClient) Start(ctx context.Context, start Start) (bool, error) {
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
 	_, err := t.sdk.ExecuteWorkflow(ctx, options, start.Type, start.Input)
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		t.place(ctx, start)
 		return true, nil
 	}
 	if err != nil {

@@ -40,6 +40,7 @@ type Common struct {
 	Payloads
 	Kubernetes
 	Jobs
+	Fairness
 	Observability
 	// DrainTimeout is how long work in progress may take after SIGTERM.
 	DrainTimeout time.Duration
@@ -52,7 +53,7 @@ func (c *Common) addFlags(flags *command.Flags) {
 	c.Payloads.addFlags(flags)
 	c.Kubernetes.addFlags(flags)
 	c.Jobs.addFlags(flags)
-	flags.Group(groupWork)
+	c.Fairness.addFlags(flags)
 	flags.Group(groupLeaderElection)
 	c.Observability.addFlags(flags)
 }
@@ -62,6 +63,7 @@ func (c Common) validate(p *problems) {
 	c.Payloads.validate(p)
 	c.Kubernetes.validate(p)
 	c.Jobs.validate(p)
+	c.Fairness.validate(p)
 	c.Observability.validate(p)
 	p.check(c.DrainTimeout >= 0, "drain-timeout", "is %v; set it to 0 or more", c.DrainTimeout)
 }

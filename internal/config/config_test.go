@@ -288,6 +288,9 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"evidence bytes", worker, []string{"--evidence-log-bytes=65537"}, nil, "65536 at most"},
 		{"a signal that is none", worker, []string{"--accept-signals=suspend,stop"}, nil, `"stop" is no signal`},
 		{"a key without keys", bridge, []string{"--payload-encryption-key=2026"}, nil, "set --payload-keys"},
+		{"a weight that is none", worker, []string{"--fairness-weights=shop=0"}, nil, "between 0.001 and 1000"},
+		{"a weight without a namespace", bridge, nil, map[string]string{"OSTINATO_FAIRNESS_WEIGHTS": "5"}, `"5" is not namespace=weight`},
+		{"a weight of no namespace", worker, []string{"--fairness-weights=Shop=5"}, nil, "no namespace name"},
 		{"sweep interval", bridge, []string{"--sweep-interval=1s"}, nil, "1m or more"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

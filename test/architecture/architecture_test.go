@@ -75,6 +75,15 @@ func TestTheCoreIsPure(t *testing.T) {
 	}
 }
 
+// What decides the order of work knows of Temporal only how a priority is written.
+func TestOrderIsPureButForTheTypeOfAPriority(t *testing.T) {
+	for _, imported := range imports(t, "./internal/order") {
+		if matches(imported, []string{"context", "log", "net", "os", "sync", "time", "k8s.io", "go.temporal.io", "ostinato.dev"}) && imported != "go.temporal.io/sdk/temporal" {
+			t.Errorf("internal/order imports %s", imported)
+		}
+	}
+}
+
 func TestWorkflowsImportNoClient(t *testing.T) {
 	for _, dependency := range dependencies(t, "./workflows") {
 		if matches(dependency, []string{module + "activities", module + "internal/k8s", module + "internal/bridge", "k8s.io/client-go"}) {

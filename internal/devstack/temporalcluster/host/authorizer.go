@@ -36,6 +36,7 @@ var writes = map[string]map[string]bool{
 	),
 	spec.Bridge: methods(
 		"StartWorkflowExecution", "SignalWorkflowExecution", "SignalWithStartWorkflowExecution", "TerminateWorkflowExecution",
+		"UpdateWorkflowExecutionOptions",
 	),
 	spec.Viewer: nil,
 }

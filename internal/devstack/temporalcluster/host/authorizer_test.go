@@ -28,6 +28,8 @@ func TestTheCommonNameDecides(t *testing.T) {
 		{spec.Viewer, "ListNamespaces", "", true},
 		{spec.Bridge, "SignalWithStartWorkflowExecution", ours, true},
 		{spec.Bridge, "RespondWorkflowTaskCompleted", ours, false},
+		{spec.Bridge, "UpdateWorkflowExecutionOptions", ours, true},
+		{spec.Worker, "UpdateWorkflowExecutionOptions", ours, false},
 		{spec.Bridge, "DescribeWorkflowExecution", ours, true},
 		{spec.Bridge, "DescribeWorkflowExecution", other, false},
 		{spec.Viewer, "ListWorkflowExecutions", ours, true},

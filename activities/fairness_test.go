@@ -1,0 +1,196 @@
+package activities_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"ostinato.dev/ostinato/activities"
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// turns is how many Jobs a process creates at a time.
+const turns = 64
+
+// crowd is a herd of CronJobs on a stage, each create of a Job of which waits until it is let through.
+type crowd struct {
+	*stage
+	clock *clocktesting.FakeClock
+	// passes is a namespace whose creates do not wait.
+	passes   string
+	mutex    sync.Mutex
+	creates  []string
+	tooEarly []string
+	proceed  chan struct{}
+	requests map[string]protocol.CronJobRequest
+	group    sync.WaitGroup
+}
+
+// newCrowd has so many CronJobs in each namespace.
+func newCrowd(t *testing.T, at time.Time, count map[string]int, with ...option) *crowd {
+	c := &crowd{clock: clocktesting.NewFakeClock(at), proceed: make(chan struct{}), requests: map[string]protocol.CronJobRequest{}}
+	var cronJobs []*ostinatov1.CronJob
+	for namespace, n := range count {
+		for i := range n {
+			cronJob := helloCronJob()
+			cronJob.Namespace, cronJob.Name = namespace, fmt.Sprintf("%s-%d", namespace, i)
+			cronJob.UID = types.UID(cronJob.Name + "-uid")
+			cronJobs = append(cronJobs, cronJob)
+			request := startRequest()
+			request.CronJob.Namespace, request.CronJob.Name, request.CronJob.UID = namespace, cronJob.Name, string(cronJob.UID)
+			request.Start.Name = names.ScheduledJob(cronJob.Name, scheduled)
+			request.Start.Lead = max(scheduled.Sub(at), 0)
+			c.requests[cronJob.Name] = request
+		}
+	}
+	c.stage = newStage(t, nil, cronJobs, append(with, withClock(c.clock), func(o *activities.Options) {
+		o.Kubernetes = slowClient{o.Kubernetes, func(name string) {
+			c.mutex.Lock()
+			c.creates = append(c.creates, name)
+			c.mutex.Unlock()
+			if c.passes == "" || !strings.HasPrefix(name, c.passes) {
+				<-c.proceed
+			}
+		}}
+	})...)
+	return c
+}
+
+// start asks for the runs of some CronJobs of a namespace, and waits until each has got as far as it can.
+func (c *crowd) start(namespace string, from, to int) {
+	for i := from; i < to; i++ {
+		request := c.requests[fmt.Sprintf("%s-%d", namespace, i)]
+		c.group.Go(func() {
+			result, err := run[protocol.CronJobResult](c.stage, protocol.ReconcileCronJobActivity, request)
+			if err != nil {
+				c.t.Error(err)
+			}
+			if result.Refused != nil && result.Refused.Reason == protocol.RefusedTooEarly {
+				c.mutex.Lock()
+				defer c.mutex.Unlock()
+				c.tooEarly = append(c.tooEarly, request.CronJob.Name)
+			}
+		})
+	}
+	synctest.Wait()
+}
+
+// letThrough lets one create through, and waits until all has come of it that can.
+func (c *crowd) letThrough() {
+	c.proceed <- struct{}{}
+	synctest.Wait()
+}
+
+// early returns the CronJobs whose starts could not be held.
+func (c *crowd) early() []string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.Clone(c.tooEarly)
+}
+
+// done lets all through.
+func (c *crowd) done() {
+	close(c.proceed)
+	c.group.Wait()
+}
+
+func (c *crowd) begun(namespace string, i int) int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.Index(c.creates, names.ScheduledJob(fmt.Sprintf("%s-%d", namespace, i), scheduled))
+}
+
+// A herd has all turns and waits for more when the one run of another namespace comes: that has the next turn.
+func TestTurnsAreSharedByNamespaces(t *testing.T) {
+	for _, test := range []struct {
+		name, weights string
+		// want is what is created after the first turns: the herd's 64th and later, or quiet ones.
+		want []string
+	}{
+		{"one after another", "", []string{"quiet-0", "herd-64", "quiet-1", "herd-65"}},
+		{"by weight", "quiet=3", []string{"quiet-0", "quiet-1", "quiet-2", "herd-64"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrowd(t, scheduled, map[string]int{"herd": turns + 6, "quiet": 3}, func(o *activities.Options) {
+					if err := o.Weights.Set(test.weights); err != nil {
+						t.Fatal(err)
+					}
+				})
+				for i := range turns + 6 {
+					c.start("herd", i, i+1)
+				}
+				for i := range 3 {
+					c.start("quiet", i, i+1)
+				}
+				for range test.want {
+					c.letThrough()
+				}
+				var got []string
+				for _, job := range c.creates[turns:] {
+					for name := range c.requests {
+						if names.ScheduledJob(name, scheduled) == job {
+							got = append(got, name)
+						}
+					}
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("created %v, want %v", got, test.want)
+				}
+				c.done()
+			})
+		})
+	}
+}
+
+// What follows on a create waits for the other creates of its moment, but not where it is of a namespace that has few of
+// them.
+func TestAHerdDoesNotHoldUpWhatFollowsOnAnothersCreate(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		herd  int
+		waits bool
+	}{{"one of thirty-three goes on", 32, false}, {"one of four waits", 3, true}} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrowd(t, scheduled, map[string]int{"herd": test.herd, "quiet": 1})
+				c.passes = "quiet"
+				c.start("herd", 0, test.herd)
+				c.start("quiet", 0, 1)
+				if waits := len(c.cronJobs.Stored("quiet", "quiet-0").Status.Active) == 0; waits != test.waits {
+					t.Errorf("the status waits: %v, want %v", waits, test.waits)
+				}
+				c.done()
+				if c.cronJobs.Stored("quiet", "quiet-0").Status.Active == nil {
+					t.Error("the status was not written")
+				}
+			})
+		})
+	}
+}
+
+// Starts that are held leave places for those of other namespaces.
+func TestAHerdDoesNotHoldAllPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, scheduled.Add(-time.Second), map[string]int{"herd": 140, "quiet": 1}, func(o *activities.Options) { o.MaxHeld = 130 })
+		c.start("herd", 0, 140)
+		c.start("quiet", 0, 1)
+		if early := c.early(); len(early) != 12 || slices.Contains(early, "quiet-0") {
+			t.Errorf("these could not be held: %v", early)
+		}
+		c.clock.SetTime(scheduled)
+		c.done()
+		if c.begun("quiet", 0) < 0 {
+			t.Error("the run that was held was not started")
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package order
+
+import (
+	"cmp"
+	"container/heap"
+)
+
+// Line is who waits for the same thing. Namespaces are served in proportion to their weights, and each one's own in the
+// order in which they came: behind a namespace of a thousand, one of another is the next but one. (Start-time fair
+// queueing, by Goyal, Vin and Cheng.) What a namespace did not take while it waited for nothing it can't claim later.
+//
+// It is not safe for concurrent use. The zero value serves all namespaces alike.
+type Line[T comparable] struct {
+	Weights Weights
+	// now is the tag of who was served last.
+	now     float64
+	arrived int64
+	waiting int
+	known   map[string]*account[T]
+	active  accounts[T]
+}
+
+// account is one namespace's.
+type account[T comparable] struct {
+	namespace string
+	waiting   []T
+	// tag is when the first who waits is served, in a time that goes by with what is served; arrived tells which of
+	// those with the same tag was there first.
+	tag     float64
+	arrived int64
+	index   int
+}
+
+// Join puts somebody at the end of his namespace's own line.
+func (l *Line[T]) Join(namespace string, who T) {
+	a := l.known[namespace]
+	if a == nil {
+		if l.known == nil {
+			l.known = map[string]*account[T]{}
+		}
+		a = &account[T]{namespace: namespace}
+		l.known[namespace] = a
+	}
+	if a.waiting = append(a.waiting, who); len(a.waiting) == 1 {
+		a.tag = max(a.tag, l.now)
+		l.arrived++
+		a.arrived = l.arrived
+		heap.Push(&l.active, a)
+	}
+	l.waiting++
+}
+
+// Next takes out who is to be served next; ok is false when nobody waits.
+func (l *Line[T]) Next() (who T, ok bool) {
+	if len(l.active) == 0 {
+		return who, false
+	}
+	a := l.active[0]
+	who = a.waiting[0]
+	l.now = a.tag
+	a.tag += 1 / l.Weights.Of(a.namespace)
+	l.drop(a, 0)
+	return who, true
+}
+
+// Leave takes out somebody who waits no longer; ok is false when he did not. It costs his namespace nothing.
+func (l *Line[T]) Leave(namespace string, who T) (ok bool) {
+	a := l.known[namespace]
+	if a == nil {
+		return false
+	}
+	for i, waiting := range a.waiting {
+		if waiting == who {
+			l.drop(a, i)
+			return true
+		}
+	}
+	return false
+}
+
+// drop takes out one of a namespace.
+func (l *Line[T]) drop(a *account[T], i int) {
+	if i == 0 {
+		var none T
+		a.waiting[0] = none
+		a.waiting = a.waiting[1:]
+	} else {
+		a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+	}
+	if l.waiting--; len(a.waiting) == 0 {
+		a.waiting = nil
+		heap.Remove(&l.active, a.index)
+		return
+	}
+	heap.Fix(&l.active, a.index)
+}
+
+// Len returns how many wait.
+func (l *Line[T]) Len() int { return l.waiting }
+
+// Forget makes all namespaces equal again. It is for when nobody waits or is served.
+func (l *Line[T]) Forget() {
+	if l.waiting == 0 {
+		l.now, l.known = 0, nil
+	}
+}
+
+// accounts are those with somebody who waits, as a heap.
+type accounts[T comparable] []*account[T]
+
+func (h accounts[T]) Len() int { return len(h) }
+
+func (h accounts[T]) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(h[i].tag, h[j].tag), cmp.Compare(h[i].arrived, h[j].arrived)) < 0
+}
+
+func (h accounts[T]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *accounts[T]) Push(a any) {
+	added := a.(*account[T])
+	added.index = len(*h)
+	*h = append(*h, added)
+}
+
+func (h *accounts[T]) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -1,0 +1,35 @@
+package workflows
+
+import (
+	"testing"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/order"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+func TestWhatKindOfWorkACallIs(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		call call
+		want order.Work
+	}{
+		{"the start of a run", call{activity: protocol.ReconcileCronJobActivity, start: true, request: protocol.CronJobRequest{Status: &ostinatov1.CronJobStatus{}}}, order.Due},
+		{"a look for Jobs before a time is settled", call{activity: protocol.ReconcileCronJobActivity, request: protocol.CronJobRequest{Search: true}}, order.Asked},
+		{"whether a signal is taken", call{activity: protocol.ReconcileCronJobActivity, request: protocol.CronJobRequest{Signal: "trigger"}}, order.Asked},
+		{"a CronJob's status", call{activity: protocol.ReconcileCronJobActivity, request: protocol.CronJobRequest{Status: &ostinatov1.CronJobStatus{}}}, order.Told},
+		{"what a person asks for", call{activity: protocol.SetSuspendActivity}, order.Asked},
+		{"a list of Pods", call{activity: protocol.ListPodsActivity}, order.Asked},
+		{"a Job's plan", call{activity: protocol.ReconcileJobActivity}, order.Running},
+		{"many creates of Pods", call{activity: protocol.CreatePodsActivity}, order.Running},
+		{"many deletes of Pods", call{activity: protocol.DeletePodsActivity}, order.Running},
+		{"many releases of Pods", call{activity: protocol.ReleasePodsActivity}, order.Over},
+		{"the Pods of a Job that is gone", call{activity: protocol.ReleaseOrphansActivity}, order.Over},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.call.work(); got != test.want {
+				t.Errorf("priority key %d, want %d", got, test.want)
+			}
+		})
+	}
+}
