@@ -46,10 +46,8 @@ func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string,
 // API server's, a conflict included when other writers persist.
 func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
 	for attempt := 1; ; attempt++ {
-		err := store.writeStatus(ctx, cronJob, status)
+		err := WriteCronJobStatus(ctx, store, cronJob, status)
 		switch {
-		case apierrors.IsNotFound(err):
-			return ErrGone
 		case !apierrors.IsConflict(err) || attempt == applyAttempts:
 			return err
 		}
@@ -57,6 +55,15 @@ func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostina
 			return err
 		}
 	}
+}
+
+// WriteCronJobStatus is ApplyCronJobStatus for who judges a conflict himself.
+func WriteCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
+	err := store.writeStatus(ctx, cronJob, status)
+	if apierrors.IsNotFound(err) {
+		return ErrGone
+	}
+	return err
 }
 
 // OwnCronJobs stores the CronJobs of batch.ostinato.dev.

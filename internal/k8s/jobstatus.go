@@ -43,16 +43,12 @@ const applyAttempts = 5
 // before is the Job that the write was made from. Errors are ErrGone or the API server's,
 // a conflict included when other writers persist.
 func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (before, after *batchv1.Job, err error) {
-	jobs := client.BatchV1().Jobs(job.Namespace)
-	options := metav1.UpdateOptions{FieldManager: JobFieldManager}
 	before = job
 	for attempt := 1; ; attempt++ {
-		after, err = jobs.UpdateStatus(ctx, withStatus(before, status, counted), options)
+		after, err = WriteJobStatus(ctx, client, before, status, counted)
 		switch {
 		case err == nil:
 			return before, after, nil
-		case apierrors.IsNotFound(err):
-			return nil, nil, ErrGone
 		case !apierrors.IsConflict(err) || attempt == applyAttempts:
 			return nil, nil, err
 		}
@@ -60,6 +56,15 @@ func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 			return nil, nil, err
 		}
 	}
+}
+
+// WriteJobStatus is ApplyJobStatus for who judges a conflict himself.
+func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (after *batchv1.Job, err error) {
+	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrGone
+	}
+	return after, err
 }
 
 // GetJob reads a Job; the error is ErrGone when it does not exist or has another UID.
