@@ -108,7 +108,7 @@ func TestAStatusThatCantBeWrittenIsReportedAndTheRunHasStarted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
-			s.cronJobs.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failure })
+			s.cronJobs.PrependReactor("update", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failure })
 			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
 			if result.Started == nil || result.StatusFailed == "" || !s.jobExists(start().Name) {
 				t.Errorf("result %+v", result)

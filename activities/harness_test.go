@@ -200,7 +200,8 @@ func (s *stage) writes() []string {
 		}
 		switch action := action.(type) {
 		case clienttesting.CreateAction:
-			writes = append(writes, "create "+resource+" "+action.GetObject().(metav1.Object).GetName())
+			// An update is one too.
+			writes = append(writes, action.GetVerb()+" "+resource+" "+action.GetObject().(metav1.Object).GetName())
 		case clienttesting.PatchAction:
 			writes = append(writes, "patch "+resource+" "+action.GetName())
 		case clienttesting.DeleteAction:

@@ -79,7 +79,7 @@ func TestHandledFailuresAreCountedWithTheStatus(t *testing.T) {
 		batchv1.PodFailurePolicyActionIgnore: 2, batchv1.PodFailurePolicyActionFailJob: 1,
 	}
 	s := newStage(t, objects(helloJob()), nil)
-	s.refuse("patch", "jobs", 1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
+	s.refuse("update", "jobs", 1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
 	status := batchv1.JobStatus{Failed: 1}
 	if refused := s.write(status, handled); refused.StatusRefused == "" || s.metric(failuresHandled, "Ignore") != 0 {
 		t.Errorf("%v ignored with a status that was refused", s.metric(failuresHandled, "Ignore"))

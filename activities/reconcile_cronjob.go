@@ -25,13 +25,17 @@ import (
 // repeat by itself, when the delete of a Job that is to be replaced was refused.
 //
 // The start of a run whose time has not come is held until then, and the CronJob looked at
-// once more. What else is to be done waits for the other Jobs of the same moment.
+// once more. What else is to be done waits for the other Jobs of the same moment. The
+// status of a request that is about neither a start nor a look goes before its deletes.
 //
 // The Events of the request are emitted also when the start was refused: they
 // tell of what has happened.
 func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.CronJobRequest) (result protocol.CronJobResult, err error) {
 	if err := bounded(len(request.Deletes), len(request.Look), len(request.Events), len(request.Known)); err != nil {
 		return result, err
+	}
+	if guardedCronJob(request) {
+		return a.settle(ctx, request)
 	}
 	cronJob, err := a.cronJob(ctx, request.CronJob)
 	if err != nil || cronJob == nil {
@@ -58,7 +62,7 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
 	}
 	if request.Status != nil && result.Refused == nil {
-		a.applyCronJobStatus(ctx, cronJob, request, &result)
+		a.applyCronJobStatus(ctx, cronJob, live, request, &result)
 	}
 	a.Events.onCronJob(request.CronJob, request.Events...)
 	a.announceJudgement(request.CronJob, result.Judgement)
@@ -131,7 +135,7 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 
 // applyCronJobStatus writes the status with the run in it that was started. That it
 // can't be written stops no run: it is part of the result, and tried again later.
-func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) {
+func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, request protocol.CronJobRequest, result *protocol.CronJobResult) {
 	status := *request.Status
 	if result.Started != nil {
 		status = schedule.StatusStarted(status, result.Started.Run, cronJob.Namespace)
@@ -155,7 +159,7 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	defer cancel()
 	leave, err := a.writes.take(ctx, cronJob.Namespace)
 	if err == nil {
-		err = k8s.ApplyCronJobStatus(ctx, a.cronJobs(k8s.IsNative(cronJob)), cronJob, &status)
+		err = a.writeCronJobStatus(ctx, cronJob, fresh, request, &status, result)
 		leave()
 	}
 	switch {

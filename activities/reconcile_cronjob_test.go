@@ -139,7 +139,7 @@ func TestGoneCronJobGetsNothing(t *testing.T) {
 
 func TestRefusedCronJobStatusDoesNotStopTheRun(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
-	s.cronJobs.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+	s.cronJobs.PrependReactor("update", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewInvalid(ostinatov1.CronJobKind.GroupKind(), "hello", nil)
 	})
 	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())

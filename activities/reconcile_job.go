@@ -25,16 +25,13 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 		return protocol.JobResult{}, err
 	}
 	started := a.Clock.Now()
-	owner, result, done, err := a.jobFor(ctx, request.Job, live)
+	owner, result, fresh, done, err := a.plannedJob(ctx, request)
 	if done {
 		return result, err
 	}
 	defer beat(ctx)()
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
-	if a.unplanned(owner, request.Digest, &result) {
-		return result, nil
-	}
 	refused, err := a.refuseCreates(ctx, owner, request.Creates)
 	if err != nil {
 		return result, err
@@ -54,7 +51,7 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	news := true
 	if request.Status != nil {
 		var done bool
-		news, done, err = a.applyJobStatus(ctx, owner, request, &result)
+		news, done, err = a.applyJobStatus(ctx, owner, fresh, request, &result)
 		if err != nil || !done {
 			return result, err
 		}
@@ -91,8 +88,11 @@ func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request 
 
 // applyJobStatus writes the status; done is false when the result says why not, and
 // news when the status was there already.
-func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
-	before, after, err := k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
+func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
+	before, after, over, err := a.writeJobStatus(ctx, owner, fresh, request, result)
+	if over {
+		return false, false, err
+	}
 	if err == nil {
 		if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
 			return false, true, nil

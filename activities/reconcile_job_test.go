@@ -52,7 +52,7 @@ func TestFirstReconcileCreatesThePodAndWritesTheStatus(t *testing.T) {
 	if len(result.Created) != 1 || result.Created[0].Name != name || result.Created[0].UID != name+"-uid" {
 		t.Errorf("created %+v", result.Created)
 	}
-	if want := []string{"create pods " + name, "patch jobs/status " + jobName}; !slices.Equal(s.writes(), want) {
+	if want := []string{"create pods " + name, "update jobs/status " + jobName}; !slices.Equal(s.writes(), want) {
 		t.Errorf("writes %v, want %v", s.writes(), want)
 	}
 	if stored := s.job(jobName); stored.Status.Active != 1 || !stored.Status.StartTime.Equal(&start) {
@@ -92,7 +92,7 @@ func TestLastReconcileWritesTheStatusAndThenReleases(t *testing.T) {
 	if finalizers := s.pod("a").Finalizers; !slices.Equal(finalizers, []string{"example.com/archive"}) {
 		t.Errorf("finalizers %v, want the other one kept", finalizers)
 	}
-	if writes := s.writes(); writes[0] != "patch jobs/status hello-1" {
+	if writes := s.writes(); writes[0] != "update jobs/status hello-1" {
 		t.Errorf("the status does not come first: %v", writes)
 	}
 	// Once, although the whole was done twice.
@@ -308,7 +308,7 @@ func TestSlowStartEndsAtTheFirstRefusal(t *testing.T) {
 
 func TestStatusThatIsRefused(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
-	s.refuse("patch", "jobs", -1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
+	s.refuse("update", "jobs", -1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
 	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
 		Job: jobRef, Status: &batchv1.JobStatus{}, Releases: []job.Release{{Name: "a", UID: "a-uid"}},
 		Events: []event.Event{event.Normal("Completed", "Job completed")},

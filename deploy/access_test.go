@@ -35,10 +35,10 @@ var rights = map[string]struct {
 }{
 	"ostinato-worker": {folder: "rbac", kind: "ClusterRole", account: "ostinato-worker", rules: []string{
 		"get,patch cronjobs.batch.ostinato.dev",
-		"patch cronjobs/status.batch.ostinato.dev",
+		"update,patch cronjobs/status.batch.ostinato.dev",
 		"update cronjobs/finalizers.batch.ostinato.dev",
 		"get,list,create,delete,patch jobs.batch",
-		"patch jobs/status.batch",
+		"update,patch jobs/status.batch",
 		"update jobs/finalizers.batch",
 		"get,list,watch,create,delete,patch pods",
 		"get namespaces",

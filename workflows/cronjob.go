@@ -175,6 +175,8 @@ func wakeReason(plan schedule.Plan) string {
 		return "before next run"
 	case calendar.Recheck.Equal(plan.Wake) && !plan.Wake.IsZero():
 		return "time zone check"
+	case plan.Next.HeldBack.Until.Equal(plan.Wake) && !plan.Wake.IsZero():
+		return "status of a run"
 	}
 	return "retry"
 }

@@ -22,6 +22,9 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		c.search(ctx, plan)
 		return
 	}
+	if plan.MayHoldBack(c.spec, workflow.Now(ctx)) && workflow.GetVersion(ctx, "status-with-the-end", workflow.DefaultVersion, 1) == 1 {
+		plan = schedule.HoldBack(plan)
+	}
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  summary(plan),
 		activity: protocol.ReconcileCronJobActivity,

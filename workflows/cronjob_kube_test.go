@@ -134,8 +134,10 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 			Scheduled: start.Scheduled, Manual: start.Manual, Backfill: start.Backfill, Started: k.environment.Now(),
 		}
 		k.jobs = append(k.jobs, run)
-		k.status = schedule.StatusStarted(k.status, run, request.CronJob.Namespace)
-		k.status = schedule.StatusRecorded(k.status, *start, run)
+		if request.Status != nil {
+			k.status = schedule.StatusStarted(k.status, run, request.CronJob.Namespace)
+			k.status = schedule.StatusRecorded(k.status, *start, run)
+		}
 		result.Started = &protocol.StartedJob{Run: run, Spec: job.Spec{Parallelism: 1}, Managed: !k.unmanaged}
 	}
 	k.events = append(k.events, request.Events...)

@@ -2,39 +2,40 @@ package k8s
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// writeStatus writes by server-side apply; conditions of other types than Ostinato's,
-// being a map by type, stay.
+// writeStatus writes by an update, the cheapest of the forms that the API server has for a
+// custom resource. Of an update of the status it takes nothing but the status, so that the
+// rest is left out but for what guards the write. Conditions of other types than
+// Ostinato's stay: who added one since the CronJob was read has changed its
+// resourceVersion.
 func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
-	patch, err := cronJobStatusPatch(read, status)
-	if err != nil {
-		return err
+	wanted := &ostinatov1.CronJob{
+		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: read.Namespace, Name: read.Name, UID: read.UID, ResourceVersion: read.ResourceVersion,
+		},
+		Status: *status.DeepCopy(),
 	}
-	force := true
-	_, err = s.client.CronJobs(read.Namespace).Patch(ctx, read.Name, types.ApplyPatchType, patch,
-		metav1.PatchOptions{FieldManager: CronJobFieldManager, Force: &force}, "status")
+	for _, condition := range read.Status.Conditions {
+		if !ownCronJobCondition(condition.Type) && meta.FindStatusCondition(wanted.Status.Conditions, condition.Type) == nil {
+			wanted.Status.Conditions = append(wanted.Status.Conditions, condition)
+		}
+	}
+	_, err := s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
 	return err
 }
 
-func cronJobStatusPatch(cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) ([]byte, error) {
-	patch, err := json.Marshal(map[string]any{
-		"apiVersion": ostinatov1.GroupVersion.String(),
-		"kind":       ostinatov1.CronJobKind.Kind,
-		"metadata": map[string]any{
-			"name": cronJob.Name, "namespace": cronJob.Namespace, "resourceVersion": cronJob.ResourceVersion,
-		},
-		"status": status,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode status: %w", err)
+// ownCronJobCondition reports whether Ostinato is the writer of a condition type.
+func ownCronJobCondition(kind string) bool {
+	switch kind {
+	case ostinatov1.ConditionScheduleValid, ostinatov1.ConditionSuspended, ostinatov1.ConditionTemplateValid:
+		return true
 	}
-	return patch, nil
+	return false
 }

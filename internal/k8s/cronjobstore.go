@@ -41,16 +41,13 @@ func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string,
 }
 
 // ApplyCronJobStatus makes status the CronJob's status. Fields that the status leaves
-// out are removed. cronJob is the CronJob as just read: a status write ignores the UID of
-// a custom resource, so that its resourceVersion guards against a re-created CronJob.
-// When another writer came first, the CronJob is read again. Errors are ErrGone or the
+// out are removed. cronJob is the CronJob as just read: its UID and resourceVersion guard
+// the write. When another writer came first, the CronJob is read again. Errors are ErrGone or the
 // API server's, a conflict included when other writers persist.
 func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
 	for attempt := 1; ; attempt++ {
-		err := store.writeStatus(ctx, cronJob, status)
+		err := WriteCronJobStatus(ctx, store, cronJob, status)
 		switch {
-		case apierrors.IsNotFound(err):
-			return ErrGone
 		case !apierrors.IsConflict(err) || attempt == applyAttempts:
 			return err
 		}
@@ -58,6 +55,15 @@ func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostina
 			return err
 		}
 	}
+}
+
+// WriteCronJobStatus is ApplyCronJobStatus for who judges a conflict himself.
+func WriteCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
+	err := store.writeStatus(ctx, cronJob, status)
+	if apierrors.IsNotFound(err) {
+		return ErrGone
+	}
+	return err
 }
 
 // OwnCronJobs stores the CronJobs of batch.ostinato.dev.

@@ -2,20 +2,15 @@ package k8s
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	batchac "k8s.io/client-go/applyconfigurations/batch/v1"
-	metaac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	typedbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
 
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -35,33 +30,25 @@ var ErrGone = errors.New("object is gone")
 // writer has put into it in the meantime.
 const applyAttempts = 5
 
-// ApplyJobStatus makes status the Job's status by server-side apply and returns
-// the Job as stored. job is the Job as just read: its UID guards against a
-// re-created Job, and its conditions of types that are not the Job controller's
-// are kept. A nil Ready leaves readiness to PodWatch. The list of conditions is
-// atomic, so the write carries the resourceVersion it was merged with; when another
-// writer came first, the Job is read again.
+// ApplyJobStatus makes status the Job's status by an update, which costs the API server
+// half of what server-side apply does, and returns the Job as stored. job is the Job as
+// just read: its UID guards against a re-created Job, and its conditions of types that are
+// not the Job controller's are kept. A nil Ready leaves readiness to PodWatch. An update
+// holds the whole Job, so that it carries the resourceVersion it was made from; when
+// another writer came first, the Job is read again.
 //
 // counted are the UIDs of Pods that the status counts and that still carry the tracking
 // finalizer; they are noted on the Job in the same request (names.CountedAnnotation).
 //
-// before is the Job that the write was merged with. Errors are ErrGone or the
-// API server's, a conflict included when other writers persist.
+// before is the Job that the write was made from. Errors are ErrGone or the API server's,
+// a conflict included when other writers persist.
 func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (before, after *batchv1.Job, err error) {
-	jobs := client.BatchV1().Jobs(job.Namespace)
-	options := metav1.ApplyOptions{FieldManager: JobFieldManager, Force: true}
 	before = job
 	for attempt := 1; ; attempt++ {
-		if removal := residue(&before.Status, status); len(removal) > 0 {
-			after, err = replaceStatus(ctx, jobs, before, status, counted, removal)
-		} else {
-			after, err = jobs.ApplyStatus(ctx, jobStatusConfiguration(before, status, counted), options)
-		}
+		after, err = WriteJobStatus(ctx, client, before, status, counted)
 		switch {
 		case err == nil:
 			return before, after, nil
-		case apierrors.IsNotFound(err):
-			return nil, nil, ErrGone
 		case !apierrors.IsConflict(err) || attempt == applyAttempts:
 			return nil, nil, err
 		}
@@ -69,6 +56,15 @@ func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 			return nil, nil, err
 		}
 	}
+}
+
+// WriteJobStatus is ApplyJobStatus for who judges a conflict himself.
+func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (after *batchv1.Job, err error) {
+	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrGone
+	}
+	return after, err
 }
 
 // GetJob reads a Job; the error is ErrGone when it does not exist or has another UID.
@@ -85,37 +81,25 @@ func GetJob(ctx context.Context, client kubernetes.Interface, namespace, name st
 	return job, nil
 }
 
-// jobStatusConfiguration is the apply configuration of a Job's whole status.
-// Counters are written even when they are zero, and uncountedTerminatedPods even
-// when empty, as upstream leaves them (parity 2.11).
-func jobStatusConfiguration(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *batchac.JobApplyConfiguration {
-	uncounted := batchac.UncountedTerminatedPods()
-	if status.UncountedTerminatedPods != nil {
-		uncounted.WithSucceeded(status.UncountedTerminatedPods.Succeeded...).
-			WithFailed(status.UncountedTerminatedPods.Failed...)
+// withStatus returns the Job with the wanted status, and with counted noted on it.
+// uncountedTerminatedPods is there even when it is empty, as upstream leaves it (parity
+// 2.11). What the API server knows of field managers is its own.
+func withStatus(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *batchv1.Job {
+	wanted := job.DeepCopy()
+	wanted.ManagedFields = nil
+	wanted.Status = *status.DeepCopy()
+	wanted.Status.Ready = new(ready(job, status))
+	wanted.Status.Terminating = new(value(status.Terminating))
+	if wanted.Status.UncountedTerminatedPods == nil {
+		wanted.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
-	desired := batchac.JobStatus().
-		WithActive(status.Active).
-		WithReady(ready(job, status)).
-		WithTerminating(value(status.Terminating)).
-		WithSucceeded(status.Succeeded).
-		WithFailed(status.Failed).
-		WithUncountedTerminatedPods(uncounted)
-	desired.StartTime = status.StartTime
-	desired.CompletionTime = status.CompletionTime
-	desired.FailedIndexes = failedIndexes(job, status)
-	if status.CompletedIndexes != "" || job.Status.CompletedIndexes != "" {
-		desired.WithCompletedIndexes(status.CompletedIndexes)
-	}
-	for _, condition := range mergeConditions(status.Conditions, job.Status.Conditions) {
-		desired.WithConditions(conditionConfiguration(condition))
-	}
-	configuration := batchac.Job(job.Name, job.Namespace).WithStatus(desired)
-	configuration.ObjectMetaApplyConfiguration = withIdentity(configuration.ObjectMetaApplyConfiguration, job)
+	wanted.Status.FailedIndexes = failedIndexes(job, status)
+	wanted.Status.Conditions = mergeConditions(wanted.Status.Conditions, job.Status.Conditions)
+	delete(wanted.Annotations, names.CountedAnnotation)
 	if note := noted(counted); note != "" {
-		configuration.WithAnnotations(map[string]string{names.CountedAnnotation: note})
+		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, names.CountedAnnotation, note)
 	}
-	return configuration
+	return wanted
 }
 
 // maxNoted bounds the UIDs that are noted on a Job, in bytes; the API server takes
@@ -157,27 +141,6 @@ func failedIndexes(job *batchv1.Job, status *batchv1.JobStatus) *string {
 	return status.FailedIndexes
 }
 
-func withIdentity(meta *metaac.ObjectMetaApplyConfiguration, job *batchv1.Job) *metaac.ObjectMetaApplyConfiguration {
-	return meta.WithUID(job.UID).WithResourceVersion(job.ResourceVersion)
-}
-
-func conditionConfiguration(condition batchv1.JobCondition) *batchac.JobConditionApplyConfiguration {
-	configuration := batchac.JobCondition().WithType(condition.Type).WithStatus(condition.Status)
-	if !condition.LastProbeTime.IsZero() {
-		configuration.WithLastProbeTime(condition.LastProbeTime)
-	}
-	if !condition.LastTransitionTime.IsZero() {
-		configuration.WithLastTransitionTime(condition.LastTransitionTime)
-	}
-	if condition.Reason != "" {
-		configuration.WithReason(condition.Reason)
-	}
-	if condition.Message != "" {
-		configuration.WithMessage(condition.Message)
-	}
-	return configuration
-}
-
 // mergeConditions returns the wanted conditions followed by those of the current
 // ones whose type is not the Job controller's.
 func mergeConditions(wanted, current []batchv1.JobCondition) []batchv1.JobCondition {
@@ -197,56 +160,6 @@ func ownCondition(kind batchv1.JobConditionType) bool {
 		return true
 	}
 	return false
-}
-
-// replaceStatus writes the same as apply would, and removes in the one write what
-// apply can't: fields that another manager (an earlier controller of a Job that was
-// taken over) owns too.
-func replaceStatus(ctx context.Context, jobs typedbatchv1.JobInterface, before *batchv1.Job, status *batchv1.JobStatus, counted []string, removal map[string]any) (*batchv1.Job, error) {
-	wanted, err := json.Marshal(jobStatusConfiguration(before, status, counted).Status)
-	if err != nil {
-		return nil, fmt.Errorf("encode status: %w", err)
-	}
-	whole := map[string]any{}
-	if err := json.Unmarshal(wanted, &whole); err != nil {
-		return nil, fmt.Errorf("encode status: %w", err)
-	}
-	maps.Copy(whole, removal)
-	var note any
-	if text := noted(counted); text != "" {
-		note = text
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{
-			"uid": before.UID, "resourceVersion": before.ResourceVersion,
-			"annotations": map[string]any{names.CountedAnnotation: note},
-		},
-		"status": whole,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode status patch: %w", err)
-	}
-	return jobs.Patch(ctx, before.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: JobFieldManager}, "status")
-}
-
-// residue returns, as a merge patch of the status, the removal of what is
-// stored and not wanted.
-func residue(stored, wanted *batchv1.JobStatus) map[string]any {
-	removal := map[string]any{}
-	if wanted.StartTime == nil && stored.StartTime != nil {
-		removal["startTime"] = nil
-	}
-	var want, have batchv1.UncountedTerminatedPods
-	if wanted.UncountedTerminatedPods != nil {
-		want = *wanted.UncountedTerminatedPods
-	}
-	if stored.UncountedTerminatedPods != nil {
-		have = *stored.UncountedTerminatedPods
-	}
-	if len(have.Succeeded) > len(want.Succeeded) || len(have.Failed) > len(want.Failed) {
-		removal["uncountedTerminatedPods"] = map[string]any{"succeeded": want.Succeeded, "failed": want.Failed}
-	}
-	return removal
 }
 
 // PatchJobReady writes status.ready alone. It returns false when the Job is gone

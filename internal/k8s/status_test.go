@@ -1,7 +1,6 @@
 package k8s_test
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -10,9 +9,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -24,20 +23,28 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// applied returns the body of the last apply patch of the status.
-func applied(t *testing.T, actions []clienttesting.Action) map[string]any {
+// updated returns the object that the last update of a status has sent.
+func updated(t *testing.T, actions []clienttesting.Action) runtime.Object {
 	t.Helper()
 	for _, action := range slices.Backward(actions) {
-		if patch, ok := action.(clienttesting.PatchAction); ok && patch.GetPatchType() == "application/apply-patch+yaml" {
-			var body map[string]any
-			if err := json.Unmarshal(patch.GetPatch(), &body); err != nil {
-				t.Fatalf("decode patch: %v", err)
-			}
-			return body
+		if update, ok := action.(clienttesting.UpdateAction); ok && action.GetSubresource() == "status" {
+			return update.GetObject()
 		}
 	}
-	t.Fatal("nothing was applied")
+	t.Fatal("no status was written")
 	return nil
+}
+
+// modified answers updates of an old resourceVersion, or of every one, as the API server
+// does where another writer came first.
+func modified(old string) clienttesting.ReactionFunc {
+	return func(action clienttesting.Action) (bool, runtime.Object, error) {
+		sent, err := meta.Accessor(action.(clienttesting.UpdateAction).GetObject())
+		if err != nil || old != "" && sent.GetResourceVersion() != old {
+			return err != nil, nil, err
+		}
+		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), sent.GetName(), errors.New("modified"))
+	}
 }
 
 func condition(kind batchv1.JobConditionType) batchv1.JobCondition {
@@ -52,14 +59,14 @@ func kinds(conditions []batchv1.JobCondition) []batchv1.JobConditionType {
 	return result
 }
 
-func TestJobStatusIsAppliedWhole(t *testing.T) {
+func TestJobStatusIsWrittenWhole(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
 	_, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{StartTime: ptr.To(at(1)), Active: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "job-status-apply", applied(t, client.Actions()))
+	golden(t, "job-status", updated(t, client.Actions()))
 }
 
 func TestJobStatusOfAnIndexedJob(t *testing.T) {
@@ -72,7 +79,7 @@ func TestJobStatusOfAnIndexedJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "job-status-apply-indexed", applied(t, client.Actions()))
+	golden(t, "job-status-indexed", updated(t, client.Actions()))
 
 	// Scaled down: indexes are forgotten.
 	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Succeeded: 0, Failed: 3}, nil)
@@ -156,16 +163,7 @@ func TestConditionOfAConcurrentWriterIsNotLost(t *testing.T) {
 	current.ResourceVersion = "2"
 	current.Status.Conditions = []batchv1.JobCondition{condition("example.com/Checked")}
 	client := fake.NewClientset(current)
-	client.PrependReactor("patch", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		var body metav1.PartialObjectMetadata
-		if err := json.Unmarshal(action.(clienttesting.PatchAction).GetPatch(), &body); err != nil {
-			return true, nil, err
-		}
-		if body.ResourceVersion == "1" {
-			return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("modified"))
-		}
-		return false, nil, nil
-	})
+	client.PrependReactor("update", "jobs", modified("1"))
 	before, after, err := k8s.ApplyJobStatus(t.Context(), client, stale, &batchv1.JobStatus{Active: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -178,9 +176,7 @@ func TestConditionOfAConcurrentWriterIsNotLost(t *testing.T) {
 func TestConflictsInARowAreAnError(t *testing.T) {
 	job := helloJob("hello-1")
 	client := fake.NewClientset(job)
-	client.PrependReactor("patch", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("modified"))
-	})
+	client.PrependReactor("update", "jobs", modified(""))
 	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, job, &batchv1.JobStatus{}, nil); !apierrors.IsConflict(err) {
 		t.Errorf("error %v, want a conflict", err)
 	}
@@ -193,9 +189,7 @@ func TestStatusOfARecreatedJobIsNotWritten(t *testing.T) {
 	recreated := helloJob("hello-1")
 	recreated.UID = "new-uid"
 	client := fake.NewClientset(recreated)
-	client.PrependReactor("patch", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewConflict(schema.GroupResource{Group: "batch", Resource: "jobs"}, "hello-1", errors.New("uid"))
-	})
+	client.PrependReactor("update", "jobs", modified(""))
 	if _, _, err := k8s.ApplyJobStatus(t.Context(), client, helloJob("hello-1"), &batchv1.JobStatus{}, nil); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("error %v, want gone", err)
 	}
@@ -215,7 +209,7 @@ func TestStartTimeIsClearedOnSuspend(t *testing.T) {
 }
 
 // TestResidueOfAnEarlierControllerIsRemoved: fields that kube-controller-manager
-// wrote before a Job was taken over don't go away by leaving them out of an apply.
+// wrote before a Job was taken over go away as our own do.
 func TestResidueOfAnEarlierControllerIsRemoved(t *testing.T) {
 	job := helloJob("hello-1")
 	job.Status = batchv1.JobStatus{
@@ -240,7 +234,7 @@ func TestResidueOfAnEarlierControllerIsRemoved(t *testing.T) {
 	}
 }
 
-func TestCronJobStatusIsAppliedWhole(t *testing.T) {
+func TestCronJobStatusIsWrittenWhole(t *testing.T) {
 	cronJob := helloCronJob()
 	client := k8sfake.NewCronJobs(cronJob)
 	status := &ostinatov1.CronJobStatus{
@@ -256,7 +250,7 @@ func TestCronJobStatusIsAppliedWhole(t *testing.T) {
 	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, status); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "cronjob-status-apply", applied(t, client.Actions()))
+	golden(t, "cronjob-status", updated(t, client.Actions()))
 	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, &ostinatov1.CronJobStatus{ObservedGeneration: 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -272,13 +266,36 @@ func TestCronJobStatusIsAppliedWhole(t *testing.T) {
 	}
 }
 
+// TestForeignConditionsOfACronJobAreKept: also one that came after the CronJob was read.
+func TestForeignConditionsOfACronJobAreKept(t *testing.T) {
+	read := helloCronJob()
+	read.ResourceVersion = "1"
+	read.Status.Conditions = []metav1.Condition{{Type: ostinatov1.ConditionSuspended}, {Type: "example.com/Checked"}}
+	current := read.DeepCopy()
+	current.ResourceVersion = "2"
+	current.Status.Conditions = append(current.Status.Conditions, metav1.Condition{Type: "example.com/Audited"})
+	client := k8sfake.NewCronJobs(current)
+	status := &ostinatov1.CronJobStatus{Conditions: []metav1.Condition{{Type: ostinatov1.ConditionScheduleValid}}}
+	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), read, status); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, condition := range client.Stored("default", "hello").Status.Conditions {
+		got = append(got, condition.Type)
+	}
+	if want := []string{ostinatov1.ConditionScheduleValid, "example.com/Checked", "example.com/Audited"}; !slices.Equal(got, want) {
+		t.Errorf("conditions %v, want %v", got, want)
+	}
+	if len(status.Conditions) != 1 {
+		t.Errorf("the wanted status was changed: %+v", status.Conditions)
+	}
+}
+
 func TestStatusOfARecreatedCronJobIsNotWritten(t *testing.T) {
 	recreated := helloCronJob()
 	recreated.UID = "new-uid"
 	client := k8sfake.NewCronJobs(recreated)
-	client.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewConflict(ostinatov1.Resource("cronjobs"), "hello", errors.New("modified"))
-	})
+	client.PrependReactor("update", "cronjobs", modified(""))
 	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), helloCronJob(), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("error %v, want gone", err)
 	}

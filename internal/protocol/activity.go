@@ -90,9 +90,9 @@ type CronJobRequest struct {
 	Start *schedule.Start `json:"start,omitempty"`
 	// Ran is the time of the last scheduled run, for CronJobResult.Lead; zero with Start.
 	Ran time.Time `json:"ran,omitzero"`
-	// Status is applied last, by server-side apply; nil leaves it as it is. When a
-	// run was started, the activity puts it into Status with
-	// schedule.StatusStarted and StatusRecorded. Status.Workflow is filled in by the activity.
+	// Status is written after Start; nil leaves it as it is. When a run was started, the
+	// activity puts it into Status with schedule.StatusStarted and StatusRecorded.
+	// Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
 	// Judge asks for a dry run of the next run's Job, after Start. The activity puts what
 	// it learns into Status with schedule.StatusJudged.

@@ -258,6 +258,9 @@ func (c *cluster) remove(name, uid string) {
 
 func (c *cluster) execute(plan schedule.Plan) {
 	c.calls++
+	if plan.MayHoldBack(c.spec, c.now) {
+		plan = schedule.HoldBack(plan)
+	}
 	if c.forget && plan.Start != nil {
 		defer func(before schedule.State) { c.state, c.forget, c.lost = before, false, true }(c.state)
 	}

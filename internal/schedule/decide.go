@@ -341,8 +341,13 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 		// The API server is asked to suspend on the strength of what the status says.
 		s.Reported = nil
 	}
-	if plan.Start == nil && (now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
+	holdsBack := s.holdsBack(spec, now)
+	if plan.Start == nil && (holdsBack || now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
+		if !holdsBack {
+			s.HeldBack = HeldBack{}
+		}
 		return nil
 	}
+	s.HeldBack = HeldBack{}
 	return &status
 }

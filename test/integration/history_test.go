@@ -58,7 +58,7 @@ func TestHistoryBudgetsOfAOnePodRun(t *testing.T) {
 	}
 	writes := writesTo(t, namespace, jobs[0])
 	for kind, budget := range map[string]int{
-		"create jobs": 1, "create pods": 1, "patch jobs/status": 2, "patch pods": 1, "patch cronjobs/status": 2,
+		"create jobs": 1, "create pods": 1, "update jobs/status": 2, "patch pods": 1, "update cronjobs/status": 2,
 	} {
 		if writes[kind] > budget {
 			t.Errorf("%d x %s, the budget is %d", writes[kind], kind, budget)

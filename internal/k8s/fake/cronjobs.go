@@ -3,6 +3,9 @@
 package fake
 
 import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -33,7 +36,8 @@ func (f *CronJobs) Stored(namespace, name string) *ostinatov1.CronJob {
 }
 
 // NewCronJobs returns a client that holds the given objects. Server-side apply
-// works on them; lists are atomic to it, since it has no schema.
+// works on them; lists are atomic to it, since it has no schema. Resource versions are as
+// they are given.
 func NewCronJobs(objects ...*ostinatov1.CronJob) *CronJobs {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
@@ -48,6 +52,7 @@ func NewCronJobs(objects ...*ostinatov1.CronJob) *CronJobs {
 		}
 	}
 	fake := &CronJobs{tracker: tracker}
+	fake.AddReactor("update", "cronjobs", fake.updateStatus)
 	fake.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
 	fake.AddWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		var options metav1.ListOptions
@@ -73,4 +78,27 @@ func (f *CronJobs) CronJobs(namespace string) k8s.CronJobInterface {
 			list.Items = gentype.FromPointerSlice(items)
 		},
 	)
+}
+
+// updateStatus does what the API server does with an update of the status: it takes the
+// status alone, where UID and resourceVersion are those of the stored CronJob.
+func (f *CronJobs) updateStatus(action clienttesting.Action) (bool, runtime.Object, error) {
+	update, ok := action.(clienttesting.UpdateAction)
+	if !ok || action.GetSubresource() != "status" {
+		return false, nil, nil
+	}
+	sent, ok := update.GetObject().(*ostinatov1.CronJob)
+	if !ok {
+		return false, nil, nil
+	}
+	stored := f.Stored(action.GetNamespace(), sent.Name)
+	if stored == nil {
+		return true, nil, apierrors.NewNotFound(ostinatov1.Resource("cronjobs"), sent.Name)
+	}
+	if sent.UID != "" && sent.UID != stored.UID || sent.ResourceVersion != "" && sent.ResourceVersion != stored.ResourceVersion {
+		return true, nil, apierrors.NewConflict(ostinatov1.Resource("cronjobs"), sent.Name, errors.New("the object has been modified"))
+	}
+	stored = stored.DeepCopy()
+	stored.Status = *sent.Status.DeepCopy()
+	return true, stored, f.tracker.Update(action.GetResource(), stored, action.GetNamespace())
 }

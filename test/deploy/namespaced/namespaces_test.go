@@ -43,8 +43,8 @@ func TestRightsEndAtTheNamespaces(t *testing.T) {
 	elsewhere := stack.Namespace(t)
 	for account, requests := range map[string][]string{
 		deployment.WorkerAccount: {
-			"get cronjobs.batch.ostinato.dev", "patch cronjobs.batch.ostinato.dev", "patch cronjobs.batch.ostinato.dev/status",
-			"get jobs.batch", "create jobs.batch", "delete jobs.batch", "patch jobs.batch", "patch jobs.batch/status",
+			"get cronjobs.batch.ostinato.dev", "patch cronjobs.batch.ostinato.dev", "update cronjobs.batch.ostinato.dev/status",
+			"get jobs.batch", "create jobs.batch", "delete jobs.batch", "patch jobs.batch", "update jobs.batch/status", "patch jobs.batch/status",
 			"get pods", "list pods", "watch pods", "create pods", "delete pods", "patch pods", "get pods/log", "create events",
 		},
 		deployment.BridgeAccount: {"list cronjobs.batch.ostinato.dev", "watch cronjobs.batch.ostinato.dev", "list jobs.batch", "watch jobs.batch", "create events"},

@@ -1,0 +1,137 @@
+package activities
+
+import (
+	"context"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// A request whose first write is that of a status needs no live read before it: the write
+// is refused unless the object is, in etcd, the one that was read. So the end of a run is
+// read from the API server's watch cache, and only what another has changed in the
+// meantime, or what does not look as it was planned for, is read live.
+
+// guardedJob reports whether a status is the first that a JobRequest writes, and whether
+// what the Job says of the evidence of its Pods does not matter.
+func guardedJob(request protocol.JobRequest) bool {
+	return request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 &&
+		!slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
+}
+
+// plannedJob reads the Job of a request; done says that the answer is given already.
+func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
+	if guardedJob(request) {
+		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
+		if err == nil && !done && job.SpecOf(owner).Digest() == request.Digest {
+			return owner, result, cached, false, nil
+		}
+	}
+	// The watch cache may be behind what was planned from.
+	owner, result, done, err = a.jobFor(ctx, request.Job, live)
+	return owner, result, live, done || err == nil && a.unplanned(owner, request.Digest, &result), err
+}
+
+// writeJobStatus writes the status. It does not where the Job was read from the watch
+// cache and is not the one any more that was planned for: the result says so then, and done
+// is set.
+func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (before, after *batchv1.Job, done bool, err error) {
+	if fresh == cached {
+		after, err = k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
+		if !apierrors.IsConflict(err) {
+			return owner, after, false, err
+		}
+		var current protocol.JobResult
+		owner, current, done, err = a.jobFor(ctx, request.Job, live)
+		if err != nil || done || a.unplanned(owner, request.Digest, &current) {
+			*result = current
+			return nil, nil, true, err
+		}
+	}
+	before, after, err = k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
+	return before, after, false, err
+}
+
+// guardedCronJob reports whether a CronJobRequest writes a status and prunes the history,
+// and nothing else.
+func guardedCronJob(request protocol.CronJobRequest) bool {
+	return request.Status != nil && request.Start == nil && request.Signal == "" && len(request.Look) == 0 && !request.Search && !request.Judge &&
+		!slices.ContainsFunc(request.Deletes, func(target schedule.Delete) bool { return target.Replaced })
+}
+
+// settle carries out a request that guardedCronJob is true of. The status goes first, so
+// that the history is pruned by the limits of the CronJob as it is.
+func (a *Activities) settle(ctx context.Context, request protocol.CronJobRequest) (result protocol.CronJobResult, err error) {
+	cronJob, fresh, err := a.plannedCronJob(ctx, request, &result)
+	if err != nil || cronJob == nil {
+		return result, err
+	}
+	defer beat(ctx)()
+	a.applyCronJobStatus(ctx, cronJob, fresh, request, &result)
+	if result.StatusFailed != "" && fresh == cached && len(request.Deletes) > 0 && result.CurrentSpec == nil {
+		// Nothing has guarded what was read.
+		if cronJob, err = a.unedited(ctx, request, &result); err != nil {
+			return result, err
+		}
+	}
+	if result.Gone || result.CurrentSpec != nil {
+		return result, nil
+	}
+	if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, nil); err != nil {
+		return result, err
+	}
+	result.Lead = a.moments.lead(request.Ran)
+	a.Events.onCronJob(request.CronJob, request.Events...)
+	return result, nil
+}
+
+// plannedCronJob reads the CronJob of a request from the watch cache, and live where that
+// does not have what was planned for; nil where the result says that it is gone or edited.
+func (a *Activities) plannedCronJob(ctx context.Context, request protocol.CronJobRequest, result *protocol.CronJobResult) (*ostinatov1.CronJob, freshness, error) {
+	reference := request.CronJob
+	glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
+	if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
+		return glance, cached, nil
+	}
+	cronJob, err := a.unedited(ctx, request, result)
+	return cronJob, live, err
+}
+
+// unedited reads the CronJob live; nil where the result says that it is gone or edited.
+func (a *Activities) unedited(ctx context.Context, request protocol.CronJobRequest, result *protocol.CronJobResult) (*ostinatov1.CronJob, error) {
+	cronJob, err := a.cronJob(ctx, request.CronJob)
+	if err != nil || cronJob == nil {
+		result.Gone = err == nil
+		return nil, err
+	}
+	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
+		result.CurrentSpec = &spec
+		return nil, nil
+	}
+	return cronJob, nil
+}
+
+// writeCronJobStatus writes the status. It does not where the CronJob was read from the
+// watch cache and is not the one any more that was planned for: the result says so then.
+func (a *Activities) writeCronJobStatus(
+	ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, request protocol.CronJobRequest, status *ostinatov1.CronJobStatus, result *protocol.CronJobResult,
+) error {
+	store := a.cronJobs(k8s.IsNative(cronJob))
+	if fresh == cached {
+		err := k8s.WriteCronJobStatus(ctx, store, cronJob, status)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if cronJob, err = a.unedited(ctx, request, result); err != nil || cronJob == nil {
+			return err
+		}
+	}
+	return k8s.ApplyCronJobStatus(ctx, store, cronJob, status)
+}
