@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,19 +47,7 @@ func TestATemplateThatTheAPIServerWouldRefuse(t *testing.T) {
 // A quota is looked at last, so that all else of the Job has been checked.
 func TestAUsedUpQuotaIsNoFaultOfTheTemplate(t *testing.T) {
 	namespace := stack.Namespace(t)
-	quotas, none := stack.Kubernetes.CoreV1().ResourceQuotas(namespace), corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}
-	if _, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	// Admission enforces a quota once the quota controller has published it.
-	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		published, err := quotas.Get(ctx, "none", metav1.GetOptions{})
-		if err == nil && len(published.Status.Hard) == 0 {
-			err = errors.New("the quota is not in force")
-		}
-		return err
-	})
+	stack.AddQuota(t, namespace, "none", corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")})
 	_, err := stack.Kubernetes.BatchV1().Jobs(namespace).Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: harness.JobSpec(),
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

@@ -46,7 +46,7 @@ func TestAlertsAndDashboardOnRealMetrics(t *testing.T) {
 	t.Parallel()
 	before := scrape(t, t.Context())
 	namespace := stack.Namespace(t)
-	setQuota(t, namespace, corev1.ResourcePods, 1)
+	addQuota(t, namespace, corev1.ResourcePods, 1)
 	goWrong(t, namespace)
 
 	queries, err := alerts.Queries("../..")

@@ -111,33 +111,33 @@ func TestQuota(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			namespace := stack.Namespace(t)
-			setQuota(t, namespace, test.resource, 0)
+			addQuota(t, namespace, test.resource, 0)
 			stack.CreateCronJob(t, harness.NewCronJob(namespace, "squeezed", harness.Yearly, harness.JobSpec()))
 			awaitWorkflow(t, namespace, "squeezed")
 			stack.Signal(t, harness.CronJobWorkflow(namespace, "squeezed"), protocol.TriggerSignal, nil)
 			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				return hasEventOfKind(ctx, namespace, test.kind, "FailedCreate", "exceeded quota")
 			})
-			setQuota(t, namespace, test.resource, 5)
+			raiseQuota(t, namespace, test.resource, 5)
 			harness.Eventually(t, refusedFor+harness.RunRetry+harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 		})
 	}
 }
 
-func setQuota(t *testing.T, namespace string, name corev1.ResourceName, hard int64) {
+// addQuota limits how many objects of a resource the namespace may have.
+func addQuota(t *testing.T, namespace string, name corev1.ResourceName, hard int64) {
+	t.Helper()
+	stack.AddQuota(t, namespace, "quota", corev1.ResourceList{name: *resource.NewQuantity(hard, resource.DecimalSI)})
+}
+
+// raiseQuota returns when the quota controller has published the change.
+func raiseQuota(t *testing.T, namespace string, name corev1.ResourceName, hard int64) {
 	t.Helper()
 	quotas := stack.Kubernetes.CoreV1().ResourceQuotas(namespace)
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"},
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: *resource.NewQuantity(hard, resource.DecimalSI)}}}
-	_, err := quotas.Create(t.Context(), quota, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		patch := fmt.Appendf(nil, `{"spec":{"hard":{%q:"%d"}}}`, name, hard)
-		_, err = quotas.Patch(t.Context(), "quota", types.MergePatchType, patch, metav1.PatchOptions{})
+	patch := fmt.Appendf(nil, `{"spec":{"hard":{%q:"%d"}}}`, name, hard)
+	if _, err := quotas.Patch(t.Context(), "quota", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatalf("raise quota: %v", err)
 	}
-	if err != nil {
-		t.Fatalf("set quota: %v", err)
-	}
-	// Admission enforces a quota once the quota controller has published it.
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		quota, err := quotas.Get(ctx, "quota", metav1.GetOptions{})
 		if err != nil {

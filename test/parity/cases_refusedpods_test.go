@@ -51,26 +51,8 @@ func hardPods(count int) corev1.ResourceList {
 func withQuota(count int) func(*testing.T, *ground, string) {
 	return func(t *testing.T, on *ground, _ string) {
 		t.Helper()
-		_, err := stack.Kubernetes.CoreV1().ResourceQuotas(on.namespace).Create(t.Context(),
-			&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: hardPods(count)}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		harness.Eventually(t, patience, func(ctx context.Context) error { return on.enforces(ctx, count) })
+		stack.AddQuota(t, on.namespace, "few", hardPods(count))
 	}
-}
-
-// enforces returns nil when the quota is as given and what is used is known.
-func (g *ground) enforces(ctx context.Context, count int) error {
-	quota, err := stack.Kubernetes.CoreV1().ResourceQuotas(g.namespace).Get(ctx, "few", metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	hard := quota.Status.Hard[corev1.ResourcePods]
-	if _, known := quota.Status.Used[corev1.ResourcePods]; !known || hard.Value() != int64(count) {
-		return fmt.Errorf("quota: %+v", quota.Status)
-	}
-	return nil
 }
 
 // quota changes how many Pods the namespace may have.
