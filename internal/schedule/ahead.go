@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// MostLead bounds State.Lead. It is also how long a run's start may be held, and so how
+// MostLead bounds State.Lead and Crowd.Lead. It is also how long a run's start may be held, and so how
 // long before the due time a signal has to be accepted to be sure to win.
 const MostLead = 2 * time.Second
 
@@ -32,14 +32,34 @@ func LeadFor(lag time.Duration) time.Duration {
 	return MostLead
 }
 
+// crowdKept is how long after a crowd the next one at the same minute of the hour is
+// expected: a day, and the hour by which clocks are set.
+const crowdKept = 25 * time.Hour
+
+// Crowd is a moment at which many runs were due, which held one another up. Most crowds come
+// again at the same minute of an hour: the runs between, which meet with nothing, say nothing
+// of the next.
+type Crowd struct {
+	// At is the scheduled time.
+	At time.Time `json:"at,omitzero"`
+	// Lead is how early to wake for it.
+	Lead time.Duration `json:"lead,omitempty"`
+}
+
+// expectedAt reports whether a run of that time may meet with the crowd again.
+func (c Crowd) expectedAt(due time.Time) bool {
+	after := due.Sub(c.At)
+	return after >= 0 && after <= crowdKept && due.Minute() == c.At.Minute()
+}
+
 // Ahead returns the time of the next run where it is time to prepare its start, so that
 // only the create is left for the due time.
 func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
-	if state.lead() == 0 || len(state.Calendar.Upcoming) == 0 || spec.Suspend || spec.Deleting || state.heldBack(spec) {
+	if len(state.Calendar.Upcoming) == 0 || spec.Suspend || spec.Deleting || state.heldBack(spec) {
 		return time.Time{}, false
 	}
 	due = state.Calendar.Upcoming[0]
-	return due, now.Before(due) && !now.Before(due.Add(-state.lead()))
+	return due, now.Before(due) && !now.Before(due.Add(-state.lead(due)))
 }
 
 // DecideAhead says what Decide will say at the due time, where that is to start the run.
@@ -51,28 +71,44 @@ func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 	if plan.Search || start == nil || start.Manual || !start.Scheduled.Equal(due) {
 		return Plan{}, false
 	}
-	start.Lead = state.lead()
+	start.Lead = state.lead(due)
 	return plan, true
 }
 
 // WakesAhead reports whether a wake is that for Ahead.
 func WakesAhead(state State, wake time.Time) bool {
-	return state.lead() > 0 && len(state.Calendar.Upcoming) > 0 && wake.Equal(state.Calendar.Upcoming[0].Add(-state.lead()))
+	if len(state.Calendar.Upcoming) == 0 {
+		return false
+	}
+	due := state.Calendar.Upcoming[0]
+	lead := state.lead(due)
+	return lead > 0 && wake.Equal(due.Add(-lead))
 }
 
-// lead is Lead, which anybody who may write to Temporal may have made up, within bounds.
-func (s State) lead() time.Duration { return min(max(s.Lead, 0), MostLead) }
+// lead is how early to wake for the run of that time. Anybody who may write to Temporal may
+// have made up what it comes from, within bounds.
+func (s State) lead(due time.Time) time.Duration {
+	lead := s.Lead
+	if s.Crowd.expectedAt(due) {
+		lead = max(lead, s.Crowd.Lead)
+	}
+	return min(max(lead, 0), MostLead)
+}
 
 // takeLead takes what a worker has said of the moment of the last run: where it started
 // the run that is the lead from now on, later it can only have become longer.
 func (s *State) takeLead(plan Plan, report Report) {
-	switch {
-	case plan.Start != nil && !plan.Start.Manual && report.Started != nil:
-		s.Lead = report.Lead
-	default:
-		s.Lead = max(s.Lead, report.Lead)
+	at, lead := s.LastScheduled, max(s.Lead, report.Lead)
+	if start := plan.Start; start != nil && !start.Manual && report.Started != nil {
+		at, lead = start.Scheduled, report.Lead
 	}
-	s.Lead = s.lead()
+	s.Lead = min(max(lead, 0), MostLead)
+	if s.Lead >= s.Crowd.Lead || s.Crowd.expectedAt(at) || at.Sub(s.Crowd.At) > crowdKept {
+		s.Crowd = Crowd{}
+		if s.Lead > 0 {
+			s.Crowd = Crowd{At: at, Lead: s.Lead}
+		}
+	}
 }
 
 // wake returns the next time at which the plan can change by itself.
@@ -99,7 +135,7 @@ func (s *State) wake(spec Spec, now time.Time) time.Time {
 	if len(s.Calendar.Upcoming) > 0 {
 		earliest(s.Calendar.Upcoming[0])
 		earliest(s.Calendar.Recheck)
-		if early := s.Calendar.Upcoming[0].Add(-s.lead()); early.After(now) && !s.heldBack(spec) {
+		if early := s.Calendar.Upcoming[0].Add(-s.lead(s.Calendar.Upcoming[0])); early.After(now) && !s.heldBack(spec) {
 			earliest(early)
 		}
 	}

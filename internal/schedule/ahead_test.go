@@ -35,6 +35,49 @@ func TestRunsArePreparedAsEarlyAsTheLastOnesHadToBe(t *testing.T) {
 	wantTime(t, "wake", c.wake, "13:00")
 }
 
+// TestTheCrowdOfTheHourIsExpected: a CronJob of every ten minutes is one of many at the full
+// hour only.
+func TestTheCrowdOfTheHourIsExpected(t *testing.T) {
+	c := newCluster(t, cronSpec("*/10 * * * *"), at("09:55")).at(at("09:55"))
+	leads := map[string][]string{}
+	runUntil := func(end string, crowded bool) {
+		for seen := len(c.starts); c.wake.Before(at(end)); seen = len(c.starts) {
+			c.lead = 0
+			if due := c.wake.Add(schedule.MostLead).Truncate(time.Minute); crowded && due.Minute() == 0 {
+				c.lead = schedule.MostLead
+			}
+			c.at(c.wake)
+			for _, start := range c.starts[seen:] {
+				minute := start.Scheduled.Format(":04")
+				leads[minute] = append(leads[minute], start.Lead.String())
+			}
+		}
+	}
+	runUntil("13:05", true)
+	wantStrings(t, "at the full hour", leads[":00"], "0s", "2s", "2s", "2s")
+	// What has just been met with is expected once more in any case.
+	wantStrings(t, "ten minutes later", leads[":10"], "2s", "2s", "2s")
+	wantStrings(t, "at half past", leads[":30"], "0s", "0s", "0s")
+
+	clear(leads)
+	runUntil("16:05", false)
+	wantStrings(t, "at the full hour, once nobody else is due", leads[":00"], "2s", "0s", "0s")
+}
+
+func TestACrowdIsForgottenAfterADay(t *testing.T) {
+	c := newCluster(t, cronSpec("0 3 * * 1"), at("02:30"))
+	c.lead = schedule.MostLead
+	c.at(at("02:30")).at(c.wake)
+	if c.state.Crowd.Lead != schedule.MostLead {
+		t.Fatalf("crowd %+v", c.state.Crowd)
+	}
+	c.state.Lead = 0
+	c.at(c.now.Add(time.Minute))
+	if c.wake.Second() != 0 {
+		t.Errorf("wake %s, a week later", c.wake)
+	}
+}
+
 func TestAWakeAheadOfTheLastKnownTimeLooksFurther(t *testing.T) {
 	c := newCluster(t, cronSpec("0 3 * * *"), at("02:30"))
 	c.lead = time.Second
@@ -107,7 +150,7 @@ func TestTheLeadIsLongEnoughForWhatWasSeen(t *testing.T) {
 func TestALeadThatSomebodyMadeUpIsBounded(t *testing.T) {
 	for _, lead := range []time.Duration{-time.Hour, time.Hour} {
 		c := aheadOf(t, 0)
-		c.state.Lead = lead
+		c.state.Lead, c.state.Crowd = lead, schedule.Crowd{At: at("10:00"), Lead: lead}
 		c.at(at("10:30"))
 		if c.wake.Before(at("10:59:58")) || c.wake.After(at("11:00")) {
 			t.Errorf("lead %s: wake %s", lead, c.wake)

@@ -35,6 +35,8 @@ type State struct {
 	// Lead is how long before its time to wake for a run, by what earlier ones met with;
 	// zero for at its time. It is read by lead.
 	Lead time.Duration `json:"lead,omitempty"`
+	// Crowd is the last moment that needed one; its Lead is zero when none is remembered.
+	Crowd Crowd `json:"crowd,omitzero"`
 	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
 	// Searched is the last missed time for which the Jobs that the CronJob controls were
