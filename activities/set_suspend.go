@@ -3,12 +3,15 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -31,35 +34,57 @@ func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspend
 	return protocol.SetSuspendResult{}, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
 }
 
-func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		result, err = a.suspendCronJobAsItIs(ctx, request)
+		return err
+	})
+	return suspendAnswer(request, result, err)
+}
+
+// suspendCronJobAsItIs writes unless the CronJob changes meanwhile, which is a conflict.
+func (a *Activities) suspendCronJobAsItIs(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
 	cronJob, err := a.cronJob(ctx, request.Object)
 	if err != nil || cronJob == nil {
 		return protocol.SetSuspendResult{Gone: err == nil}, err
 	}
+	spec := schedule.SpecOf(cronJob)
 	if request.AfterFailures {
-		if spec := schedule.SpecOf(cronJob); !request.Suspend || spec.Suspend || !schedule.MayPause(cronJob) {
+		if !request.Suspend || spec.Suspend || !schedule.MayPause(cronJob) {
 			return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 		}
 	} else if refused := a.refuseSignal(cronJob.Annotations, suspendSignal(request)); refused != nil {
 		a.Events.onCronJob(request.Object, event.Warning(signalRefused, refused.Message))
 		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
 	}
-	patch, err := suspendPatch(request)
+	if overtaken(cronJob.Annotations, request.At) {
+		return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
+	}
+	patch, err := suspendPatch(request, cronJob.ResourceVersion)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
 	patched, err := a.cronJobs(request.Object.Native).Patch(ctx, cronJob.Namespace, cronJob.Name, patch)
 	if err != nil {
-		return suspendRefused(request, err)
+		return protocol.SetSuspendResult{}, err
 	}
 	if !request.AfterFailures {
 		a.Events.onCronJob(request.Object, signalAnswer(request))
 	}
-	spec := schedule.SpecOf(patched)
+	spec = schedule.SpecOf(patched)
 	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 }
 
-func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		result, err = a.suspendJobAsItIs(ctx, request)
+		return err
+	})
+	return suspendAnswer(request, result, err)
+}
+
+// suspendJobAsItIs writes unless the Job changes meanwhile, which is a conflict.
+func (a *Activities) suspendJobAsItIs(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
 	owner, is, err := a.job(ctx, request.Object, live)
 	if err != nil || is != ours {
 		return protocol.SetSuspendResult{Gone: err == nil && is == gone, Foreign: is == foreign}, err
@@ -68,31 +93,48 @@ func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspend
 		a.Events.onJob(request.Object, event.Warning(signalRefused, refused.Message))
 		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
 	}
-	patch, err := suspendPatch(request)
+	spec := a.specOf(owner)
+	if overtaken(owner.Annotations, request.At) {
+		return protocol.SetSuspendResult{JobSpec: &spec}, nil
+	}
+	patch, err := suspendPatch(request, owner.ResourceVersion)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
 	patched, err := a.Kubernetes.BatchV1().Jobs(owner.Namespace).Patch(ctx, owner.Name, types.MergePatchType, patch,
 		metav1.PatchOptions{FieldManager: k8s.JobFieldManager})
 	if err != nil {
-		return suspendRefused(request, err)
+		return protocol.SetSuspendResult{}, err
 	}
 	a.Events.onJob(request.Object, signalAnswer(request))
-	spec := a.specOf(patched)
+	spec = a.specOf(patched)
 	return protocol.SetSuspendResult{JobSpec: &spec}, nil
 }
 
-// suspendRefused judges an error of the write. The UID in the patch has just been seen:
-// a conflict means that the object was re-created since.
-func suspendRefused(request protocol.SetSuspendRequest, err error) (protocol.SetSuspendResult, error) {
-	doing, refused := doingSuspend(request), refusal(err)
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return protocol.SetSuspendResult{}, outage(err, "%s", doing)
-	case refused != nil:
-		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doing)
+// longestOvertaken bounds how long an attempt goes on that Temporal has given up. What is
+// older by more than that is not overtaken: a clock was set.
+const longestOvertaken = time.Minute
+
+// overtaken reports whether the object has taken a wish that was heard after this one. A
+// workflow task that is repeated hears its signals anew, while the attempt that was given up
+// may still carry them out: without this a suspend of long ago could have the last word.
+func overtaken(annotations map[string]string, heard time.Time) bool {
+	last, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation])
+	ahead := last.Sub(heard)
+	return err == nil && ahead > 0 && ahead <= longestOvertaken
+}
+
+// suspendAnswer judges an error of the write; others are judged already. The UID in the
+// patch has just been seen: a conflict that stays means that others write all the time.
+func suspendAnswer(request protocol.SetSuspendRequest, result protocol.SetSuspendResult, err error) (protocol.SetSuspendResult, error) {
+	var judged *temporal.ApplicationError
+	if err == nil || errors.As(err, &judged) {
+		return result, err
 	}
-	return protocol.SetSuspendResult{}, outage(err, "%s", doing)
+	if refused := refusal(err); refused != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+	}
+	return protocol.SetSuspendResult{}, outage(err, "%s", doingSuspend(request))
 }
 
 func doingSuspend(request protocol.SetSuspendRequest) string {
@@ -137,13 +179,14 @@ func signalAnswer(request protocol.SetSuspendRequest) event.Event {
 	return event.Normal(signalTaken, taken)
 }
 
-// suspendPatch is a merge patch; an absent note or sender removes an older one.
-func suspendPatch(request protocol.SetSuspendRequest) ([]byte, error) {
+// suspendPatch is a merge patch of the object as it was read; an absent note or sender removes an older one.
+func suspendPatch(request protocol.SetSuspendRequest, resourceVersion string) ([]byte, error) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
-			"uid": request.Object.UID,
+			"uid":             request.Object.UID,
+			"resourceVersion": resourceVersion,
 			"annotations": map[string]any{
-				names.SuspendedAtAnnotation: request.At.UTC().Format(time.RFC3339),
+				names.SuspendedAtAnnotation: request.At.UTC().Format(time.RFC3339Nano),
 				names.SuspendedByAnnotation: orNull(request.Note.By),
 				names.SuspendNoteAnnotation: orNull(request.Note.Note),
 			},

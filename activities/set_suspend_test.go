@@ -3,6 +3,7 @@ package activities_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
@@ -69,6 +70,66 @@ func TestSuspendAfterFailures(t *testing.T) {
 				t.Errorf("suspended %t, result %+v", got, result)
 			}
 		})
+	}
+}
+
+// A workflow task that is repeated hears its signals anew; the attempt that was given up may
+// go on for a while, and must not have the last word.
+func TestWhatWasHeardLastHasTheLastWord(t *testing.T) {
+	for name, test := range map[string]struct {
+		ago  time.Duration
+		want bool
+	}{
+		"heard before":                          {ago: 3 * time.Millisecond},
+		"heard at the same time":                {ago: 0, want: true},
+		"heard later":                           {ago: -time.Millisecond, want: true},
+		"a clock was set back by more than one": {ago: 2 * time.Minute, want: true},
+	} {
+		for _, kind := range []string{protocol.CronJobKind, protocol.JobKind} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})
+				request := protocol.SetSuspendRequest{Kind: kind, Object: cronJobRef, At: scheduled}
+				suspended := func() bool { return ptr.Deref(s.cronJob().Spec.Suspend, false) }
+				if kind == protocol.JobKind {
+					request.Object = jobRef
+					suspended = func() bool { return ptr.Deref(s.job(jobName).Spec.Suspend, false) }
+				}
+				must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
+				events := len(s.recorded())
+				request.Suspend, request.At = true, scheduled.Add(-test.ago)
+				result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
+				told := result.CronJobSpec != nil && result.CronJobSpec.Suspend || result.JobSpec != nil && result.JobSpec.Suspend
+				if suspended() != test.want || told != test.want || result.CronJobSpec == nil && result.JobSpec == nil {
+					t.Errorf("suspended %t, result %+v", suspended(), result)
+				}
+				if more := len(s.recorded()) > 0; more != test.want {
+					t.Errorf("%d Events and another: %t", events, more)
+				}
+			})
+		}
+	}
+}
+
+// Both may read the object before either writes: the second write is refused, and looks again.
+func TestAWishThatIsOvertakenBetweenReadAndWrite(t *testing.T) {
+	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
+	writes := 0
+	s.cronJobs.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		writes++
+		return true, nil, apierrors.NewConflict(ostinatov1.GroupVersion.WithResource("cronjobs").GroupResource(), "hello", errors.New("modified"))
+	})
+	s.cronJobs.PrependReactor("get", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if writes == 0 {
+			return false, nil, nil
+		}
+		resumed := helloCronJob()
+		resumed.Annotations = map[string]string{names.SuspendedAtAnnotation: scheduled.Add(time.Millisecond).Format(time.RFC3339Nano)}
+		return true, resumed, nil
+	})
+	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Suspend: true, At: scheduled}
+	result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
+	if writes != 1 || result.CronJobSpec == nil || result.CronJobSpec.Suspend {
+		t.Errorf("%d writes, result %+v", writes, result)
 	}
 }
 

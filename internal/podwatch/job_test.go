@@ -34,11 +34,11 @@ func restarted(f *job.PodFact) { f.Restarts++ }
 // scene is a watchedJob with a clock that the test moves.
 type scene struct {
 	*watchedJob
-	t   *testing.T
+	t   testing.TB
 	now time.Time
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t testing.TB) *scene {
 	return &scene{newWatchedJob(jobKey{namespace: "default", name: "hello", uid: "uid"}), t, noon}
 }
 
