@@ -25,25 +25,24 @@ import (
 // it, when and why. It returns the spec that results. An answer that a repetition can't
 // change is a RefusedErrorType error.
 func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+	write := a.suspendCronJob
 	switch request.Kind {
 	case protocol.CronJobKind:
-		return a.suspendCronJob(ctx, request)
 	case protocol.JobKind:
-		return a.suspendJob(ctx, request)
+		write = a.suspendJob
+	default:
+		return protocol.SetSuspendResult{}, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
 	}
-	return protocol.SetSuspendResult{}, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
-}
-
-func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		result, err = a.suspendCronJobAsItIs(ctx, request)
+	var result protocol.SetSuspendResult
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		result, err = write(ctx, request)
 		return err
 	})
 	return suspendAnswer(request, result, err)
 }
 
-// suspendCronJobAsItIs writes unless the CronJob changes meanwhile, which is a conflict.
-func (a *Activities) suspendCronJobAsItIs(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+// suspendCronJob writes unless the CronJob changes meanwhile, which is a conflict.
+func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
 	cronJob, err := a.cronJob(ctx, request.Object)
 	if err != nil || cronJob == nil {
 		return protocol.SetSuspendResult{Gone: err == nil}, err
@@ -60,7 +59,7 @@ func (a *Activities) suspendCronJobAsItIs(ctx context.Context, request protocol.
 	if overtaken(cronJob.Annotations, request.At) {
 		return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 	}
-	patch, err := suspendPatch(request, cronJob.ResourceVersion)
+	patch, err := suspendPatch(request, cronJob.ResourceVersion, a.Clock.Now())
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
@@ -75,16 +74,8 @@ func (a *Activities) suspendCronJobAsItIs(ctx context.Context, request protocol.
 	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 }
 
-func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		result, err = a.suspendJobAsItIs(ctx, request)
-		return err
-	})
-	return suspendAnswer(request, result, err)
-}
-
-// suspendJobAsItIs writes unless the Job changes meanwhile, which is a conflict.
-func (a *Activities) suspendJobAsItIs(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+// suspendJob writes unless the Job changes meanwhile, which is a conflict.
+func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
 	owner, is, err := a.job(ctx, request.Object, live)
 	if err != nil || is != ours {
 		return protocol.SetSuspendResult{Gone: err == nil && is == gone, Foreign: is == foreign}, err
@@ -97,7 +88,7 @@ func (a *Activities) suspendJobAsItIs(ctx context.Context, request protocol.SetS
 	if overtaken(owner.Annotations, request.At) {
 		return protocol.SetSuspendResult{JobSpec: &spec}, nil
 	}
-	patch, err := suspendPatch(request, owner.ResourceVersion)
+	patch, err := suspendPatch(request, owner.ResourceVersion, a.Clock.Now())
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
@@ -179,14 +170,19 @@ func signalAnswer(request protocol.SetSuspendRequest) event.Event {
 	return event.Normal(signalTaken, taken)
 }
 
-// suspendPatch is a merge patch of the object as it was read; an absent note or sender removes an older one.
-func suspendPatch(request protocol.SetSuspendRequest, resourceVersion string) ([]byte, error) {
+// suspendPatch is a merge patch of the object as it was read; an absent note or sender removes
+// an older one. A time that has not come is made up: with it nobody would be heard until then.
+func suspendPatch(request protocol.SetSuspendRequest, resourceVersion string, now time.Time) ([]byte, error) {
+	heard := request.At
+	if heard.After(now) {
+		heard = now
+	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid":             request.Object.UID,
 			"resourceVersion": resourceVersion,
 			"annotations": map[string]any{
-				names.SuspendedAtAnnotation: request.At.UTC().Format(time.RFC3339Nano),
+				names.SuspendedAtAnnotation: heard.UTC().Format(time.RFC3339Nano),
 				names.SuspendedByAnnotation: orNull(request.Note.By),
 				names.SuspendNoteAnnotation: orNull(request.Note.Note),
 			},

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -107,6 +108,18 @@ func TestWhatWasHeardLastHasTheLastWord(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Somebody who may write to Temporal can't keep others from being heard.
+func TestAWishFromTheFutureKeepsNobodyFromBeingHeard(t *testing.T) {
+	now := scheduled.Add(time.Second)
+	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, withClock(clocktesting.NewFakeClock(now)))
+	forged := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Suspend: true, At: now.Add(50 * time.Second)}
+	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, forged)
+	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, At: now.Add(time.Millisecond)})
+	if stored := s.cronJob(); ptr.Deref(stored.Spec.Suspend, false) {
+		t.Errorf("not resumed: %v", stored.Annotations)
 	}
 }
 
