@@ -1,6 +1,8 @@
 package chaos
 
 import (
+
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -158,12 +160,32 @@ func (c *chaos) everyRunHasOneJob(t *testing.T, cronJob *ostinatov1.CronJob, row
 // neverTwoAtOnce checks that each Job was created when the one before it had ended.
 func neverTwoAtOnce(t *testing.T, jobs []*batchv1.Job) {
 	t.Helper()
-	slices.SortFunc(jobs, func(a, b *batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	if err := overlaps(jobs); err != nil {
+		t.Error(err)
+	}
+}
+
+// overlaps describes the first Job that was created before the one ahead of it had ended. Kubernetes tells both times in
+// whole seconds: of Jobs that were created in the same one, the first to end came first.
+func overlaps(jobs []*batchv1.Job) error {
+	jobs = slices.SortedFunc(slices.Values(jobs), func(a, b *batchv1.Job) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), endOf(a).Compare(endOf(b)))
+	})
 	for n, job := range jobs[:max(len(jobs)-1, 0)] {
-		if ended := job.Status.CompletionTime; ended == nil || jobs[n+1].CreationTimestamp.Before(ended) {
-			t.Errorf("Job %s was created at %s, Job %s ended at %v", jobs[n+1].Name, jobs[n+1].CreationTimestamp, job.Name, ended)
+		if jobs[n+1].CreationTimestamp.Time.Before(endOf(job)) {
+			return fmt.Errorf("Job %s was created at %s, Job %s ended at %v",
+				jobs[n+1].Name, jobs[n+1].CreationTimestamp, job.Name, job.Status.CompletionTime)
 		}
 	}
+	return nil
+}
+
+// endOf returns when a Job was complete: after all time for one that was not seen to be.
+func endOf(job *batchv1.Job) time.Time {
+	if job.Status.CompletionTime == nil {
+		return time.Unix(1<<40, 0)
+	}
+	return job.Status.CompletionTime.Time
 }
 
 func scheduledTimeOf(t *testing.T, job *batchv1.Job) time.Time {
