@@ -31,6 +31,9 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 	run := started.Run
 	for _, child := range c.children {
 		if child.run.UID == run.UID {
+			if child.accepted {
+				c.state = schedule.Begun(c.state, run)
+			}
 			return
 		}
 	}
@@ -89,7 +92,10 @@ func (c *runningCronJob) childrenPending() bool {
 func (c *runningCronJob) takeChildren(ctx workflow.Context) {
 	var running []*childRun
 	for _, child := range c.children {
-		child.accepted = child.accepted || child.future.GetChildWorkflowExecution().IsReady()
+		if !child.accepted && child.future.GetChildWorkflowExecution().IsReady() {
+			child.accepted = true
+			c.state = schedule.Begun(c.state, child.run)
+		}
 		if child.future.IsReady() {
 			c.childClosed(ctx, child)
 		} else {

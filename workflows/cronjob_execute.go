@@ -22,9 +22,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		c.search(ctx, plan)
 		return
 	}
-	if plan.MayHoldBack(c.spec, workflow.Now(ctx)) && workflow.GetVersion(ctx, "status-with-the-end", workflow.DefaultVersion, 1) == 1 {
-		plan = schedule.HoldBack(plan)
-	}
+	plan = withoutStatus(ctx, plan, c.spec)
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  summary(plan),
 		activity: protocol.ReconcileCronJobActivity,
@@ -69,9 +67,24 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
 	}
 	c.state = schedule.Apply(plan, report, workflow.Now(ctx))
-	if plan.Start != nil && result.Started != nil && result.Started.Managed {
+	switch {
+	case plan.Start == nil || result.Started == nil:
+	case result.Started.Managed:
 		c.startChild(ctx, *plan.Start, *result.Started)
+	default:
+		c.state = schedule.Begun(c.state, result.Started.Run)
 	}
+}
+
+// withoutStatus leaves the status of a start for later, where it may come later.
+func withoutStatus(ctx workflow.Context, plan schedule.Plan, spec schedule.Spec) schedule.Plan {
+	if plan.MayHoldBack(spec, workflow.Now(ctx)) && workflow.GetVersion(ctx, "status-with-the-end", workflow.DefaultVersion, 1) == 1 {
+		return schedule.HoldBack(plan)
+	}
+	if plan.MayFollow(spec) && workflow.GetVersion(ctx, "status-after-the-start", workflow.DefaultVersion, 1) == 1 {
+		return schedule.Follow(plan)
+	}
+	return plan
 }
 
 // ran is the time of the last run, for what a plan without a start learns of it.

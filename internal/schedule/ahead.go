@@ -121,7 +121,9 @@ func (s *State) wake(spec Spec, now time.Time) time.Time {
 	}
 	earliest(s.Prune.Until)
 	earliest(s.StatusRetry.Until)
-	earliest(s.HeldBack.Until)
+	if !s.HeldBack.Follows {
+		earliest(s.HeldBack.Until)
+	}
 	if spec.Deleting {
 		return wake
 	}

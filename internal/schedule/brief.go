@@ -22,6 +22,9 @@ const (
 type HeldBack struct {
 	Job   string    `json:"job"`
 	Until time.Time `json:"until"`
+	// Follows is set where the status waits for no more than the run's workflow to be
+	// started (MayFollow), which no wake is needed for.
+	Follows bool `json:"follows,omitempty"`
 }
 
 // MayHoldBack reports whether the status may be written at the end of the run that the plan

@@ -101,6 +101,8 @@ type cluster struct {
 	// running and ended are the Jobs that exist.
 	running []schedule.Run
 	ended   []schedule.Finished
+	// unbegun keeps the workflows of runs from being started.
+	unbegun bool
 	// forget loses what came of the next plan that starts a run: the workflow task is repeated.
 	forget bool
 	// lost says that this has happened, and that nothing was planned since.
@@ -260,6 +262,8 @@ func (c *cluster) execute(plan schedule.Plan) {
 	c.calls++
 	if plan.MayHoldBack(c.spec, c.now) {
 		plan = schedule.HoldBack(plan)
+	} else if plan.MayFollow(c.spec) {
+		plan = schedule.Follow(plan)
 	}
 	if c.forget && plan.Start != nil {
 		defer func(before schedule.State) { c.state, c.forget, c.lost = before, false, true }(c.state)
@@ -309,6 +313,9 @@ func (c *cluster) execute(plan schedule.Plan) {
 		}
 	}
 	c.state = schedule.Apply(plan, report, c.now)
+	if report.Started != nil && !c.unbegun {
+		c.state = schedule.Begun(c.state, *report.Started)
+	}
 }
 
 func (c *cluster) judgement() *schedule.Judgement {

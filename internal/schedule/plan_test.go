@@ -94,13 +94,13 @@ func TestPlanStartsAsUpstreamDoes(t *testing.T) {
 	}
 }
 
-func TestSteadyStateCostsTwoCallsARunAndOneEvaluationInTen(t *testing.T) {
+func TestSteadyStateCostsThreeCallsARunAndOneEvaluationInTen(t *testing.T) {
 	c := newCluster(t, cronSpec("* * * * *"), at("10:00:10")).at(at("10:00:10"))
 	c.calls, c.evaluations = 0, 0
 	for range 100 {
 		c.at(c.wake).finish(batchv1.JobComplete, c.wake.Add(-50*time.Second))
 	}
-	if c.calls != 200 || c.evaluations != 10 || len(c.starts) != 100 {
+	if c.calls != 300 || c.evaluations != 10 || len(c.starts) != 100 {
 		t.Errorf("got %d calls, %d evaluations, %d starts", c.calls, c.evaluations, len(c.starts))
 	}
 	wantTime(t, "last schedule", c.status.LastScheduleTime.Time, "11:40")

@@ -98,11 +98,12 @@ func TestTheLedgerInStatusCostsNoWrite(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
 	c.calls = 0
 	c.at(at("10:00"))
-	if row := c.status.RecentRuns[0]; c.calls != 1 || row.Outcome != "Started" || row.Result != "" || !row.StartTime.Time.Equal(at("10:00")) {
+	// The start, and then the status.
+	if row := c.status.RecentRuns[0]; c.calls != 2 || row.Outcome != "Started" || row.Result != "" || !row.StartTime.Time.Equal(at("10:00")) {
 		t.Errorf("%d calls, row %+v", c.calls, row)
 	}
 	c.finish(batchv1.JobFailed, at("10:01"))
-	if row := c.status.RecentRuns[0]; c.calls != 2 || row.Result != "Failed" || !row.EndTime.Time.Equal(at("10:01")) {
+	if row := c.status.RecentRuns[0]; c.calls != 3 || row.Result != "Failed" || !row.EndTime.Time.Equal(at("10:01")) {
 		t.Errorf("%d calls, row %+v", c.calls, row)
 	}
 }

@@ -95,11 +95,22 @@ func (s *State) applyJudgement(plan Plan, judgement *Judgement, now time.Time) {
 	}
 }
 
+// generation is that of the spec that a start was planned with; 0 where nothing tells.
+func (p Plan) generation() int64 {
+	switch {
+	case p.Status != nil:
+		return p.Status.ObservedGeneration
+	case p.Next.HeldBack.Job != "" && p.Next.Reported != nil:
+		return p.Next.Reported.ObservedGeneration
+	}
+	return 0
+}
+
 // proveTemplate takes the answer to a run's create for a judgement, where it says
 // otherwise than the one there is of the generation.
 func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
 	known := s.template()
-	if plan.Status == nil || known.ObservedGeneration != plan.Status.ObservedGeneration || known.Status == (refusal == "") {
+	if known.ObservedGeneration != plan.generation() || known.Status == (refusal == "") {
 		return
 	}
 	s.Conditions = Judgement{Generation: known.ObservedGeneration, At: now, Refusal: refusal}.amongst(s.Conditions)
