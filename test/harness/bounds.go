@@ -8,12 +8,15 @@ import (
 // What a wait may take, by what it waits for: each bound is that of the thing itself and Slack. A test that waits for
 // something of its own adds that up in the same way; a wait with a number in place of a name fails in test/architecture.
 const (
-	// Slack is what a machine of two cores that does other things may add to a wait.
-	Slack = 20 * time.Second
+	// Slack is what a machine of two cores that does other things may add to a wait: two such test runs side by side, and a
+	// build beside them, added 50 s to a backed-off Pod.
+	Slack = time.Minute
+	// Late is how late a run of a CronJob that is due every minute may start on such a machine: before the next is due.
+	Late = 30 * time.Second
 	// Prompt bounds what waits for no clock of anyone's: requests, signals, workflow tasks, watches that are open.
 	Prompt = Slack
 	// Bulk bounds the same for hundreds of Pods, which keep the machine itself busy.
-	Bulk = 3 * Slack
+	Bulk = 2 * Slack
 
 	// ReflectorRetry is the longest that a reflector of client-go waits before it looks for an API server again that was
 	// away: the cap of its back-off, doubled by jitter. The bridge, PodWatch, the simulated node and

@@ -40,7 +40,7 @@ func TestMinutelyCronJobRunsAgainAndAgain(t *testing.T) {
 		if want := names.ScheduledJob("hello", scheduled); job.Name != want || scheduled.Second() != 0 {
 			t.Errorf("Job for %s is named %s, want %s", scheduled, job.Name, want)
 		}
-		if late := job.CreationTimestamp.Sub(scheduled); late < 0 || late > harness.Slack {
+		if late := job.CreationTimestamp.Sub(scheduled); late < 0 || late > harness.Late {
 			t.Errorf("%s was created %s after its time", job.Name, late)
 		}
 		owner := metav1.GetControllerOf(&job)

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-
 	"cmp"
 	"context"
 	"fmt"
