@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -46,5 +48,24 @@ func TestCronJobWritesTheStatusOfARunWithoutAWorkflow(t *testing.T) {
 	k.runUntil(45*time.Second, cron("* * * * *", allow))
 	if len(k.children) != 0 || len(k.jobs) != 1 {
 		t.Errorf("%d Jobs, %d workflows", len(k.jobs), len(k.children))
+	}
+}
+
+// TestRecordedHistoryHasAStatusThatFollows: what is replayed is known to hold a local activity between the start of a run's
+// workflow and its end.
+func TestRecordedHistoryHasAStatusThatFollows(t *testing.T) {
+	var running, followed bool
+	for _, event := range read(t, "testdata/history/cronjob-status-follows.json.gz").GetEvents() {
+		switch event.EventType {
+		case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+			running = true
+		case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+			running = false
+		case enumspb.EVENT_TYPE_MARKER_RECORDED:
+			followed = followed || running && event.GetMarkerRecordedEventAttributes().GetMarkerName() == "LocalActivity"
+		}
+	}
+	if !followed {
+		t.Error("no status follows the start of a run")
 	}
 }
