@@ -18,7 +18,7 @@ import (
 // time, asks the planner, carries out what that says and sleeps again, until the
 // object is gone. It returns an error only when it is cancelled, continues as new, or
 // was started with an input that nobody of Ostinato sends.
-func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.CronJobInput) error {
+func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protocol.CronJobInput) error {
 	if err := valid(ctx, input.CronJob.CronJobWorkflowID(cluster), input); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ type runningCronJob struct {
 	gone bool
 }
 
-func newCronJob(ctx workflow.Context, cluster names.Cluster, input protocol.CronJobInput) *runningCronJob {
+func newCronJob(ctx workflow.Context, cluster names.Cluster, input *protocol.CronJobInput) *runningCronJob {
 	c := &runningCronJob{
 		cluster:          cluster,
 		cronJob:          input.CronJob,
@@ -109,41 +109,58 @@ func finishedOf(children []protocol.FinishedJob) []schedule.Finished {
 	return finished
 }
 
-// run is the main loop: take what was received, act, wait.
+// run is the main loop: take what was received, act, wait. Thousands of workflows wait at a time, each on a stack of its
+// own: what acting needs of it is given back before.
 func (c *runningCronJob) run(ctx workflow.Context) error {
 	for {
-		c.hear(ctx)
-		now := workflow.Now(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case c.gone:
-			return c.finish(ctx)
-		case !c.pause.over(now):
-			c.wait(ctx, c.pause.until, "retry")
-			continue
+		rest, done, err := c.act(ctx)
+		if done {
+			return err
 		}
-		c.state = c.evaluated(ctx, c.state, now)
-		plan := schedule.Decide(c.state, c.spec, now)
-		if plan.Pause {
-			c.pauseAfterFailures(ctx)
-			continue
+		if rest.reason != "" {
+			c.wait(ctx, rest)
 		}
-		if !plan.Idle() {
-			c.execute(ctx, plan)
-			continue
-		}
-		c.state = plan.Next
-		c.tally(ctx)
-		if ahead, ok := c.ahead(ctx, now); ok {
-			c.execute(ctx, ahead)
-			continue
-		}
-		if c.mayContinueAsNew(ctx) {
-			return c.continueAsNew(ctx)
-		}
-		c.wait(ctx, plan.Wake, wakeReason(plan))
 	}
+}
+
+// rest is until when to wait, and what for; nothing is to be waited for where reason is empty.
+type rest struct {
+	wake   time.Time
+	reason string
+}
+
+// act takes what was received and carries out one plan at most. done says that the workflow is over.
+func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
+	c.hear(ctx)
+	now := workflow.Now(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return rest{}, true, ctx.Err()
+	case c.gone:
+		return rest{}, true, c.finish(ctx)
+	case !c.pause.over(now):
+		return rest{c.pause.until, "retry"}, false, nil
+	}
+	c.state = c.evaluated(ctx, c.state, now)
+	plan := schedule.Decide(c.state, c.spec, now)
+	if plan.Pause {
+		c.pauseAfterFailures(ctx)
+		return rest{}, false, nil
+	}
+	if !plan.Idle() {
+		c.execute(ctx, plan)
+		return rest{}, false, nil
+	}
+	c.state = plan.Next
+	c.tally(ctx)
+	if ahead, ok := c.ahead(ctx, now); ok {
+		c.execute(ctx, ahead)
+		return rest{}, false, nil
+	}
+	if c.mayContinueAsNew(ctx) {
+		return rest{}, true, c.continueAsNew(ctx)
+	}
+	return rest{plan.Wake, wakeReason(plan)}, false, nil
 }
 
 // evaluated records new scheduled times when the known ones have run out, so that a
@@ -183,10 +200,10 @@ func wakeReason(plan schedule.Plan) string {
 
 // wait blocks until the wake is due, a signal arrives, a run starts or ends, or the
 // workflow is cancelled.
-func (c *runningCronJob) wait(ctx workflow.Context, wake time.Time, reason string) {
+func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	workflow.SetCurrentDetails(ctx, c.details())
-	c.alarm.set(ctx, wake, reason, reason+" "+wake.UTC().Format(time.RFC3339))
-	// The only error is that of a cancelled context, which run looks at.
+	c.alarm.set(ctx, until.wake, until.reason, until.reason+" "+until.wake.UTC().Format(time.RFC3339))
+	// The only error is that of a cancelled context, which act looks at.
 	_ = workflow.Await(ctx, func() bool {
 		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0
 	})

@@ -36,7 +36,7 @@ const (
 // Pods into its state, plans, carries the plan out and waits. It returns when the Job
 // is Complete and its Pods are released, or when the Job object is gone; for a Job
 // that is Failed it returns a protocol.JobFailedErrorType error with the result.
-func jobWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.JobInput) (job.Result, error) {
+func jobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) (job.Result, error) {
 	if err := valid(ctx, cluster.JobWorkflowID(input.Job.Namespace, input.Job.Name), input); err != nil {
 		return job.Result{}, err
 	}
@@ -65,7 +65,7 @@ type runningJob struct {
 	gone, foreign bool
 }
 
-func newJob(ctx workflow.Context, cluster names.Cluster, input protocol.JobInput) *runningJob {
+func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) *runningJob {
 	reference := input.Job
 	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.Status)
 	if input.State != nil {
@@ -75,50 +75,67 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input protocol.JobInput
 	return &runningJob{
 		cluster: cluster,
 		config:  job.DefaultConfig(),
-		input:   input,
+		input:   *input,
 		spec:    input.Spec,
 		state:   state,
 		mailbox: newMailbox(ctx),
 	}
 }
 
+// run is the main loop: take what was received, act, wait. What acting needs of the stack is
+// given back before the wait.
 func (w *runningJob) run(ctx workflow.Context) (job.Result, error) {
 	for passes := 1; ; passes++ {
-		if err := w.hear(ctx); err != nil {
+		wake, over, err := w.act(ctx, passes)
+		switch {
+		case err != nil:
 			return job.Result{}, err
-		}
-		switch {
-		case ctx.Err() != nil:
-			// The timers of a cancelled workflow go off at once: it can't wait any more.
-			return job.Result{}, ctx.Err()
-		case w.gone:
-			return w.abandon(ctx)
-		case w.foreign:
-			return w.handOver(ctx)
-		case w.historyIsLong(ctx):
-			return job.Result{}, w.continueAsNew(ctx)
-		}
-		now := workflow.Now(ctx)
-		plan := job.Decide(w.config, w.state, w.spec, now)
-		w.show(ctx, plan)
-		switch {
-		case plan.Finished != nil:
-			return w.finish(ctx, *plan.Finished)
-		case plan.Idle():
-			w.state = plan.Next
-		case passes > busyPasses:
-			plan.Wake = job.Wake{At: now.Add(busyPause), Reason: "pause"}
-		default:
-			if err := w.attempt(ctx, plan); err != nil {
-				return job.Result{}, err
-			}
+		case over != nil:
+			return over(ctx)
+		case wake == nil:
 			continue
 		}
-		if err := w.wait(ctx, plan.Wake); err != nil {
+		if err := w.wait(ctx, *wake); err != nil {
 			return job.Result{}, err
 		}
 		passes = 0
 	}
+}
+
+// end is how a workflow ends.
+type end func(ctx workflow.Context) (job.Result, error)
+
+// act takes what was received and carries out one plan at most. It returns the wake to wait
+// for, over where the workflow is to end, and neither where it is to be called again.
+func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over end, err error) {
+	if err := w.hear(ctx); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case ctx.Err() != nil:
+		// The timers of a cancelled workflow go off at once: it can't wait any more.
+		return nil, nil, ctx.Err()
+	case w.gone:
+		return nil, w.abandon, nil
+	case w.foreign:
+		return nil, w.handOver, nil
+	case w.historyIsLong(ctx):
+		return nil, nil, w.continueAsNew(ctx)
+	}
+	now := workflow.Now(ctx)
+	plan := job.Decide(w.config, w.state, w.spec, now)
+	w.show(ctx, plan)
+	switch {
+	case plan.Finished != nil:
+		return nil, func(ctx workflow.Context) (job.Result, error) { return w.finish(ctx, *plan.Finished) }, nil
+	case plan.Idle():
+		w.state = plan.Next
+	case passes > busyPasses:
+		return &job.Wake{At: now.Add(busyPause), Reason: "pause"}, nil, nil
+	default:
+		return nil, nil, w.attempt(ctx, plan)
+	}
+	return &plan.Wake, nil, nil
 }
 
 // attempt carries out a plan. After an error all is planned again after a pause; at once

@@ -36,15 +36,26 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 		}
 		registry.RegisterWorkflowWithOptions(function, registered)
 	}
-	register(func(ctx workflow.Context, input protocol.CronJobInput) error {
+	// Inputs are pointers, since a workflow that waits keeps a copy of a value on its stack for each frame below it.
+	register(func(ctx workflow.Context, input *protocol.CronJobInput) error {
+		input = orZero(input)
 		return cronJobWorkflow(inOrder(ctx, options.Weights, input.CronJob.Namespace), options.Cluster, input)
 	}, protocol.CronJobWorkflow, workflow.VersioningBehaviorAutoUpgrade)
-	register(func(ctx workflow.Context, input protocol.JobInput) (job.Result, error) {
+	register(func(ctx workflow.Context, input *protocol.JobInput) (job.Result, error) {
+		input = orZero(input)
 		return jobWorkflow(inOrder(ctx, options.Weights, input.Job.Namespace), options.Cluster, input)
 	}, protocol.JobWorkflow, workflow.VersioningBehaviorPinned)
 	register(func(ctx workflow.Context, input protocol.PodWatchInput) error {
 		return podWatchWorkflow(ctx, options.Cluster, input)
 	}, protocol.PodWatchWorkflow, workflow.VersioningBehaviorAutoUpgrade)
+}
+
+// orZero stands in for an input that was left out, or is null: it is not valid.
+func orZero[Input any](input *Input) *Input {
+	if input == nil {
+		return new(Input)
+	}
+	return input
 }
 
 // valid returns the error with which a workflow ends that nobody of Ostinato has
