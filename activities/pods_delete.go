@@ -91,6 +91,10 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		}
 		break
 	}
+	if pod.DeletionTimestamp != nil {
+		// An attempt before this one has deleted it and told of it, or somebody else has.
+		return nil
+	}
 	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	switch {
 	case err != nil:

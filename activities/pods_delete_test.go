@@ -86,6 +86,24 @@ func TestDeletesOfPods(t *testing.T) {
 	})
 }
 
+// TestAPodThatIsGoingIsNotDeletedAgain: an attempt that had no answer in time is repeated.
+func TestAPodThatIsGoingIsNotDeletedAgain(t *testing.T) {
+	for name, release := range map[string]bool{"kept tracked": false, "released": true} {
+		t.Run(name, func(t *testing.T) {
+			going := helloPod("going", corev1.PodRunning)
+			going.DeletionTimestamp, going.DeletionGracePeriodSeconds = ptr.To(metav1.Now()), ptr.To(int64(30))
+			prepare := func() *stage { return newStage(t, objects(helloJob(), going), nil) }
+			targets := []job.Delete{{Name: "going", UID: "going-uid", Release: release}}
+			deletes(t, prepare, targets, func(t *testing.T, s *stage, result protocol.JobResult, err error) {
+				writes := slices.DeleteFunc(s.writes(), func(write string) bool { return release && write == "patch pods going" })
+				if err != nil || len(writes) != 0 || len(s.recorded()) != 0 || len(result.Vanished)+len(result.Found)+len(result.Failures) != 0 {
+					t.Errorf("writes %v, events %v, result %+v, error %v", writes, s.recorded(), result, err)
+				}
+			})
+		})
+	}
+}
+
 // TestPodsThatAreNotToBeDeleted: what a delete says of a Pod may be made up or old.
 func TestPodsThatAreNotToBeDeleted(t *testing.T) {
 	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: ptr.To(true)}

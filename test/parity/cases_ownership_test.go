@@ -3,6 +3,7 @@ package parity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -139,7 +140,12 @@ func letGo(count int) check {
 	}
 }
 
-// labelAgain gives every Pod the label by which the Job selects.
+// uncontrolled picks the Pods that are not the Job's and have not ended.
+func uncontrolled(s subject) []*corev1.Pod {
+	return slices.DeleteFunc(s.unfinished(), func(pod *corev1.Pod) bool { return metav1.IsControlledBy(pod, s.job) })
+}
+
+// labelAgain gives the Pods that were let go the label by which the Job selects. It may delete another for them at once.
 func labelAgain(ctx context.Context, s subject) error {
-	return patchPods(eachPod, fmt.Sprintf(`{"metadata":{"labels":{"batch.kubernetes.io/controller-uid":%q}}}`, s.job.UID))(ctx, s)
+	return patchPods(uncontrolled, fmt.Sprintf(`{"metadata":{"labels":{"batch.kubernetes.io/controller-uid":%q}}}`, s.job.UID))(ctx, s)
 }
