@@ -140,7 +140,10 @@ func (s subject) general(text string) string {
 var tokenVolume = regexp.MustCompile(`kube-api-access-[a-z0-9]{5}`)
 
 func podShapeOf(s subject, pod *corev1.Pod) podShape {
-	spec, err := yaml.Marshal(pod.Spec)
+	placed := pod.Spec
+	// It is the scheduler's, which takes a moment of its own.
+	placed.NodeName = ""
+	spec, err := yaml.Marshal(placed)
 	if err != nil {
 		spec = []byte(err.Error())
 	}
