@@ -8,8 +8,8 @@ import (
 // What a wait may take, by what it waits for: each bound is that of the thing itself and Slack. A test that waits for
 // something of its own adds that up in the same way; a wait with a number in place of a name fails in test/architecture.
 const (
-	// Slack is what a machine of two cores that does other things may add to a wait: two such test runs side by side, and a
-	// build beside them, added 50 s to a backed-off Pod.
+	// Slack is what a machine of two cores that does other things may add to a wait. Two runs of all tests side by side, and
+	// a build beside them, have added more than 40 s.
 	Slack = time.Minute
 	// Late is how late a run of a CronJob that is due every minute may start on such a machine: before the next is due.
 	Late = 30 * time.Second
