@@ -58,9 +58,10 @@ type Options struct {
 // concurrent use.
 type Activities struct {
 	Options
-	bulk     flowcontrol.RateLimiter
-	logs     logAccess
-	evidence *namespaceEvidence
+	bulk      flowcontrol.RateLimiter
+	logs      logAccess
+	evidence  *namespaceEvidence
+	jobSearch k8s.JobSearch
 }
 
 // New returns activities.
