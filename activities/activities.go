@@ -72,6 +72,7 @@ type Activities struct {
 	// the statuses that are written.
 	held          *room
 	turns, writes *seats
+	jobSearch     k8s.JobSearch
 }
 
 // New returns activities.

@@ -60,15 +60,14 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 	return err
 }
 
-// searchJobs lists the Jobs that the CronJob controls, but for those known. What was
+// searchJobs looks for the Jobs that the CronJob controls, but for those known. What was
 // created just now counts, so the list is not the watch cache's.
 func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob, known []string) ([]*batchv1.Job, error) {
 	var owned []*batchv1.Job
-	err := k8s.EachJob(ctx, a.Kubernetes, cronJob.Namespace, func(one *batchv1.Job) error {
+	err := a.jobSearch.ControlledBy(ctx, a.Kubernetes, cronJob.Namespace, cronJob.UID, func(one *batchv1.Job) {
 		if claim.OfCronJob(one, cronJob.Name, cronJob.UID) && !slices.Contains(known, string(one.UID)) {
 			owned = append(owned, one)
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, outage(err, "look for the Jobs of CronJob %s/%s", cronJob.Namespace, cronJob.Name)

@@ -49,7 +49,7 @@ func TestHistoryBudgetsOfAOnePodRun(t *testing.T) {
 		}
 		return nil
 	})
-	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 2) })
+	harness.Eventually(t, harness.NextMinute, func(ctx context.Context) error { return complete(ctx, namespace, 2) })
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return onlyActive(ctx, namespace, "hello", 0) })
 	jobs, err := stack.Jobs(t.Context(), namespace)
 	if err != nil {

@@ -3,6 +3,7 @@ package chaos
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +17,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -36,8 +39,9 @@ var (
 const (
 	// workers is how many workers run.
 	workers = 2
-	// lead is how long before the first scheduled time the CronJobs begin to be made, and creation what each may take.
-	lead, creation = 15 * time.Second, 30 * time.Millisecond
+	// lead is how long before the first scheduled time all CronJobs know their schedule, at least, where that takes no longer
+	// than their creation took.
+	lead = 15 * time.Second
 	// deletions is how many Pods are deleted at a time.
 	deletions = 10
 	// overlap is how far into the last minute long Pods run.
@@ -96,40 +100,77 @@ func TestChaos(t *testing.T) {
 }
 
 // create makes the CronJobs: of each policy some with Pods that end at once, and some with Pods that run into the last
-// minute, so that every time but the first meets a run that is active.
+// minute, so that every time but the first meets a run that is active. They get their schedule when all are there: when it
+// can begin depends on what the machine takes for so many.
 func (c *chaos) create(t *testing.T, count int) {
 	t.Helper()
-	c.first = time.Now().UTC().Add(lead + time.Duration(count)*creation).Truncate(time.Minute).Add(time.Minute)
-	var minutes, hours []string
-	for n := range *minutesFlag {
-		at := c.first.Add(time.Duration(n) * time.Minute)
-		c.times = append(c.times, at)
-		minutes, hours = append(minutes, fmt.Sprint(at.Minute())), append(hours, fmt.Sprint(at.Hour()))
-	}
-	c.end = c.times[len(c.times)-1].Add(time.Minute)
-	// Where the hour changes in between, the other times of this are not near.
-	schedule := fmt.Sprintf("%s %s * * *", strings.Join(minutes, ","), strings.Join(slices.Compact(hours), ","))
-	long := harness.PodAnnotation(node.AnnotationRunUntil, c.times[len(c.times)-1].Add(overlap).Format(time.RFC3339))
 	policies := []batchv1.ConcurrencyPolicy{
 		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
 	}
+	began := time.Now()
 	for n := range count {
-		pods := harness.RunSeconds(1)
-		if n/len(policies)%2 == 1 {
-			pods = long
-		}
-		job := harness.JobSpec(pods, harness.PodAnnotation(names.BackoffBaseAnnotation, "1"), harness.BackoffLimit(100))
-		c.cronJobs = append(c.cronJobs, stack.CreateCronJob(t, harness.NewCronJob(c.namespace, fmt.Sprintf("chaos-%04d", n), schedule, job,
+		job := harness.JobSpec(harness.RunSeconds(1), harness.PodAnnotation(names.BackoffBaseAnnotation, "1"), harness.BackoffLimit(100))
+		c.cronJobs = append(c.cronJobs, stack.CreateCronJob(t, harness.NewCronJob(c.namespace, fmt.Sprintf("chaos-%04d", n), harness.Yearly, job,
 			harness.Policy(policies[n%len(policies)]), func(cronJob *ostinatov1.CronJob) {
 				cronJob.Spec.TimeZone = ptr.To("Etc/UTC")
 				cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(1000))
 				cronJob.Spec.FailedJobsHistoryLimit = ptr.To(int32(1000))
 			})))
 	}
+	c.observed(t)
+	c.plan(time.Since(began))
+	for n := range c.cronJobs {
+		c.cronJobs[n] = c.scheduled(t, c.cronJobs[n], n/len(policies)%2 == 1)
+	}
+	c.observed(t)
+	t.Logf("%d CronJobs, %q, are there %s before the first scheduled time", count, c.schedule(), time.Until(c.first).Round(time.Second))
+}
+
+// plan sets the scheduled times, of CronJobs whose creation has taken so long.
+func (c *chaos) plan(creation time.Duration) {
+	c.first = time.Now().UTC().Add(lead + creation).Truncate(time.Minute).Add(time.Minute)
+	for n := range *minutesFlag {
+		c.times = append(c.times, c.first.Add(time.Duration(n)*time.Minute))
+	}
+	c.end = c.times[len(c.times)-1].Add(time.Minute)
+}
+
+// schedule is that of the scheduled times. Where the hour changes in between, the other times of this are not near.
+func (c *chaos) schedule() string {
+	var minutes, hours []string
+	for _, at := range c.times {
+		minutes, hours = append(minutes, fmt.Sprint(at.Minute())), append(hours, fmt.Sprint(at.Hour()))
+	}
+	return fmt.Sprintf("%s %s * * *", strings.Join(minutes, ","), strings.Join(slices.Compact(hours), ","))
+}
+
+// scheduled gives a CronJob its schedule, and long Pods where asked.
+func (c *chaos) scheduled(t *testing.T, cronJob *ostinatov1.CronJob, long bool) *ostinatov1.CronJob {
+	t.Helper()
+	spec := map[string]any{"schedule": c.schedule()}
+	if long {
+		until := c.times[len(c.times)-1].Add(overlap).Format(time.RFC3339)
+		spec["jobTemplate"] = map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+			"annotations": map[string]any{node.AnnotationRunUntil: until, node.AnnotationRunSeconds: nil},
+		}}}}
+	}
+	patch, err := json.Marshal(map[string]any{"spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := stack.CronJobs.CronJobs(c.namespace).Patch(t.Context(), cronJob.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatalf("give CronJob %s its schedule: %v", cronJob.Name, err)
+	}
+	return patched
+}
+
+// observed waits until the workflows of all CronJobs know their objects as they are.
+func (c *chaos) observed(t *testing.T) {
+	t.Helper()
 	for _, cronJob := range c.cronJobs {
 		harness.Eventually(t, harness.Bulk, func(ctx context.Context) error { return stack.Observed(ctx, c.namespace, cronJob.Name) })
 	}
-	t.Logf("%d CronJobs, %q, are there %s before the first scheduled time", count, schedule, time.Until(c.first).Round(time.Second))
 }
 
 // trigger is a signal to come.

@@ -1,0 +1,93 @@
+package k8s
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// jobListTimeout bounds a list of all Jobs of a namespace.
+const jobListTimeout = 30 * time.Second
+
+// JobSearch looks for the Jobs of owners by lists of all Jobs of a namespace, one for all who ask at a time: the API server can't
+// select by owner, and thousands of CronJobs may ask when it has just come back from an outage. Who asks while a list is read
+// waits for the next, with everyone else who does, so that what was created before is in it. The zero value is ready for use.
+type JobSearch struct {
+	mutex sync.Mutex
+	// next is, of each namespace of which a list is read, the list after it; nil where nobody waits for one.
+	next map[string]*jobList
+}
+
+// jobList is one list, and whose Jobs are to be seen by whom.
+type jobList struct {
+	see  map[types.UID][]func(*batchv1.Job)
+	done chan struct{}
+	err  error
+}
+
+// ControlledBy calls see with every Job of a namespace that the object with the UID controls, as they are at one moment after
+// the call. See is called from another goroutine, after an error of the context still: what it writes is the caller's only when
+// ControlledBy has returned without an error.
+func (s *JobSearch) ControlledBy(ctx context.Context, client kubernetes.Interface, namespace string, owner types.UID, see func(*batchv1.Job)) error {
+	list := s.join(client, namespace, owner, see)
+	select {
+	case <-list.done:
+		return list.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// join adds a caller to the next list of a namespace, and begins to read where nobody does.
+func (s *JobSearch) join(client kubernetes.Interface, namespace string, owner types.UID, see func(*batchv1.Job)) *jobList {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	list, reading := s.next[namespace]
+	if list == nil {
+		list = &jobList{see: map[types.UID][]func(*batchv1.Job){}, done: make(chan struct{})}
+		if s.next == nil {
+			s.next = map[string]*jobList{}
+		}
+		s.next[namespace] = list
+	}
+	list.see[owner] = append(list.see[owner], see)
+	if !reading {
+		go s.read(client, namespace)
+	}
+	return list
+}
+
+// read reads lists of a namespace, one after another, until nobody waits for one.
+func (s *JobSearch) read(client kubernetes.Interface, namespace string) {
+	for list := s.take(namespace); list != nil; list = s.take(namespace) {
+		ctx, cancel := context.WithTimeout(context.Background(), jobListTimeout)
+		list.err = EachJob(ctx, client, namespace, func(job *batchv1.Job) error {
+			if owner := metav1.GetControllerOfNoCopy(job); owner != nil {
+				for _, see := range list.see[owner.UID] {
+					see(job)
+				}
+			}
+			return nil
+		})
+		cancel()
+		close(list.done)
+	}
+}
+
+// take returns the next list, which nobody joins any more; nil where nobody waits for one.
+func (s *JobSearch) take(namespace string) *jobList {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	list := s.next[namespace]
+	if list == nil {
+		delete(s.next, namespace)
+	} else {
+		s.next[namespace] = nil
+	}
+	return list
+}
