@@ -108,11 +108,12 @@ func kinds(events []*history.HistoryEvent) []string {
 	return names
 }
 
-// firesOf cuts a CronJob's history at its timers' firing.
+// firesOf cuts a CronJob's history at the firing of the timers with which runs start. What another timer wakes the workflow
+// for belongs to the run before.
 func firesOf(events []*history.HistoryEvent) [][]*history.HistoryEvent {
 	var fires [][]*history.HistoryEvent
-	for _, event := range events {
-		if event.EventType == enums.EVENT_TYPE_TIMER_FIRED {
+	for n, event := range events {
+		if event.EventType == enums.EVENT_TYPE_TIMER_FIRED && startsRun(events[n+1:]) {
 			fires = append(fires, nil)
 		}
 		if len(fires) > 0 && !ofVersion(event) {
@@ -120,6 +121,19 @@ func firesOf(events []*history.HistoryEvent) [][]*history.HistoryEvent {
 		}
 	}
 	return fires
+}
+
+// startsRun reports whether a run starts before the next timer fires.
+func startsRun(events []*history.HistoryEvent) bool {
+	for _, event := range events {
+		switch event.EventType {
+		case enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+			return true
+		case enums.EVENT_TYPE_TIMER_FIRED:
+			return false
+		}
+	}
+	return false
 }
 
 // ofVersion reports whether an event notes a version of the workflow's code, once in a run of the workflow.
