@@ -198,15 +198,16 @@ func TestNextOfEveryIsOnItsGrid(t *testing.T) {
 	})
 }
 
-// Where clocks are set by an hour, and not at midnight, the library keeps its rule, and
-// so upstream starts the same runs.
+// Where clocks are set by an hour, at a whole hour, and not at midnight, the library keeps its rule, and so upstream starts
+// the same runs. In the Chatham Islands, where they are set back at 3:45, it returns times that have passed.
 func TestNextEqualsTheLibraryWhereItKeepsItsRule(t *testing.T) {
 	zones := slices.DeleteFunc(slices.Clone(mustZones(t)), func(zone tzZone) bool {
 		return slices.ContainsFunc(zone.changes, func(change time.Time) bool {
 			_, before := change.Add(-time.Minute).In(zone.location).Zone()
 			_, after := change.In(zone.location).Zone()
-			midnight := change.In(zone.location).Hour() == 1 && after > before
-			return midnight || after-before != 3600 && before-after != 3600
+			clock := change.In(zone.location)
+			midnight := clock.Hour() == 1 && after > before
+			return midnight || clock.Minute() != 0 || after-before != 3600 && before-after != 3600
 		})
 	})
 	if len(zones) < 400 {
