@@ -152,7 +152,7 @@ func decideControlled(pod *corev1.Pod, owner Owner, job *batchv1.Job) Verdict {
 		return released(pod)
 	case !matches:
 		return Disown
-	case isLabelled(pod, job.UID), isCounted(pod):
+	case isLabelled(pod, job.UID), isCounted(pod), over && owner.Unattended:
 		return Keep
 	}
 	return Label

@@ -62,6 +62,7 @@ func TestPodsThatTheJobControls(t *testing.T) {
 		{"no workflow, Job finished", pod(), living().finished().unattended(), claim.Release},
 		{"no workflow, Job being deleted", pod(), living().deleting().unattended(), claim.Release},
 		{"no workflow, Job finished, released", pod().ended().untracked().unwatched(), living().finished().unattended(), claim.Keep},
+		{"no workflow, Job finished, released while it runs", pod().untracked().unwatched(), living().finished().unattended(), claim.Keep},
 
 		{"taken over", pod().unwatched(), living().unmarked().takenOver(), claim.Label},
 		{"taken over, built-in controller named", pod(), living().managedBy(batchv1.JobControllerName).takenOver(), claim.Keep},
