@@ -28,7 +28,7 @@ func newMeteredEnvironment(t *testing.T, metrics client.MetricsHandler, cluster 
 	suite.SetMetricsHandler(metrics)
 	environment := suite.NewTestWorkflowEnvironment()
 	environment.SetTestTimeout(time.Minute)
-	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{workflows.SignalOrder()}})
+	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{Cluster: cluster})}})
 	environment.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id, WorkflowExecutionTimeout: 10 * 365 * 24 * time.Hour})
 	workflows.Register(only{environment, name}, workflows.Options{Cluster: cluster})
 	return environment

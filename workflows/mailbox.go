@@ -5,14 +5,12 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 )
 
 // mailbox hands out a workflow's signals in the order of the history, whatever their
 // names: the SDK keeps a queue for each name, so that "suspend, resume" and "resume,
-// suspend" look the same once both are there. The order is noted by an interceptor
-// (SignalOrder), without which a workflow refuses to start.
+// suspend" look the same once both are there. The order is noted by Interceptor.
 type mailbox struct {
 	order *signalOrder
 }
@@ -33,7 +31,7 @@ type signalOrderKey struct{}
 func newMailbox(ctx workflow.Context) *mailbox {
 	order, ok := ctx.Value(signalOrderKey{}).(*signalOrder)
 	if !ok {
-		panic("the worker lacks the interceptor workflows.SignalOrder")
+		panic("the worker lacks the interceptor workflows.Interceptor")
 	}
 	return &mailbox{order}
 }
@@ -76,33 +74,4 @@ func open[Content any](ctx workflow.Context, received message) (content Content,
 		return content, false
 	}
 	return content, true
-}
-
-// SignalOrder returns the interceptor that notes the order of signals. Every worker,
-// replayer and test environment of these workflows needs it.
-func SignalOrder() interceptor.WorkerInterceptor { return &orderInterceptor{} }
-
-type orderInterceptor struct {
-	interceptor.WorkerInterceptorBase
-}
-
-func (*orderInterceptor) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	inbound := &orderInbound{}
-	inbound.Next = next
-	return inbound
-}
-
-// orderInbound is one workflow run's.
-type orderInbound struct {
-	interceptor.WorkflowInboundInterceptorBase
-	order signalOrder
-}
-
-func (i *orderInbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	return i.Next.ExecuteWorkflow(workflow.WithValue(ctx, signalOrderKey{}, &i.order), in)
-}
-
-func (i *orderInbound) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignalInput) error {
-	i.order.waiting = append(i.order.waiting, in.SignalName)
-	return i.Next.HandleSignal(ctx, in)
 }

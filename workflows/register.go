@@ -27,7 +27,7 @@ type Options struct {
 // Register registers the three workflows under their protocol names. With Versioned
 // set a running Job stays on the build that started it, while CronJob and PodWatch,
 // which live for years, move to the current build with their next workflow task. The
-// worker needs the interceptor SignalOrder.
+// worker needs the Interceptor.
 func Register(registry worker.WorkflowRegistry, options Options) {
 	register := func(function any, name string, behaviour workflow.VersioningBehavior) {
 		registered := workflow.RegisterOptions{Name: name}
@@ -36,18 +36,24 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 		}
 		registry.RegisterWorkflowWithOptions(function, registered)
 	}
-	// Inputs are pointers, since a workflow that waits keeps a copy of a value on its stack for each frame below it.
-	register(func(ctx workflow.Context, input *protocol.CronJobInput) error {
-		input = orZero(input)
-		return cronJobWorkflow(inOrder(ctx, options.Weights, input.CronJob.Namespace), options.Cluster, input)
-	}, protocol.CronJobWorkflow, workflow.VersioningBehaviorAutoUpgrade)
-	register(func(ctx workflow.Context, input *protocol.JobInput) (job.Result, error) {
-		input = orZero(input)
-		return jobWorkflow(inOrder(ctx, options.Weights, input.Job.Namespace), options.Cluster, input)
-	}, protocol.JobWorkflow, workflow.VersioningBehaviorPinned)
+	register(options.cronJob, protocol.CronJobWorkflow, workflow.VersioningBehaviorAutoUpgrade)
+	register(options.job, protocol.JobWorkflow, workflow.VersioningBehaviorPinned)
 	register(func(ctx workflow.Context, input protocol.PodWatchInput) error {
 		return podWatchWorkflow(ctx, options.Cluster, input)
 	}, protocol.PodWatchWorkflow, workflow.VersioningBehaviorAutoUpgrade)
+}
+
+// cronJob is the workflow of a CronJob as it is registered. Its input is a pointer, as that of a Job's, since a workflow
+// that waits keeps a copy of a value on its stack for each frame below it.
+func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) error {
+	input = orZero(input)
+	return cronJobWorkflow(inOrder(ctx, o.Weights, input.CronJob.Namespace), o.Cluster, input)
+}
+
+// job is the workflow of a Job as it is registered.
+func (o *Options) job(ctx workflow.Context, input *protocol.JobInput) (job.Result, error) {
+	input = orZero(input)
+	return jobWorkflow(inOrder(ctx, o.Weights, input.Job.Namespace), o.Cluster, input)
 }
 
 // orZero stands in for an input that was left out, or is null: it is not valid.

@@ -49,7 +49,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 func replay(t *testing.T, recorded *history.History) error {
 	t.Helper()
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		Interceptors: []interceptor.WorkerInterceptor{workflows.SignalOrder()},
+		Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
 	})
 	if err != nil {
 		t.Fatal(err)

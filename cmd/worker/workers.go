@@ -48,6 +48,7 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		}
 	}
 
+	served := workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, Versioned: settings.Versioned()}
 	var all workers
 	for _, kind := range []struct {
 		queue string
@@ -57,12 +58,12 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		{settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks},
 	} {
 		controlOptions := options(kind.queue)
-		controlOptions.Interceptors = []interceptor.WorkerInterceptor{workflows.SignalOrder()}
+		controlOptions.Interceptors = []interceptor.WorkerInterceptor{workflows.Interceptor(served)}
 		controlOptions.MaxConcurrentWorkflowTaskExecutionSize = kind.tasks
 		controlOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentActivities
 		controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
 		control := worker.New(temporal, kind.queue, controlOptions)
-		workflows.Register(control, workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, Versioned: settings.Versioned()})
+		workflows.Register(control, served)
 		activities.RegisterControl(control)
 		all = append(all, queueWorker{kind.queue, control})
 	}
