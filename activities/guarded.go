@@ -60,9 +60,10 @@ func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fre
 }
 
 // guardedCronJob reports whether a CronJobRequest writes a status and prunes the history,
-// and nothing else.
+// and nothing else. A dry run leaves nothing behind, and the template that it tries is that
+// of the generation which was planned for.
 func guardedCronJob(request protocol.CronJobRequest) bool {
-	return request.Status != nil && request.Start == nil && request.Signal == "" && len(request.Look) == 0 && !request.Search && !request.Judge &&
+	return request.Status != nil && request.Start == nil && request.Signal == "" && len(request.Look) == 0 && !request.Search &&
 		!slices.ContainsFunc(request.Deletes, func(target schedule.Delete) bool { return target.Replaced })
 }
 
@@ -74,6 +75,9 @@ func (a *Activities) settle(ctx context.Context, request protocol.CronJobRequest
 		return result, err
 	}
 	defer beat(ctx)()
+	if request.Judge {
+		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
+	}
 	a.applyCronJobStatus(ctx, cronJob, fresh, request, &result)
 	if result.StatusFailed != "" && fresh == cached && len(request.Deletes) > 0 && result.CurrentSpec == nil {
 		// Nothing has guarded what was read.
@@ -82,6 +86,7 @@ func (a *Activities) settle(ctx context.Context, request protocol.CronJobRequest
 		}
 	}
 	if result.Gone || result.CurrentSpec != nil {
+		result.Judgement = nil
 		return result, nil
 	}
 	if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, nil); err != nil {
@@ -89,6 +94,7 @@ func (a *Activities) settle(ctx context.Context, request protocol.CronJobRequest
 	}
 	result.Lead = a.moments.lead(request.Ran)
 	a.Events.onCronJob(request.CronJob, request.Events...)
+	a.announceJudgement(request.CronJob, result.Judgement)
 	return result, nil
 }
 

@@ -77,6 +77,35 @@ func TestTheEndOfARunIsWrittenWithoutALiveRead(t *testing.T) {
 	}
 }
 
+func TestATemplateIsJudgedWithoutALiveRead(t *testing.T) {
+	cronJob := version("1", nil)
+	s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+	asked := s.answerDryRuns(nil)
+	request := judgeRequest()
+	request.Digest = schedule.SpecOf(cronJob).Digest()
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	if reads := liveReads(s.cronJobs.Actions(), "cronjobs"); reads != 0 || *asked != 1 {
+		t.Errorf("%d live reads, %d dry runs", reads, *asked)
+	}
+	if result.Judgement == nil || s.templateValid() == nil {
+		t.Errorf("result %+v, condition %+v", result, s.templateValid())
+	}
+}
+
+// The watch cache had the template that was asked for, and etcd has another.
+func TestATemplateThatIsEditedMeanwhileIsNotJudged(t *testing.T) {
+	old := version("1", nil)
+	s := newStage(t, nil, []*ostinatov1.CronJob{version("2", func(c *ostinatov1.CronJob) { c.Generation++ })})
+	cachedIn(&s.cronJobs.Fake, "cronjobs", old)
+	s.answerDryRuns(apierrors.NewForbidden(jobs, "hello-1", errors.New("no team label")))
+	request := judgeRequest()
+	request.Digest = schedule.SpecOf(old).Digest()
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	if result.Judgement != nil || result.CurrentSpec == nil || s.templateValid() != nil || len(s.recorded()) > 0 {
+		t.Errorf("result %+v, condition %+v, events %v", result, s.templateValid(), s.recorded())
+	}
+}
+
 // TestTheEndOfARunMeetsAnOldWatchCache: what was not known of the CronJob counts all the
 // same, before anything is deleted.
 func TestTheEndOfARunMeetsAnOldWatchCache(t *testing.T) {
