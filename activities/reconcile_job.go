@@ -32,7 +32,7 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	defer beat(ctx)()
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
-	if a.unplanned(owner, request.Digest, &result) {
+	if a.unplanned(owner, request.Digest, &result) || a.overtaken(owner, request.Base, &result) {
 		return result, nil
 	}
 	refused, err := a.refuseCreates(ctx, owner, request.Creates)
@@ -75,6 +75,17 @@ func (a *Activities) unplanned(owner *batchv1.Job, digest string, result *protoc
 	}
 	spec := a.specOf(owner)
 	result.Unplanned, result.CurrentSpec = true, &spec
+	return true
+}
+
+// overtaken reports whether somebody else has counted Pods of the Job since it was planned
+// for, and answers with what the Job is then.
+func (a *Activities) overtaken(owner *batchv1.Job, base *job.Base, result *protocol.JobResult) bool {
+	if base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *base) {
+		return false
+	}
+	spec := a.specOf(owner)
+	result.Unplanned, result.Current, result.CurrentSpec = true, &owner.Status, &spec
 	return true
 }
 
