@@ -182,6 +182,12 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 		return one
 	}
 	edited := func(one *batchv1.Job) { one.Spec.Parallelism = ptr.To(int32(7)) }
+	overtaken := func(one *batchv1.Job) {
+		one.Status.Failed = 1
+		one.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "kube-controller-manager", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:failed":{}}}`),
+		}}
+	}
 	for name, test := range map[string]struct {
 		cached, stored *batchv1.Job
 		logs           bool
@@ -192,6 +198,8 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 		"its status was written": {at("1", nil), at("2", nil), false, 1, true},
 		"it was edited":          {at("1", nil), at("2", edited), false, 1, false},
 		"the plan is newer":      {at("1", edited), at("2", nil), false, 1, true},
+		"another has counted":    {at("2", overtaken), at("2", overtaken), false, 1, false},
+		"another has just now":   {at("1", nil), at("2", overtaken), false, 1, false},
 		// The Job may have asked meanwhile to keep the logs of its Pods out.
 		"a log is to be read": {at("2", nil), at("2", nil), true, 1, true},
 	} {
@@ -206,7 +214,7 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 				return true, nil, apierrors.NewConflict(batchv1.Resource("jobs"), jobName, errors.New("modified"))
 			})
 			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
-				Job: jobRef, Digest: job.SpecOf(at("", nil)).Digest(), Status: &batchv1.JobStatus{Succeeded: 1},
+				Job: jobRef, Digest: job.SpecOf(at("", nil)).Digest(), Base: &job.Base{}, Status: &batchv1.JobStatus{Succeeded: 1},
 				Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded, Logs: test.logs}},
 			})
 			if reads := liveReads(s.kubernetes.Actions(), "jobs"); reads != test.reads {

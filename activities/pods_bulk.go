@@ -19,7 +19,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 		return protocol.JobResult{}, err
 	}
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
-	if done || a.unplanned(owner, request.Digest, &result) {
+	if done || a.unplanned(owner, request.Digest, &result) || a.overtaken(owner, request.Base, &result) {
 		return result, err
 	}
 	refused, err := a.refuseCreates(ctx, owner, request.Creates)

@@ -158,7 +158,8 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 		events.announce(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
 	}
-	return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
+	fact := k8s.PodFact(pod)
+	return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
 }
 
 func foreignObject(message string) *protocol.Refusal {

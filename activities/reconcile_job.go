@@ -75,6 +75,17 @@ func (a *Activities) unplanned(owner *batchv1.Job, digest string, result *protoc
 	return true
 }
 
+// overtaken reports whether somebody else has counted Pods of the Job since it was planned
+// for, and answers with what the Job is then.
+func (a *Activities) overtaken(owner *batchv1.Job, base *job.Base, result *protocol.JobResult) bool {
+	if base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *base) {
+		return false
+	}
+	spec := a.specOf(owner)
+	result.Unplanned, result.Current, result.CurrentSpec = true, &owner.Status, &spec
+	return true
+}
+
 // createFor creates the few Pods of a JobRequest.
 func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) ([]protocol.CreatedPod, *protocol.Refusal, error) {
 	if len(request.Creates) == 0 {

@@ -20,6 +20,7 @@ import (
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -220,6 +221,67 @@ func TestCreateThatMeetsAForeignPod(t *testing.T) {
 	}
 	if events := s.recorded(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning FailedCreate ") {
 		t.Errorf("events %v", events)
+	}
+}
+
+// A plan that is forgotten has created the Pod, which nobody watches any more.
+func TestCreateThatMeetsAPodOfItsOwn(t *testing.T) {
+	released := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodSucceeded)
+	released.Finalizers = nil
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"runs":                    {helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).Pod, false},
+		"ended":                   {helloPod(names.Pod(jobName, jobUID, 1), corev1.PodSucceeded).Pod, false},
+		"ended, and was released": {released.Pod, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{helloJob(), test.pod}, nil)
+			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+			if len(result.Created) != 1 || result.Created[0].Released != test.want {
+				t.Errorf("created %+v, want released %t", result.Created, test.want)
+			}
+		})
+	}
+}
+
+// Another controller has counted Pods since the plan was made: it is not carried out.
+func TestAPlanThatAnotherControllerHasOvertaken(t *testing.T) {
+	by := func(manager string) *batchv1.Job {
+		owner := helloJob()
+		owner.Status.Succeeded = 4
+		owner.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:succeeded":{}}}`),
+		}}
+		return owner
+	}
+	for name, test := range map[string]struct {
+		owner    *batchv1.Job
+		base     *job.Base
+		overtake bool
+	}{
+		"another has counted":           {by("kube-controller-manager"), &job.Base{Succeeded: 2}, true},
+		"another had counted before":    {by("kube-controller-manager"), &job.Base{Succeeded: 4}, false},
+		"a plan that was forgotten has": {by(k8s.JobFieldManager), &job.Base{Succeeded: 2}, false},
+		"a look, which plans with none": {by("kube-controller-manager"), nil, false},
+		"the fields are nobody's":       {by(""), &job.Base{Succeeded: 4}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for activity, request := range map[string]any{
+				protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Creates: creates(1), Base: test.base},
+				protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1), Base: test.base},
+			} {
+				s := newStage(t, []runtime.Object{test.owner.DeepCopy()}, nil)
+				result := must[protocol.JobResult](s, activity, request)
+				if overtaken := result.Unplanned && result.Current != nil && result.Current.Succeeded == 4 && result.CurrentSpec != nil; overtaken != test.overtake {
+					t.Errorf("%s: result %+v", activity, result)
+				}
+				if created := len(s.writes()) > 0; created == test.overtake {
+					t.Errorf("%s: writes %v", activity, s.writes())
+				}
+			}
+		})
 	}
 }
 

@@ -24,6 +24,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		return w.list(ctx)
 	}
 	var pods protocol.JobResult
+	base := plan.Base()
 	request := protocol.JobRequest{
 		Job:      w.input.Job,
 		Digest:   digest(w.spec),
@@ -31,6 +32,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		Deletes:  plan.Deletes,
 		Status:   plan.Status,
 		Counted:  plan.Counted,
+		Base:     &base,
 		Releases: plan.Releases,
 		Handled:  plan.Handled,
 		Events:   plan.Events,
@@ -85,9 +87,10 @@ func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum p
 			return sum, nil
 		}
 	}
+	base := plan.Base()
 	for creates := range slices.Chunk(plan.Creates, bulkChunk) {
 		result, err := w.bulk(ctx, plan, fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name),
-			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates})
+			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates, Base: &base})
 		if err != nil {
 			return sum, err
 		}
@@ -126,6 +129,7 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	switch {
 	case result.Gone, result.Foreign, result.Unplanned:
 		w.learn(result)
+		w.reread(result)
 		return nil
 	case result.Refused != nil:
 		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", result.Refused.Reason, "message", result.Refused.Message)
@@ -133,15 +137,20 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
 	w.state = job.Apply(plan, reportOf(result, podsOnly), workflow.Now(ctx))
+	w.reread(result)
+	return nil
+}
+
+// reread takes in the Job as it was read because it is not as it was planned for.
+func (w *runningJob) reread(result protocol.JobResult) {
 	if result.Current == nil {
-		return nil
+		return
 	}
 	spec := w.spec
 	if result.CurrentSpec != nil && result.CurrentSpec.Validate() == nil {
 		spec = *result.CurrentSpec
 	}
 	w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
-	return nil
 }
 
 func reportOf(result protocol.JobResult, podsOnly bool) job.Report {

@@ -78,6 +78,29 @@ func TestJobThatTheBuiltInControllerWentOnWith(t *testing.T) {
 	expect(t, "succeeded", result.Succeeded, 2)
 }
 
+// A plan is not carried out for a Job whose Pods another controller has counted since.
+func TestJobThatTheBuiltInControllerHasCounted(t *testing.T) {
+	kube := newJobKube(t)
+	kube.answer = func(request protocol.JobRequest) (*protocol.JobResult, error) {
+		if request.Base == nil {
+			t.Error("a plan has no base")
+		}
+		if kube.status != nil {
+			return nil, nil
+		}
+		started := metav1.NewTime(kube.environment.Now())
+		kube.status = &batchv1.JobStatus{StartTime: &started, Succeeded: 2}
+		return &protocol.JobResult{Unplanned: true, Current: kube.status, CurrentSpec: &kube.object}, nil
+	}
+	result, err := kube.run(jobSpec(1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ListPodsActivity, protocol.ReconcileJobActivity})
+	expect(t, "Pods", len(kube.pods), 0)
+	expect(t, "succeeded", result.Succeeded, 2)
+}
+
 // TestWorkflowThatIsStartedTooLate: the bridge may have seen the Job before it ended.
 func TestWorkflowThatIsStartedTooLate(t *testing.T) {
 	kube := newJobKube(t)

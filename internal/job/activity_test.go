@@ -12,6 +12,10 @@ import (
 // remembered of the plan.
 func (c *cluster) execute(plan job.Plan) (remembered bool) {
 	c.t.Helper()
+	if job.Overtaken(c.status, c.byOthers, plan.Base()) {
+		c.readAgain()
+		return true
+	}
 	var report job.Report
 	for _, effect := range c.effects(plan, &report) {
 		if c.dies() {
@@ -30,12 +34,17 @@ func (c *cluster) execute(plan job.Plan) (remembered bool) {
 	c.state = c.roundTrip(job.Apply(plan, report, c.now))
 	if c.misled || report.StatusRefused != "" && c.reread {
 		c.misled = false
-		c.state, _ = c.state.Reread(c.spec, c.spec, c.status)
-		if c.ledger != nil {
-			c.ledger.rebase()
-		}
+		c.readAgain()
 	}
 	return true
+}
+
+// readAgain takes in the Job as it is.
+func (c *cluster) readAgain() {
+	c.state, _ = c.state.Reread(c.spec, c.spec, c.status)
+	if c.ledger != nil {
+		c.ledger.rebase()
+	}
 }
 
 // effects are what the activity does one after the other; between any two of them its
@@ -157,7 +166,7 @@ func (c *cluster) createPod(plan job.Plan, create job.Create, report *job.Report
 		}
 		return
 	}
-	report.Created = append(report.Created, job.CreatedPod{Name: pod.name, UID: pod.uid})
+	report.Created = append(report.Created, job.CreatedPod{Name: pod.name, UID: pod.uid, Released: pod.terminal() && !pod.tracked})
 	if c.ledger != nil {
 		c.ledger.created(pod)
 	}
@@ -268,7 +277,7 @@ func (c *cluster) write(status batchv1.JobStatus, counted []string) (refusal str
 		c.spec.Completions != nil && status.Succeeded < *c.spec.Completions {
 		c.t.Fatalf("Complete with %d of %d completions", status.Succeeded, *c.spec.Completions)
 	}
-	c.status, c.counted = status, counted
+	c.status, c.counted, c.byOthers = status, counted, job.ByOthers{}
 	c.writes = append(c.writes, status)
 	return ""
 }

@@ -36,7 +36,11 @@ type Report struct {
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.
-type CreatedPod struct{ Name, UID string }
+type CreatedPod struct {
+	Name, UID string
+	// Released says that it was found, has ended and was released: nobody will tell how.
+	Released bool
+}
 
 // PodFailure is a delete or release of one Pod that the API server answered with an
 // error: an admission webhook that does not answer, a policy, a bug. It concerns this
@@ -116,6 +120,7 @@ func (s *State) takeCreated(created []CreatedPod) {
 			continue
 		}
 		s.Pods[i].UID = pod.UID
+		s.Doubtful = s.Doubtful || pod.Released
 	}
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() && pod.Gone })
 }

@@ -32,7 +32,9 @@ type cluster struct {
 	status batchv1.JobStatus
 	// counted is the annotation of the Pods that the status counts and that carry the
 	// finalizer still.
-	counted  []string
+	counted []string
+	// byOthers are the counters that the API server notes as another controller's.
+	byOthers job.ByOthers
 	pods     []*modelPod
 	mailbox  []job.PodFact
 	version  int64

@@ -169,6 +169,10 @@ type JobRequest struct {
 	// Counted are the UIDs of the Pods that Status counts and that are not released yet
 	// (names.CountedAnnotation).
 	Counted []string `json:"counted,omitempty"`
+	// Base is what was known of the status when the request was planned. A Job whose Pods
+	// somebody else has counted since (job.Overtaken) is left as it is, and answered with
+	// Current and CurrentSpec.
+	Base *job.Base `json:"base,omitempty"`
 	// Releases follow the status, and only when it was applied.
 	Releases []job.Release `json:"releases,omitempty"`
 	// Handled is added to the metric of handled Pod failures when Status was applied.
@@ -188,8 +192,8 @@ type JobResult struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Foreign: the Job is another controller's; nothing was done.
 	Foreign bool `json:"foreign,omitempty"`
-	// Unplanned: the Job's spec is not the one that was planned with, but CurrentSpec;
-	// nothing was done.
+	// Unplanned: the Job's spec is not the one that was planned with, but CurrentSpec, or
+	// its status not the one of Base, but Current; nothing was done.
 	Unplanned bool `json:"unplanned,omitempty"`
 	// Vanished are the UIDs of Pods that a Delete or Release found gone.
 	Vanished []string `json:"vanished,omitempty"`
@@ -202,8 +206,7 @@ type JobResult struct {
 	// StatusRefused is the API server's message when it did not accept Status.
 	StatusRefused string `json:"statusRefused,omitempty"`
 	// Current and CurrentSpec are the Job's as read after the refusal of Status or
-	// Creates, so that the next plan starts from what the API server has. CurrentSpec
-	// comes also when Unplanned.
+	// Creates, or when Unplanned, so that the next plan starts from what the API server has.
 	Current     *batchv1.JobStatus `json:"current,omitempty"`
 	CurrentSpec *job.Spec          `json:"currentSpec,omitempty"`
 	// Logs are the ends of the logs that Releases asked for.
@@ -214,6 +217,8 @@ type JobResult struct {
 type CreatedPod struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
+	// Released: it was found, has ended and does not carry the tracking finalizer any more.
+	Released bool `json:"released,omitempty"`
 }
 
 // Stopped reports whether what comes later in a plan was not carried out.
@@ -246,6 +251,8 @@ type CreatePodsRequest struct {
 	Job     ObjectReference `json:"job"`
 	Digest  string          `json:"digest,omitempty"`
 	Creates []job.Create    `json:"creates"`
+	// Base is as in a JobRequest.
+	Base *job.Base `json:"base,omitempty"`
 }
 
 // DeletePodsRequest deletes Pods.

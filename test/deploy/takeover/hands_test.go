@@ -168,6 +168,23 @@ func TestJobsChangeHands(t *testing.T) {
 		counted(t, namespace, "to-and-fro", 6, record)
 	})
 
+	// While the workflow slept the built-in controller has made Pods and counted them, and
+	// of others as many have ended: no counter of the workflow's is less than that of the
+	// status.
+	t.Run("back for longer and to Ostinato again", func(t *testing.T) {
+		begun(t, namespace, "long-away", 8)
+		startBridge, startWorker := withoutBridge(t), withoutWorker(t)
+		stopBuiltIn := startBuiltIn(t)
+		succeeded(t, namespace, "long-away", 6)
+		stopBuiltIn()
+		harness.Eventually(t, patience, func(ctx context.Context) error {
+			return stack.PodsAre(ctx, namespace, "long-away", corev1.PodSucceeded, 8)
+		})
+		startWorker()
+		startBridge()
+		counted(t, namespace, "long-away", 8, record)
+	})
+
 	// longRun is longer than the bridge takes to give a Job up.
 	const longRun = 45 * time.Second
 	// Where the flag is dropped, the next bridge ends the workflows and touches nothing
