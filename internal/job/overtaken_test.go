@@ -66,6 +66,18 @@ func TestPodsThatAnotherControllerHasMadeAndCountedCount(t *testing.T) {
 	equal(t, "complete", finished(c.status), true)
 }
 
+// The other died between the two writes by which it counts a Pod that it has made itself.
+func TestAPodThatAnotherControllerWasAboutToCountCounts(t *testing.T) {
+	c := newCluster(t, specOf(2, 3)).settle()
+	theirs := c.adopt(nil)
+	c.endWell(theirs)
+	theirs.tracked, c.mailbox = false, nil
+	c.status.UncountedTerminatedPods = notedByAnother(types.UID(theirs.uid))
+	c.succeed(2).deliver().settle()
+	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 3, 0})
+	equal(t, "creates", len(c.creates), 2)
+}
+
 // A plan that was forgotten has created them, and another controller has counted them.
 func TestAPodThatIsFoundReleasedIsListed(t *testing.T) {
 	c := newCluster(t, specOf(1, 1))

@@ -61,7 +61,7 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 // forgotten. Which ones, the Job and its Pods tell, and the State does not.
 func (s State) overtakenBy(current batchv1.JobStatus) bool {
 	written := s.Status()
-	return current.Succeeded > written.Succeeded || current.Failed > written.Failed
+	return current.Succeeded > written.Succeeded || current.Failed > written.Failed || uncounted(current) > uncounted(written)
 }
 
 // rebase takes over the status that the API server has. Counters never fall.
