@@ -72,6 +72,7 @@ type Activities struct {
 	// the statuses that are written.
 	held          *room
 	turns, writes *seats
+	known         *memory
 	jobSearch     k8s.JobSearch
 }
 
@@ -91,6 +92,7 @@ func New(options Options) *Activities {
 		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
 		moments: newMoments(options.Clock), held: &room{room: order.Room{Places: options.MaxHeld, Weights: options.Weights}},
 		turns: newSeats(mostTurns, options.Weights), writes: newSeats(mostTurns, options.Weights),
+		known: newMemory(options.Clock),
 	}
 }
 

@@ -49,6 +49,9 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if moment.leave(); result.Refused == nil {
 		moment.wait(ctx)
 	}
+	if result.Started != nil {
+		a.known.keepCronJob(cronJob)
+	}
 	if created {
 		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(successfulCreate, "Created job "+request.Start.Name))
 	}

@@ -15,9 +15,10 @@ import (
 )
 
 // A request whose first write is that of a status needs no live read before it: the write
-// is refused unless the object is, in etcd, the one that was read. So the end of a run is
-// read from the API server's watch cache, and only what another has changed in the
-// meantime, or what does not look as it was planned for, is read live.
+// is refused unless the object is, in etcd, the one that was read. So the end of a run
+// begins with what this process remembers or the API server's watch cache has, and only
+// what another has changed in the meantime, or what does not look as it was planned for,
+// is read live.
 
 // guardedJob reports whether a status is the first that a JobRequest writes, and whether
 // what the Job says of the evidence of its Pods does not matter.
@@ -29,6 +30,9 @@ func guardedJob(request protocol.JobRequest) bool {
 // plannedJob reads the Job of a request; done says that the answer is given already.
 func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
 	if guardedJob(request) {
+		if owner := a.known.job(request.Job); owner != nil && !a.notPlannedFor(owner, request, new(protocol.JobResult)) {
+			return owner, protocol.JobResult{}, cached, false, nil
+		}
 		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
 		if err == nil && !done && !a.notPlannedFor(owner, request, new(protocol.JobResult)) {
 			return owner, result, cached, false, nil
@@ -104,10 +108,16 @@ func (a *Activities) settle(ctx context.Context, request protocol.CronJobRequest
 	return result, nil
 }
 
-// plannedCronJob reads the CronJob of a request from the watch cache, and live where that
-// does not have what was planned for; nil where the result says that it is gone or edited.
+// plannedCronJob returns the CronJob of a request as it is remembered, or as the watch
+// cache has it, and reads it live where neither is what was planned for; nil where the
+// result says that it is gone or edited. Of a remembered one there is no template.
 func (a *Activities) plannedCronJob(ctx context.Context, request protocol.CronJobRequest, result *protocol.CronJobResult) (*ostinatov1.CronJob, freshness, error) {
 	reference := request.CronJob
+	if !request.Judge {
+		if known := a.known.cronJob(reference, request.Digest); known != nil {
+			return known, cached, nil
+		}
+	}
 	glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
 	if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
 		return glance, cached, nil
@@ -134,16 +144,24 @@ func (a *Activities) unedited(ctx context.Context, request protocol.CronJobReque
 // watch cache and is not the one any more that was planned for: the result says so then.
 func (a *Activities) writeCronJobStatus(
 	ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, request protocol.CronJobRequest, status *ostinatov1.CronJobStatus, result *protocol.CronJobResult,
-) error {
+) (err error) {
 	store := a.cronJobs(k8s.IsNative(cronJob))
+	a.known.forgetCronJob(cronJob.UID)
+	var stored *ostinatov1.CronJob
 	if fresh == cached {
-		err := k8s.WriteCronJobStatus(ctx, store, cronJob, status)
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-		if cronJob, err = a.unedited(ctx, request, result); err != nil || cronJob == nil {
-			return err
+		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, status)
+		if apierrors.IsConflict(err) {
+			if cronJob, err = a.unedited(ctx, request, result); err != nil || cronJob == nil {
+				return err
+			}
+			fresh = live
 		}
 	}
-	return k8s.ApplyCronJobStatus(ctx, store, cronJob, status)
+	if fresh == live {
+		stored, err = k8s.ApplyCronJobStatus(ctx, store, cronJob, status)
+	}
+	if err == nil && len(status.Active) > 0 {
+		a.known.keepCronJob(stored)
+	}
+	return err
 }

@@ -14,7 +14,7 @@ import (
 // rest is left out but for what guards the write. Conditions of other types than
 // Ostinato's stay: who added one since the CronJob was read has changed its
 // resourceVersion.
-func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
+func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	wanted := &ostinatov1.CronJob{
 		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -27,8 +27,7 @@ func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, 
 			wanted.Status.Conditions = append(wanted.Status.Conditions, condition)
 		}
 	}
-	_, err := s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
-	return err
+	return s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
 }
 
 // ownCronJobCondition reports whether Ostinato is the writer of a condition type.

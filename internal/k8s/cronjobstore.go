@@ -21,8 +21,8 @@ type CronJobStore interface {
 	// Patch writes a merge patch of the main resource and returns what is stored.
 	Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error)
 	// writeStatus writes the whole status once, where the CronJob is still the one that
-	// was read.
-	writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error
+	// was read, and returns what is stored.
+	writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error)
 }
 
 // GetCronJob reads a CronJob; the error is ErrGone when it does not exist or has
@@ -40,30 +40,32 @@ func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string,
 	return cronJob, nil
 }
 
-// ApplyCronJobStatus makes status the CronJob's status. Fields that the status leaves
-// out are removed. cronJob is the CronJob as just read: its UID and resourceVersion guard
+// ApplyCronJobStatus makes status the CronJob's status and returns the CronJob as stored.
+// Fields that the status leaves out are removed. cronJob is the CronJob as just read: its UID and resourceVersion guard
 // the write. When another writer came first, the CronJob is read again. Errors are ErrGone or the
 // API server's, a conflict included when other writers persist.
-func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
+func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	for attempt := 1; ; attempt++ {
-		err := WriteCronJobStatus(ctx, store, cronJob, status)
-		switch {
-		case !apierrors.IsConflict(err) || attempt == applyAttempts:
-			return err
+		stored, err := WriteCronJobStatus(ctx, store, cronJob, status)
+		if !apierrors.IsConflict(err) || attempt == applyAttempts {
+			return stored, err
 		}
 		if cronJob, err = GetCronJob(ctx, store, cronJob.Namespace, cronJob.Name, cronJob.UID); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
 
 // WriteCronJobStatus is ApplyCronJobStatus for who judges a conflict himself.
-func WriteCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
-	err := store.writeStatus(ctx, cronJob, status)
-	if apierrors.IsNotFound(err) {
-		return ErrGone
+func WriteCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
+	stored, err := store.writeStatus(ctx, cronJob, status)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, ErrGone
+	case err != nil:
+		return nil, err
 	}
-	return err
+	return stored, nil
 }
 
 // OwnCronJobs stores the CronJobs of batch.ostinato.dev.

@@ -117,14 +117,17 @@ func (s nativeCronJobs) Patch(ctx context.Context, namespace, name string, patch
 
 // writeStatus writes status and notes in one request. It is a merge patch: the built-in
 // controller owns the fields too, and apply would remove none of them.
-func (s nativeCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) error {
+func (s nativeCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	patch, err := nativeStatusPatch(read, status)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = s.client.BatchV1().CronJobs(read.Namespace).Patch(ctx, read.Name, types.MergePatchType, patch,
+	stored, err := s.client.BatchV1().CronJobs(read.Namespace).Patch(ctx, read.Name, types.MergePatchType, patch,
 		metav1.PatchOptions{FieldManager: CronJobFieldManager}, "status")
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return FromNative(stored), nil
 }
 
 func nativeStatusPatch(read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) ([]byte, error) {

@@ -75,7 +75,7 @@ func TestStatusOfANativeCronJob(t *testing.T) {
 		Conditions:         []metav1.Condition{{Type: ostinatov1.ConditionScheduleValid, Status: metav1.ConditionTrue}},
 		Workflow:           &ostinatov1.WorkflowReference{Namespace: "temporal-namespace", ID: "batch-cronjob/default/hello"},
 	}
-	if err := k8s.ApplyCronJobStatus(t.Context(), store, k8s.FromNative(native), status); err != nil {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), store, k8s.FromNative(native), status); err != nil {
 		t.Fatal(err)
 	}
 	patches := 0
@@ -103,7 +103,7 @@ func TestStatusOfANativeCronJob(t *testing.T) {
 	}
 
 	// What the next status leaves out is removed.
-	if err := k8s.ApplyCronJobStatus(t.Context(), store, read, &ostinatov1.CronJobStatus{ObservedGeneration: 5}); err != nil {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), store, read, &ostinatov1.CronJobStatus{ObservedGeneration: 5}); err != nil {
 		t.Fatal(err)
 	}
 	read, err = k8s.GetCronJob(t.Context(), store, "default", "hello", "cron-uid")
@@ -170,7 +170,7 @@ func TestANativeStatusGivesWayToAnotherWriter(t *testing.T) {
 		return tries < 3, nil, apierrors.NewConflict(batchv1.Resource("cronjobs"), "hello", errors.New("modified"))
 	})
 	store := k8s.NativeCronJobs(client)
-	if err := k8s.ApplyCronJobStatus(t.Context(), store, k8s.FromNative(nativeCronJob()), &ostinatov1.CronJobStatus{ObservedGeneration: 1}); err != nil || tries != 3 {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), store, k8s.FromNative(nativeCronJob()), &ostinatov1.CronJobStatus{ObservedGeneration: 1}); err != nil || tries != 3 {
 		t.Errorf("%d tries, error %v", tries, err)
 	}
 	recreated := nativeCronJob()
@@ -179,7 +179,7 @@ func TestANativeStatusGivesWayToAnotherWriter(t *testing.T) {
 	client.PrependReactor("patch", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(batchv1.Resource("cronjobs"), "hello", errors.New("other uid"))
 	})
-	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.NativeCronJobs(client), k8s.FromNative(nativeCronJob()), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), k8s.NativeCronJobs(client), k8s.FromNative(nativeCronJob()), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("re-created: error %v, want gone", err)
 	}
 	if _, err := k8s.GetCronJob(t.Context(), k8s.NativeCronJobs(fake.NewClientset()), "default", "hello", "cron-uid"); !errors.Is(err, k8s.ErrGone) {

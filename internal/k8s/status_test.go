@@ -247,11 +247,11 @@ func TestCronJobStatusIsWrittenWhole(t *testing.T) {
 		}},
 		Workflow: &ostinatov1.WorkflowReference{Namespace: "default", ID: "cronjob/default/hello"},
 	}
-	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, status); err != nil {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, status); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "cronjob-status", updated(t, client.Actions()))
-	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, &ostinatov1.CronJobStatus{ObservedGeneration: 3}); err != nil {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), cronJob, &ostinatov1.CronJobStatus{ObservedGeneration: 3}); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := k8s.GetCronJob(t.Context(), k8s.OwnCronJobs(client), "default", "hello", "cron-uid")
@@ -276,7 +276,7 @@ func TestForeignConditionsOfACronJobAreKept(t *testing.T) {
 	current.Status.Conditions = append(current.Status.Conditions, metav1.Condition{Type: "example.com/Audited"})
 	client := k8sfake.NewCronJobs(current)
 	status := &ostinatov1.CronJobStatus{Conditions: []metav1.Condition{{Type: ostinatov1.ConditionScheduleValid}}}
-	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), read, status); err != nil {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), read, status); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -296,7 +296,7 @@ func TestStatusOfARecreatedCronJobIsNotWritten(t *testing.T) {
 	recreated.UID = "new-uid"
 	client := k8sfake.NewCronJobs(recreated)
 	client.PrependReactor("update", "cronjobs", modified(""))
-	if err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), helloCronJob(), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
+	if _, err := k8s.ApplyCronJobStatus(t.Context(), k8s.OwnCronJobs(client), helloCronJob(), &ostinatov1.CronJobStatus{}); !errors.Is(err, k8s.ErrGone) {
 		t.Errorf("error %v, want gone", err)
 	}
 }

@@ -35,6 +35,16 @@ func (f *CronJobs) Stored(namespace, name string) *ostinatov1.CronJob {
 	return cronJob
 }
 
+// Become makes the CronJob what is stored of its name, past all reactors.
+func (f *CronJobs) Become(cronJob *ostinatov1.CronJob) error {
+	return f.tracker.Update(ostinatov1.GroupVersion.WithResource("cronjobs"), cronJob, cronJob.Namespace)
+}
+
+// Vanish removes a CronJob, past all reactors.
+func (f *CronJobs) Vanish(namespace, name string) error {
+	return f.tracker.Delete(ostinatov1.GroupVersion.WithResource("cronjobs"), namespace, name)
+}
+
 // NewCronJobs returns a client that holds the given objects. Server-side apply
 // works on them; lists are atomic to it, since it has no schema. Resource versions are as
 // they are given.

@@ -1,0 +1,184 @@
+package activities_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// reads counts the reads of a resource, from etcd or the watch cache.
+func reads(actions []clienttesting.Action, resource string) int {
+	count := 0
+	for _, action := range actions {
+		if action.GetVerb() == "get" && action.GetResource().Resource == resource {
+			count++
+		}
+	}
+	return count
+}
+
+// startHello starts a run of the CronJob, and forgets what was asked of the API server.
+func (s *stage) startHello() {
+	s.t.Helper()
+	if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Start: start()}); result.Started == nil {
+		s.t.Fatalf("result %+v", result)
+	}
+	s.cronJobs.ClearActions()
+}
+
+// become makes the CronJob another; nil takes it away.
+func (s *stage) become(cronJob *ostinatov1.CronJob) error {
+	if cronJob == nil {
+		return s.cronJobs.Vanish(namespace, "hello")
+	}
+	return s.cronJobs.Become(cronJob)
+}
+
+func status(request protocol.CronJobRequest, active ...corev1.ObjectReference) protocol.CronJobRequest {
+	request.Status = &ostinatov1.CronJobStatus{Active: active, LastSuccessfulTime: ptr.To(metav1.NewTime(scheduled))}
+	return request
+}
+
+// TestARunIsWrittenAsTheCronJobIsRemembered: where its start left it.
+func TestARunIsWrittenAsTheCronJobIsRemembered(t *testing.T) {
+	s := newStage(t, []runtime.Object{finishedCronJobsJob("old", batchv1.JobComplete)}, []*ostinatov1.CronJob{version("1", func(c *ostinatov1.CronJob) {
+		c.Status.Conditions = []metav1.Condition{{Type: "Another", Status: metav1.ConditionTrue}}
+	})})
+	s.startHello()
+	for _, request := range []protocol.CronJobRequest{
+		status(ended(version("1", nil)), corev1.ObjectReference{Name: start().Name}), status(ended(version("1", nil))),
+	} {
+		must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+		if read := reads(s.cronJobs.Actions(), "cronjobs"); read != 0 {
+			t.Errorf("%d reads", read)
+		}
+	}
+	stored := s.cronJobs.Stored(namespace, "hello")
+	if len(stored.Status.Active) > 0 || stored.Status.LastSuccessfulTime == nil || len(stored.Status.Conditions) != 1 || s.jobExists("old") {
+		t.Errorf("status %+v, the old Job is there: %t", stored.Status, s.jobExists("old"))
+	}
+	// The run is over, so that nothing is remembered any more.
+	must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, ended(version("1", nil)))
+	if read := reads(s.cronJobs.Actions(), "cronjobs"); read == 0 {
+		t.Error("a CronJob without a run is remembered")
+	}
+}
+
+// TestWhatIsRememberedOfACronJobIsNotBelieved: what has become of it since counts, before
+// anything is deleted.
+func TestWhatIsRememberedOfACronJobIsNotBelieved(t *testing.T) {
+	for name, test := range map[string]struct {
+		stored *ostinatov1.CronJob
+		want   string
+	}{
+		"another wrote to it": {version("2", func(c *ostinatov1.CronJob) { c.Annotations = map[string]string{"a": "b"} }), "written"},
+		"it was edited":       {version("2", func(c *ostinatov1.CronJob) { c.Generation++ }), "edited"},
+		"it was re-created":   {version("2", func(c *ostinatov1.CronJob) { c.UID = "new-uid" }), "gone"},
+		"it is gone":          {nil, "gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{finishedCronJobsJob("old", batchv1.JobComplete)}, []*ostinatov1.CronJob{version("1", nil)})
+			s.startHello()
+			if err := s.become(test.stored); err != nil {
+				t.Fatal(err)
+			}
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, ended(version("1", nil)))
+			became := "nothing"
+			switch {
+			case result.Gone:
+				became = "gone"
+			case result.CurrentSpec != nil:
+				became = "edited"
+			case result.StatusFailed == "" && s.cronJobs.Stored(namespace, "hello").Status.LastSuccessfulTime != nil:
+				became = "written"
+			}
+			if became != test.want || s.jobExists("old") != (test.want != "written") {
+				t.Errorf("it is %s, want %s; the old Job is there: %t; result %+v", became, test.want, s.jobExists("old"), result)
+			}
+		})
+	}
+}
+
+// TestAnotherNameForARememberedCronJob: the UID in a request may be made up.
+func TestAnotherNameForARememberedCronJob(t *testing.T) {
+	s := newStage(t, nil, []*ostinatov1.CronJob{version("1", nil)})
+	s.startHello()
+	for name, forge := range map[string]func(*protocol.ObjectReference){
+		"name":      func(r *protocol.ObjectReference) { r.Name = "another" },
+		"namespace": func(r *protocol.ObjectReference) { r.Namespace = "another" },
+		"group":     func(r *protocol.ObjectReference) { r.Native = true },
+	} {
+		request := ended(version("1", nil))
+		forge(&request.CronJob)
+		if result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); err == nil && !result.Gone {
+			t.Errorf("another %s: result %+v", name, result)
+		}
+	}
+	if s.cronJobs.Stored(namespace, "hello").Status.LastSuccessfulTime != nil {
+		t.Error("the status was written")
+	}
+}
+
+// TestAJobIsWrittenAsItIsRemembered: unless it is not any more what it was.
+func TestAJobIsWrittenAsItIsRemembered(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*batchv1.Job)
+		reads   int
+		planned bool
+	}{
+		"as it is":                   {nil, 0, true},
+		"it was edited":              {func(one *batchv1.Job) { one.Spec.Parallelism = ptr.To(int32(7)) }, 1, false},
+		"it is another controller's": {func(one *batchv1.Job) { one.Spec.ManagedBy = ptr.To("example.com/another") }, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
+			request := protocol.JobRequest{Job: jobRef, Digest: job.SpecOf(helloJob()).Digest(), Base: &job.Base{}, Status: &batchv1.JobStatus{Active: 1}}
+			must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+			if test.change != nil {
+				stored := s.job(jobName).DeepCopy()
+				test.change(stored)
+				if err := s.kubernetes.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), stored, namespace); err != nil {
+					t.Fatal(err)
+				}
+				s.refuse("update", "jobs", 1, apierrors.NewConflict(batchv1.Resource("jobs"), jobName, errors.New("modified")))
+			}
+			s.kubernetes.ClearActions()
+			request.Status = &batchv1.JobStatus{Succeeded: 1}
+			request.Releases = []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}}
+			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+			if read := reads(s.kubernetes.Actions(), "jobs"); read != test.reads {
+				t.Errorf("%d reads, want %d", read, test.reads)
+			}
+			if written := s.job(jobName).Status.Succeeded == 1; written != test.planned || s.tracked("a") == test.planned {
+				t.Errorf("result %+v, written %t, tracked %t", result, written, s.tracked("a"))
+			}
+		})
+	}
+}
+
+// TestAJobIsRememberedForAShortTime: PodWatch writes to one that lasts.
+func TestAJobIsRememberedForAShortTime(t *testing.T) {
+	clock := clocktesting.NewFakeClock(scheduled)
+	s := newStage(t, []runtime.Object{helloJob()}, nil, withClock(clock))
+	request := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}}
+	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	clock.Step(3 * time.Second)
+	s.kubernetes.ClearActions()
+	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	if read := reads(s.kubernetes.Actions(), "jobs"); read != 1 {
+		t.Errorf("%d reads", read)
+	}
+}
