@@ -49,9 +49,8 @@ func (a *Activities) notPlannedFor(owner *batchv1.Job, request protocol.JobReque
 	return a.unplanned(owner, request.Digest, result) || a.overtaken(owner, request.Base, result)
 }
 
-// writeJobStatus writes the status. It does not where the Job was read from the watch
-// cache and is not the one any more that was planned for: the result says so then, and done
-// is set.
+// writeJobStatus writes the status. It does not where the Job was not read live and is not
+// the one any more that was planned for: the result says so then, and done is set.
 func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (before, after *batchv1.Job, done bool, err error) {
 	if fresh == cached {
 		after, err = k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
@@ -140,8 +139,8 @@ func (a *Activities) unedited(ctx context.Context, request protocol.CronJobReque
 	return cronJob, nil
 }
 
-// writeCronJobStatus writes the status. It does not where the CronJob was read from the
-// watch cache and is not the one any more that was planned for: the result says so then.
+// writeCronJobStatus writes the status. It does not where the CronJob was not read live and
+// is not the one any more that was planned for: the result says so then.
 func (a *Activities) writeCronJobStatus(
 	ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, request protocol.CronJobRequest, status *ostinatov1.CronJobStatus, result *protocol.CronJobResult,
 ) (err error) {

@@ -54,6 +54,19 @@ func ended(planned *ostinatov1.CronJob) protocol.CronJobRequest {
 	}
 }
 
+// became says what has become of the CronJob by the result of ended: written, edited or gone.
+func (s *stage) became(result protocol.CronJobResult) string {
+	switch {
+	case result.Gone:
+		return "gone"
+	case result.CurrentSpec != nil:
+		return "edited"
+	case result.StatusFailed == "" && s.cronJobs.Stored(namespace, "hello").Status.LastSuccessfulTime != nil:
+		return "written"
+	}
+	return "nothing"
+}
+
 // version is the CronJob at a resourceVersion.
 func version(resourceVersion string, change func(*ostinatov1.CronJob)) *ostinatov1.CronJob {
 	cronJob := helloCronJob()
@@ -135,15 +148,7 @@ func TestTheEndOfARunMeetsAnOldWatchCache(t *testing.T) {
 			}
 			cachedIn(&s.cronJobs.Fake, "cronjobs", object)
 			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, ended(version("1", nil)))
-			became := "nothing"
-			switch {
-			case result.Gone:
-				became = "gone"
-			case result.CurrentSpec != nil:
-				became = "edited"
-			case result.StatusFailed == "" && s.cronJobs.Stored(namespace, "hello").Status.LastSuccessfulTime != nil:
-				became = "written"
-			}
+			became := s.became(result)
 			if became != test.want || s.jobExists("old") != (test.want != "written") {
 				t.Errorf("it is %s, want %s; the old Job is there: %t; result %+v", became, test.want, s.jobExists("old"), result)
 			}

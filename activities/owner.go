@@ -35,8 +35,9 @@ type freshness int
 const (
 	// live reads are as new as etcd.
 	live freshness = iota
-	// cached reads come from the API server's watch cache, at a third of the cost, and
-	// may be a moment old. They serve where an owner's identity is all that matters.
+	// cached reads come from the API server's watch cache, at a third of the cost, or from
+	// memory, and may be a moment old. They serve where an owner's identity is all that
+	// matters, or where a write tells whether it was the object as it is.
 	cached
 )
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -36,7 +37,8 @@ func newMemory(clock clock.PassiveClock) *memory {
 	return &memory{clock: clock, cronJobs: lru.New(mostRemembered), jobs: lru.New(mostRemembered)}
 }
 
-// rememberedCronJob is a CronJob without what a write of its status does not need.
+// rememberedCronJob is of a CronJob what a write of its status needs: its identity, its
+// resourceVersion and its conditions. Spec and annotations may be large.
 type rememberedCronJob struct {
 	object *ostinatov1.CronJob
 	digest string
@@ -45,18 +47,19 @@ type rememberedCronJob struct {
 // keepCronJob remembers a CronJob as the API server has returned it.
 func (m *memory) keepCronJob(cronJob *ostinatov1.CronJob) {
 	slim := &ostinatov1.CronJob{
-		TypeMeta:   cronJob.TypeMeta,
-		ObjectMeta: *cronJob.ObjectMeta.DeepCopy(),
+		TypeMeta: cronJob.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: cronJob.Namespace, Name: cronJob.Name, UID: cronJob.UID, ResourceVersion: cronJob.ResourceVersion,
+		},
+		Status: ostinatov1.CronJobStatus{Conditions: cronJob.Status.Conditions},
 	}
-	slim.ManagedFields = nil
-	slim.Status.Conditions = cronJob.Status.Conditions
 	m.cronJobs.Add(cronJob.UID, rememberedCronJob{slim, schedule.SpecOf(cronJob).Digest()})
 }
 
 func (m *memory) forgetCronJob(uid types.UID) { m.cronJobs.Remove(uid) }
 
-// cronJob returns what is remembered of a CronJob whose spec has the digest: its identity,
-// metadata and conditions; nil for nothing.
+// cronJob returns what is remembered of a CronJob whose spec has the digest; nil for
+// nothing.
 func (m *memory) cronJob(reference protocol.ObjectReference, digest string) *ostinatov1.CronJob {
 	value, ok := m.cronJobs.Get(types.UID(reference.UID))
 	if !ok {

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // reads counts the reads of a resource, from etcd or the watch cache.
@@ -96,15 +98,7 @@ func TestWhatIsRememberedOfACronJobIsNotBelieved(t *testing.T) {
 				t.Fatal(err)
 			}
 			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, ended(version("1", nil)))
-			became := "nothing"
-			switch {
-			case result.Gone:
-				became = "gone"
-			case result.CurrentSpec != nil:
-				became = "edited"
-			case result.StatusFailed == "" && s.cronJobs.Stored(namespace, "hello").Status.LastSuccessfulTime != nil:
-				became = "written"
-			}
+			became := s.became(result)
 			if became != test.want || s.jobExists("old") != (test.want != "written") {
 				t.Errorf("it is %s, want %s; the old Job is there: %t; result %+v", became, test.want, s.jobExists("old"), result)
 			}
@@ -166,6 +160,53 @@ func TestAJobIsWrittenAsItIsRemembered(t *testing.T) {
 				t.Errorf("result %+v, written %t, tracked %t", result, written, s.tracked("a"))
 			}
 		})
+	}
+}
+
+// TestAnotherNameForARememberedJob: the UID in a request may be made up.
+func TestAnotherNameForARememberedJob(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	request := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}}
+	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	for name, forge := range map[string]func(*protocol.ObjectReference){
+		"name":      func(r *protocol.ObjectReference) { r.Name = "another" },
+		"namespace": func(r *protocol.ObjectReference) { r.Namespace = "another" },
+	} {
+		forged := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Succeeded: 1}}
+		forge(&forged.Job)
+		if result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, forged); !result.Gone {
+			t.Errorf("another %s: result %+v", name, result)
+		}
+	}
+	if s.job(jobName).Status.Succeeded != 0 {
+		t.Error("the status was written")
+	}
+}
+
+// TestATemplateIsJudgedAsItIs: what is remembered of a CronJob has none.
+func TestATemplateIsJudgedAsItIs(t *testing.T) {
+	s := newStage(t, nil, []*ostinatov1.CronJob{version("1", nil)})
+	s.startHello()
+	asked := s.answerDryRuns(nil)
+	request := judgeRequest()
+	request.Digest = schedule.SpecOf(version("1", nil)).Digest()
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	if read := reads(s.cronJobs.Actions(), "cronjobs"); read != 1 || *asked != 1 || result.Judgement == nil || result.Judgement.Refusal != "" {
+		t.Errorf("%d reads, %d dry runs, result %+v", read, *asked, result)
+	}
+}
+
+// TestALargeJobIsNotRemembered: thousands of them would fill the worker's memory.
+func TestALargeJobIsNotRemembered(t *testing.T) {
+	large := helloJob()
+	large.Annotations = map[string]string{"large": strings.Repeat("x", 32<<10)}
+	s := newStage(t, []runtime.Object{large}, nil)
+	request := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}}
+	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	s.kubernetes.ClearActions()
+	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	if read := reads(s.kubernetes.Actions(), "jobs"); read != 1 {
+		t.Errorf("%d reads", read)
 	}
 }
 
