@@ -11,14 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // restartedReason is the reason of the Event on a Job whose workflow had ended.
 const restartedReason = "WorkflowRestarted"
 
 // attendRegularly makes rounds over the Jobs under way: a workflow that somebody has
-// cancelled or terminated tells nobody. A look is a description of one workflow, which
-// writes nothing and asks no visibility.
+// cancelled or terminated tells nobody. A round writes nothing. It reads the list of
+// the workflows that run, and asks for those that are not in it: visibility may be
+// behind, so only a description says that a workflow does not run.
 func (c *controller) attendRegularly(ctx context.Context) {
 	ticker := c.clock.NewTicker(attendPeriod)
 	defer ticker.Stop()
@@ -40,29 +42,55 @@ func (c *controller) attendRegularly(ctx context.Context) {
 
 // attend makes one round.
 func (c *controller) attend(ctx context.Context) error {
-	var due []*batchv1.Job
+	due := map[string]*batchv1.Job{}
 	now := c.clock.Now()
 	c.objects.eachJob(func(object *batchv1.Job) {
 		if toAttend(c.objects.owner, object, c.memory.restartsOf(object), now) {
-			due = append(due, object)
+			due[c.messages.cluster.JobWorkflowID(object.Namespace, object.Name)] = object
 		}
 	})
-	for _, object := range due {
+	round := newAttendance(due)
+	if round.wantsPage() {
+		c.list(ctx, round)
+	}
+	var ids []string
+	ids, c.attendedUpTo = round.toAsk(c.attendedUpTo)
+	for _, id := range ids {
 		if err := c.attendLimiter.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.attendJob(ctx, object); err != nil {
+		if err := c.attendJob(ctx, id, due[id]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// attendJob looks whether a Job's workflow runs.
-func (c *controller) attendJob(ctx context.Context, object *batchv1.Job) error {
+// list reads which of the Jobs' workflows run, as far as visibility knows. Where it
+// does not answer, the workflows are asked for.
+func (c *controller) list(ctx context.Context, round *attendance) {
+	ctx, cancel := context.WithTimeout(ctx, attendPeriod)
+	defer cancel()
+	err := c.temporal.Running(ctx, protocol.JobWorkflow, func(page []string) bool {
+		for _, id := range page {
+			if object := round.due[id]; object != nil {
+				c.memory.attended(object)
+			}
+		}
+		round.read(page)
+		return round.wantsPage() && c.attendLimiter.Wait(ctx) == nil
+	})
+	if err != nil {
+		c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
+		c.logger.Warn("could not list the workflows of Jobs, asking for each", "class", errorClass(err), "error", err)
+	}
+}
+
+// attendJob asks whether a Job's workflow runs.
+func (c *controller) attendJob(ctx context.Context, workflowID string, object *batchv1.Job) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	running, err := c.temporal.Runs(ctx, c.messages.cluster.JobWorkflowID(object.Namespace, object.Name))
+	running, err := c.temporal.Runs(ctx, workflowID)
 	switch {
 	case err != nil:
 		return err

@@ -1,10 +1,14 @@
 package bridge
 
 import (
+	"fmt"
+	"path"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
@@ -101,6 +105,97 @@ func TestARoundIsCutShortByAnOutage(t *testing.T) {
 	w.temporal.failures = 2
 	w.temporal.mu.Unlock()
 	w.hearsInTime("start " + jobID)
+}
+
+// manyRunning makes so many Jobs under way, whose workflows run.
+func manyRunning(t *testing.T, count int) (w *world, ids []string) {
+	t.Helper()
+	var jobs []runtime.Object
+	for n := range count {
+		jobs = append(jobs, standalone(running, func(j *batchv1.Job) {
+			j.Name = fmt.Sprintf("many-%04d", n)
+			j.UID = types.UID(j.Name)
+		}))
+		ids = append(ids, fmt.Sprintf("job/shop/many-%04d", n))
+	}
+	w = newWorld(t, jobs...)
+	w.settings.SweepRate = 1e6
+	for _, id := range ids {
+		w.temporal.running[id] = path.Base(id)
+	}
+	w.lead()
+	w.eventually(func() bool { return len(w.temporal.said()) == count }, "the sweep")
+	w.temporal.forget()
+	return w, ids
+}
+
+// What a round asks for does not grow with the Jobs that run.
+func TestARoundReadsAListOfManyWorkflows(t *testing.T) {
+	w, ids := manyRunning(t, 200)
+	lists := w.temporal.lists()
+	w.round()
+	w.round()
+	assert.Equal(t, 2*2, w.temporal.lists()-lists, "pages")
+	assert.Equal(t, 2*attendListed, w.temporal.asked(), "questions")
+	assert.Equal(t, 1, w.temporal.lookedAt(ids[0]))
+	assert.Equal(t, 1, w.temporal.lookedAt(ids[attendListed]), "the second round goes on")
+
+	w.temporal.lose(ids[150])
+	w.temporal.lose(ids[30])
+	w.clock.Step(attendPeriod)
+	w.hears("start "+ids[30], "start "+ids[150])
+}
+
+func TestFewWorkflowsAreAskedForOneByOne(t *testing.T) {
+	w, _ := manyRunning(t, attendPageWorth)
+	lists := w.temporal.lists()
+	w.round()
+	assert.Equal(t, lists, w.temporal.lists())
+	assert.Equal(t, attendPageWorth, w.temporal.asked())
+}
+
+func TestAWorkflowThatVisibilityTakesForRunningIsFoundInTime(t *testing.T) {
+	w, ids := manyRunning(t, 200)
+	w.temporal.lose(ids[150])
+	w.temporal.mu.Lock()
+	w.temporal.ghosts[ids[150]] = true
+	w.temporal.mu.Unlock()
+	for range 150 / attendListed {
+		w.round()
+	}
+	w.hears()
+	w.clock.Step(attendPeriod)
+	w.hears("start " + ids[150])
+}
+
+func TestWithoutVisibilityEveryWorkflowIsAskedFor(t *testing.T) {
+	w, ids := manyRunning(t, 200)
+	w.temporal.mu.Lock()
+	w.temporal.blind = true
+	w.temporal.mu.Unlock()
+	w.temporal.lose(ids[150])
+	w.clock.Step(attendPeriod)
+	w.hears("start " + ids[150])
+	assert.Equal(t, 200, w.temporal.asked())
+	assert.Equal(t, 1, w.said("could not list the workflows of Jobs"))
+}
+
+// Others' workflows may fill the list: then it is left before it costs more than it
+// saves.
+func TestALongListOfOthersIsLeft(t *testing.T) {
+	due := map[string]*batchv1.Job{}
+	for n := range 2*attendPageWorth + 1 {
+		due[fmt.Sprint(n)] = standalone(running)
+	}
+	round := newAttendance(due)
+	pages := 0
+	for round.wantsPage() {
+		round.read([]string{"somebody's", "else's"})
+		pages++
+	}
+	ids, _ := round.toAsk("")
+	assert.Equal(t, 2, pages)
+	assert.Len(t, ids, len(due))
 }
 
 func TestARoundTakesATenthOfTheSweepsRate(t *testing.T) {

@@ -84,6 +84,8 @@ type controller struct {
 	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
+	// attendedUpTo is where the rounds over listed workflows are.
+	attendedUpTo string
 
 	main  *queue.Queue[key]
 	sweep *queue.Queue[key]

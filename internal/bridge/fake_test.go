@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,9 @@ import (
 	"ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 )
+
+// listPage is how many workflows a page of a list has.
+const listPage = 100
 
 // fakeTemporal knows which workflows run, by ID and their object's UID, and
 // records what it is told.
@@ -37,13 +41,18 @@ type fakeTemporal struct {
 	crowd  int
 	// looks is how often a workflow was asked for.
 	looks map[string]int
+	// blind makes lists fail, ghosts are listed and do not run, pages counts what was
+	// read of lists.
+	blind  bool
+	ghosts map[string]bool
+	pages  int
 	// described is what Jobs' workflows say of themselves.
 	described map[string]JobWorkflow
 }
 
 func newFakeTemporal() *fakeTemporal {
 	return &fakeTemporal{
-		running: map[string]string{}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{}, looks: map[string]int{}, described: map[string]JobWorkflow{},
+		running: map[string]string{}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{}, looks: map[string]int{}, ghosts: map[string]bool{}, described: map[string]JobWorkflow{},
 	}
 }
 
@@ -215,19 +224,45 @@ func (f *fakeTemporal) Terminate(_ context.Context, workflowID, uid string, befo
 	return true, f.record("terminate %s", workflowID)
 }
 
-// Running lists every workflow for either type: IDs of the other kind must be
-// left alone.
-func (f *fakeTemporal) Running(_ context.Context, _ string, visit func(string)) error {
+// Running lists every workflow for either type: IDs of the other kind must be left
+// alone. It lists those too of which visibility does not know the end yet.
+func (f *fakeTemporal) Running(_ context.Context, _ string, visit func([]string) bool) error {
 	f.mu.Lock()
-	ids := make([]string, 0, len(f.running))
-	for id := range f.running {
+	if f.blind {
+		f.mu.Unlock()
+		return serviceerror.NewUnavailable("visibility is down")
+	}
+	ids := slices.Sorted(maps.Keys(f.running))
+	for id := range f.ghosts {
 		ids = append(ids, id)
 	}
 	f.mu.Unlock()
-	for _, id := range ids {
-		visit(id)
+	for page := range slices.Chunk(ids, listPage) {
+		f.mu.Lock()
+		f.pages++
+		f.mu.Unlock()
+		if !visit(page) {
+			return nil
+		}
 	}
 	return nil
+}
+
+// lists returns how many pages of lists were read.
+func (f *fakeTemporal) lists() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pages
+}
+
+// asked returns how many looks at workflows there were.
+func (f *fakeTemporal) asked() (looks int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, of := range f.looks {
+		looks += of
+	}
+	return looks
 }
 
 func (f *fakeTemporal) ObjectUID(_ context.Context, workflowID string) (string, bool, error) {

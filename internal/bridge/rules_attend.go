@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +13,12 @@ const (
 	attendPeriod = 30 * time.Second
 	// attendShare is the part of the sweep's rate that a round may take.
 	attendShare = 0.1
+	// attendPageWorth is how many workflows a round rather asks for one by one than
+	// that it reads a page of a list, which costs visibility about as much.
+	attendPageWorth = 50
+	// attendListed is how many workflows that a list says run a round asks for all the
+	// same: a list may be wrong for good, where visibility has lost the end of one.
+	attendListed = 10
 )
 
 // restarts is what the bridge remembers of a Job whose workflow it had to start again
@@ -33,4 +40,62 @@ func toAttend(owner ownership, job *batchv1.Job, known restarts, now time.Time) 
 		return false
 	}
 	return known.uid != string(job.UID) || now.Sub(known.last) >= repeatWait(known.times)
+}
+
+// attendance is a round over the Jobs that are under way, by the IDs of their
+// workflows: some are found in a list of those that run, the others are asked for. So
+// a round makes at most attendPageWorth and attendListed questions however many Jobs
+// run, and a page for each attendPageWorth Jobs at most.
+type attendance struct {
+	due map[string]*batchv1.Job
+	// unlisted are those of due that no page has shown yet.
+	unlisted map[string]bool
+	// pages is how many more pages are worth reading.
+	pages int
+}
+
+func newAttendance(due map[string]*batchv1.Job) *attendance {
+	a := &attendance{due: due, unlisted: make(map[string]bool, len(due)), pages: len(due) / attendPageWorth}
+	for id := range due {
+		a.unlisted[id] = true
+	}
+	return a
+}
+
+// wantsPage reports whether to read another page.
+func (a *attendance) wantsPage() bool { return a.pages > 0 && len(a.unlisted) > attendPageWorth }
+
+// read takes a page of IDs of workflows that run.
+func (a *attendance) read(page []string) {
+	a.pages--
+	for _, id := range page {
+		delete(a.unlisted, id)
+	}
+}
+
+// toAsk returns the IDs of the workflows to ask for, in order: those that no page has
+// shown, and the next of the others after the ID at which the round before stopped,
+// from the first again after the last. next is where this one stops.
+func (a *attendance) toAsk(after string) (ids []string, next string) {
+	var listed []string
+	for id := range a.due {
+		if a.unlisted[id] {
+			ids = append(ids, id)
+		} else {
+			listed = append(listed, id)
+		}
+	}
+	slices.Sort(listed)
+	first, found := slices.BinarySearch(listed, after)
+	if found {
+		first++
+	}
+	listed = slices.Concat(listed[first:], listed[:first])
+	listed = listed[:min(attendListed, len(listed))]
+	if len(listed) > 0 {
+		after = listed[len(listed)-1]
+	}
+	ids = append(ids, listed...)
+	slices.Sort(ids)
+	return ids, after
 }

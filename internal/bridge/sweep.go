@@ -51,10 +51,9 @@ func (c *controller) forgetJobs() {
 }
 
 // scanCronJobs and scanJobs find running workflows whose object went away, or to
-// another controller, while nobody led. They are the only use of visibility, once for
-// every leader.
+// another controller, while nobody led, once for every leader.
 func (c *controller) scanCronJobs(ctx context.Context) error {
-	return c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
+	return c.eachRunning(ctx, protocol.CronJobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseCronJobWorkflowID(workflowID)
 		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.cronJob(key{cronJobKind, full}) == nil {
 			c.sweep.Add(key{orphanCronJobKind, full})
@@ -63,7 +62,7 @@ func (c *controller) scanCronJobs(ctx context.Context) error {
 }
 
 func (c *controller) scanJobs(ctx context.Context) error {
-	return c.temporal.Running(ctx, protocol.JobWorkflow, func(workflowID string) {
+	return c.eachRunning(ctx, protocol.JobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseJobWorkflowID(workflowID)
 		if !ok || !c.objects.serves(namespace) {
 			return
@@ -81,7 +80,7 @@ func (c *controller) scanJobs(ctx context.Context) error {
 // scanNativeCronJobs is the same for CronJobs of batch/v1. Where those are not taken
 // over, their workflows are to end.
 func (c *controller) scanNativeCronJobs(ctx context.Context) error {
-	return c.temporal.Running(ctx, protocol.CronJobWorkflow, func(workflowID string) {
+	return c.eachRunning(ctx, protocol.CronJobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseNativeCronJobWorkflowID(workflowID)
 		full := types.NamespacedName{Namespace: namespace, Name: name}
 		switch {
@@ -91,6 +90,16 @@ func (c *controller) scanNativeCronJobs(ctx context.Context) error {
 		case c.objects.cronJob(key{nativeCronJobKind, full}) == nil:
 			c.sweep.Add(key{orphanNativeCronJobKind, full})
 		}
+	})
+}
+
+// eachRunning calls visit with the ID of every running workflow of a type.
+func (c *controller) eachRunning(ctx context.Context, workflowType string, visit func(workflowID string)) error {
+	return c.temporal.Running(ctx, workflowType, func(page []string) bool {
+		for _, workflowID := range page {
+			visit(workflowID)
+		}
+		return true
 	})
 }
 

@@ -66,9 +66,9 @@ type Temporal interface {
 	// whenever it began. ended is false when there is none. It needs a worker, but
 	// where none runs.
 	Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (ended bool, err error)
-	// Running calls visit with the ID of every running workflow of a type, as far
-	// as visibility knows. It is for leader start only: visibility is slow.
-	Running(ctx context.Context, workflowType string, visit func(workflowID string)) error
+	// Running calls visit with the IDs of the running workflows of a type, as far as
+	// visibility knows, by pages of up to 1,000, as long as visit asks for more.
+	Running(ctx context.Context, workflowType string, visit func(page []string) (more bool)) error
 	// ObjectUID asks a running workflow for the UID of its object; found is false
 	// when none runs. It needs a worker.
 	ObjectUID(ctx context.Context, workflowID string) (uid string, found bool, err error)
@@ -209,22 +209,23 @@ func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, 
 	return true, nil
 }
 
-func (t *temporalClient) Running(ctx context.Context, workflowType string, visit func(workflowID string)) error {
-	var page []byte
+func (t *temporalClient) Running(ctx context.Context, workflowType string, visit func(page []string) (more bool)) error {
+	var next []byte
 	for {
 		response, err := t.sdk.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Namespace:     t.namespace,
 			PageSize:      1000,
-			NextPageToken: page,
+			NextPageToken: next,
 			Query:         fmt.Sprintf("WorkflowType = %q AND ExecutionStatus = 'Running'", workflowType),
 		})
 		if err != nil {
 			return fmt.Errorf("list running %s workflows: %w", workflowType, err)
 		}
+		page := make([]string, 0, len(response.GetExecutions()))
 		for _, execution := range response.GetExecutions() {
-			visit(execution.GetExecution().GetWorkflowId())
+			page = append(page, execution.GetExecution().GetWorkflowId())
 		}
-		if page = response.GetNextPageToken(); len(page) == 0 {
+		if next = response.GetNextPageToken(); !visit(page) || len(next) == 0 {
 			return nil
 		}
 	}
