@@ -44,8 +44,9 @@ func (c *controller) attendRegularly(ctx context.Context) {
 func (c *controller) attend(ctx context.Context) error {
 	due := map[string]*batchv1.Job{}
 	now := c.clock.Now()
+	behind := c.behind.worstOf(now)
 	c.objects.eachJob(func(object *batchv1.Job) {
-		if toAttend(c.objects.owner, object, c.memory.restartsOf(object), now) {
+		if toAttend(c.objects.owner, object, c.memory.restartsOf(object), behind, now) {
 			due[c.messages.cluster.JobWorkflowID(object.Namespace, object.Name)] = object
 		}
 	})
@@ -113,7 +114,8 @@ func (c *controller) syncUnattended(ctx context.Context, name types.NamespacedNa
 	if err != nil {
 		return fmt.Errorf("get Job %s: %w", name, err)
 	}
-	if !toAttend(c.objects.owner, found, c.memory.restartsOf(found), c.clock.Now()) {
+	now := c.clock.Now()
+	if !toAttend(c.objects.owner, found, c.memory.restartsOf(found), c.behind.worstOf(now), now) {
 		return nil
 	}
 	running, err := c.temporal.Start(ctx, c.messages.jobStart(found))

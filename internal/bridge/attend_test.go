@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
@@ -56,17 +57,20 @@ func TestWhoIsAttended(t *testing.T) {
 	just := func(j *batchv1.Job) { j.CreationTimestamp = *at(100) }
 	again := restarts{uid: "j1", times: 2, last: after(60)}
 	for _, test := range []struct {
-		name  string
-		job   *batchv1.Job
-		known restarts
-		now   int
-		want  bool
+		name   string
+		job    *batchv1.Job
+		known  restarts
+		behind time.Duration
+		now    int
+		want   bool
 	}{
 		{name: "under way", job: standalone(running), now: 100, want: true},
 		{name: "under way since a moment", job: standalone(running, just), now: 101, want: true},
 		{name: "suspended by its workflow", job: standalone(suspended), now: 100, want: true},
 		{name: "not begun, and new: somebody is about to start its workflow", job: standalone(just), now: 159},
 		{name: "not begun for long", job: standalone(just), now: 160, want: true},
+		{name: "not begun, and all begin late", job: standalone(just), behind: 30 * time.Second, now: 189},
+		{name: "not begun for long, and all begin late", job: standalone(just), behind: 30 * time.Second, now: 190, want: true},
 		{name: "a run under way", job: run("r1", running), now: 100, want: true},
 		{name: "finished", job: standalone(complete), now: 100},
 		{name: "another controller's", job: standalone(running, foreign), now: 100},
@@ -75,7 +79,7 @@ func TestWhoIsAttended(t *testing.T) {
 		{name: "its predecessor was restarted", job: standalone(running), known: restarts{uid: "old", times: 9, last: after(99)}, now: 100, want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, toAttend(ownership{}, test.job, test.known, after(test.now)))
+			assert.Equal(t, test.want, toAttend(ownership{}, test.job, test.known, test.behind, after(test.now)))
 		})
 	}
 }
@@ -174,7 +178,7 @@ func TestWithoutVisibilityEveryWorkflowIsAskedFor(t *testing.T) {
 	w.temporal.blind = true
 	w.temporal.mu.Unlock()
 	w.temporal.lose(ids[150])
-	w.clock.Step(attendPeriod)
+	w.round()
 	w.hears("start " + ids[150])
 	assert.Equal(t, 200, w.temporal.asked())
 	assert.Equal(t, 1, w.said("could not list the workflows of Jobs"))

@@ -230,6 +230,8 @@ func (b *Bridge) newController() *controller {
 		overdueGrace:  settings.OverdueGrace,
 		sweepInterval: settings.SweepInterval,
 		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
+		skew:          skew{most: mostSkew},
+		behind:        skew{most: mostBehind},
 		attendLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*attendShare), 1),
 		main:          newQueue("bridge", b.options.Metrics, b.options.Clock),
 		sweep:         newQueue("bridge-sweep", b.options.Metrics, b.options.Clock),

@@ -95,7 +95,10 @@ type controller struct {
 	rivalry   *rivalry
 
 	memory memory
+	// skew is of the starts of runs; behind of what workflows say of their doings, which
+	// is when they have begun, or have written what has begun and ended.
 	skew   skew
+	behind skew
 }
 
 func newQueue(name string, metrics *Metrics, clock clock.WithTicker) *queue.Queue[key] {

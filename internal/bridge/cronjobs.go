@@ -51,7 +51,9 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 	}
 	again, err := c.closeRuns(ctx, cronJob, &known)
 	if err == nil {
-		err = c.mentionJobs(ctx, item, cronJob, &known)
+		var later time.Duration
+		later, err = c.mentionJobs(ctx, item, cronJob, &known)
+		again = earliest(again, later)
 	}
 	c.memory.putCronJob(item, &known)
 	return earliest(decision.again, again), err
@@ -160,9 +162,14 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 }
 
 func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, now time.Time) []closing {
-	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, func(name string) *batchv1.Job {
-		return c.objects.job(types.NamespacedName{Namespace: cronJob.Namespace, Name: name})
-	}, now)
+	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, c.jobsIn(cronJob.Namespace), closedGrace+c.behind.worstOf(now), now)
+}
+
+// jobsIn finds the Jobs of a namespace by their names, nil where there is none.
+func (c *controller) jobsIn(namespace string) func(name string) *batchv1.Job {
+	return func(name string) *batchv1.Job {
+		return c.objects.job(types.NamespacedName{Namespace: namespace, Name: name})
+	}
 }
 
 // jobExists asks the API server, since the cache may be behind.

@@ -28,7 +28,8 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	decision := decideJob(c.objects.owner, found, known, sweep, c.clock.Now())
+	now := c.clock.Now()
+	decision := decideJob(c.objects.owner, found, known, sweep, c.behind.worstOf(now), now)
 	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err

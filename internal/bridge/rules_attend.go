@@ -31,12 +31,13 @@ type restarts struct {
 
 // toAttend reports whether a round asks for the workflow of a Job: the Job is under
 // way, somebody has had the time to start its workflow, and the last restart was not
-// just now, for a workflow that fails again at once must not become a hot loop.
-func toAttend(owner ownership, job *batchv1.Job, known restarts, now time.Time) bool {
+// just now, for a workflow that fails again at once must not become a hot loop. Behind
+// is how late workflows begin at present.
+func toAttend(owner ownership, job *batchv1.Job, known restarts, behind time.Duration, now time.Time) bool {
 	if !owner.ours(job) || finished(job) {
 		return false
 	}
-	if !acknowledgedJob(job) && now.Sub(job.CreationTimestamp.Time) < childGrace {
+	if !acknowledgedJob(job) && now.Sub(job.CreationTimestamp.Time) < childGrace+behind {
 		return false
 	}
 	return known.uid != string(job.UID) || now.Sub(known.last) >= repeatWait(known.times)

@@ -6,25 +6,30 @@ import (
 )
 
 const (
-	// skewMinutes is how long a run that was late is remembered.
+	// skewMinutes is how long it is remembered that something was late.
 	skewMinutes = 10
-	// mostSkew is the most that a herd is late. A run that is later had to wait for
-	// something else: for the run before it, or for somebody who mended its template.
+	// mostSkew is the most that the runs of a herd are late. One that is later had to wait
+	// for something else: for the run before it, or for somebody who mended its template.
 	mostSkew = 2 * time.Minute
+	// mostBehind is the most that workflows are behind. What comes later had been lost.
+	mostBehind = 5 * time.Minute
 )
 
-// skew is how late runs are at present, so that a herd that is being started is not
-// called overdue.
+// skew is how late things are at present, so that a herd that is under way is not
+// taken for one that is lost: what is late is looked at when it is later than the others.
 type skew struct {
-	mu sync.Mutex
-	// worst is the latest run of each minute, minutes the minute that it is of.
+	// most is what is still taken in.
+	most time.Duration
+	mu   sync.Mutex
+	// worst is the most of each minute, minutes the minute that it is of.
 	worst   [skewMinutes]time.Duration
 	minutes [skewMinutes]int64
 }
 
-// ran takes in that a run was started so much after its scheduled time.
-func (s *skew) ran(late time.Duration, now time.Time) {
-	if late <= 0 || late > mostSkew {
+// saw takes in that something came so much after it could have, such as the start of a
+// run after its scheduled time.
+func (s *skew) saw(late time.Duration, now time.Time) {
+	if late <= 0 || late > s.most {
 		return
 	}
 	s.mu.Lock()
@@ -37,7 +42,7 @@ func (s *skew) ran(late time.Duration, now time.Time) {
 	s.worst[slot] = max(s.worst[slot], late)
 }
 
-// worstOf returns by how much the latest of the last minutes' runs was late.
+// worstOf returns by how much the latest of the last minutes was late.
 func (s *skew) worstOf(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

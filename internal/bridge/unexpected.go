@@ -32,8 +32,9 @@ type pruned struct {
 // unexpected are the Jobs that a CronJob controls and of which its workflow may not know
 // (parity 1.6, step 3): those under way that status does not list and that have had time
 // to get there, and those that somebody has made by hand, as "kubectl create job --from"
-// does, and that have ended.
-func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, now time.Time) (underWay, ended []*batchv1.Job) {
+// does, and that have ended. Those that a run has made have had time after the grace;
+// again is when the next of them has, 0 where there is none.
+func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, grace time.Duration, now time.Time) (underWay, ended []*batchv1.Job, again time.Duration) {
 	for _, job := range jobs {
 		listed := slices.ContainsFunc(cronJob.Status.Active, func(active corev1.ObjectReference) bool { return active.UID == job.UID })
 		switch {
@@ -42,11 +43,19 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, now time.Time)
 			if !ofARun(job) {
 				ended = append(ended, job)
 			}
-		case now.Sub(job.CreationTimestamp.Time) >= closedGrace:
-			underWay = append(underWay, job)
+		default:
+			wait := closedGrace
+			if ofARun(job) {
+				wait = grace
+			}
+			if wait -= now.Sub(job.CreationTimestamp.Time); wait <= 0 {
+				underWay = append(underWay, job)
+			} else {
+				again = earliest(again, wait)
+			}
 		}
 	}
-	return underWay, ended
+	return underWay, ended, again
 }
 
 // prunedByOthers are the deleted Jobs that the workflow may still count for a history
@@ -63,10 +72,12 @@ func prunedByOthers(cronJob *ostinatov1.CronJob, deleted []pruned, jobs []*batch
 }
 
 // mentionJobs asks a CronJob's workflow to look at Jobs of which it may not know, once
-// each.
-func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory) error {
+// each, and says when to look for others.
+func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory) (again time.Duration, err error) {
 	jobs := c.objects.jobsOf(cronJob)
-	underWay, ended := unexpected(cronJob, jobs, c.clock.Now())
+	now := c.clock.Now()
+	grace := closedGrace + c.behind.worstOf(now)
+	underWay, ended, again := unexpected(cronJob, jobs, grace, now)
 	known.mentioned = slices.DeleteFunc(known.mentioned, func(one mention) bool {
 		return !slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return job.UID == one.uid })
 	})
@@ -79,25 +90,25 @@ func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinat
 			// The cache of CronJobs may be behind that of Jobs.
 			live, err := k8s.GetCronJob(ctx, c.cronJobStore(cronJob), cronJob.Namespace, cronJob.Name, cronJob.UID)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			if confirmed, _ := unexpected(live, []*batchv1.Job{job}, c.clock.Now()); len(confirmed) == 0 {
+			if confirmed, _, _ := unexpected(live, []*batchv1.Job{job}, grace, now); len(confirmed) == 0 {
 				continue
 			}
 		}
 		if err := c.mention(ctx, cronJob, job.Name, job.UID); err != nil {
-			return err
+			return 0, err
 		}
 		known.mentioned = append(known.mentioned, news)
 	}
 	deleted := c.memory.prunedOf(item)
 	for _, one := range prunedByOthers(cronJob, deleted, jobs) {
 		if err := c.mention(ctx, cronJob, one.name, one.uid); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	c.memory.prunedSeen(item, len(deleted))
-	return nil
+	return again, nil
 }
 
 // mention asks a CronJob's workflow to look at a Job.

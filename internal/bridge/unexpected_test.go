@@ -68,11 +68,15 @@ func TestWhichJobsAreUnexpected(t *testing.T) {
 	object := cronJob(active("listed"))
 	for name, test := range map[string]struct {
 		job             *batchv1.Job
+		behind          time.Duration
 		underWay, ended bool
+		again           time.Duration
 	}{
 		"listed":                            {job: nativeRun("listed", running)},
-		"of a run, status not written":      {job: nativeRun("r1", running, created(15))},
+		"of a run, status not written":      {job: nativeRun("r1", running, created(15)), again: 5 * time.Second},
 		"of a run, and status forgot it":    {job: nativeRun("r1", running), underWay: true},
+		"of a run, and all are late":        {job: nativeRun("r1", running), behind: 15 * time.Second, again: 5 * time.Second},
+		"by hand, and all are late":         {job: nativeRun("r1", running, madeByHand), behind: 15 * time.Second, underWay: true},
 		"of a run, ended":                   {job: nativeRun("r1", complete)},
 		"by hand":                           {job: nativeRun("r1", running, madeByHand), underWay: true},
 		"by hand, ended":                    {job: nativeRun("r1", madeByHand, complete), ended: true},
@@ -80,7 +84,8 @@ func TestWhichJobsAreUnexpected(t *testing.T) {
 		"by hand, and not even a start yet": {job: nativeRun("r1", madeByHand), underWay: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			underWay, ended := unexpected(object, []*batchv1.Job{test.job}, after(20))
+			underWay, ended, again := unexpected(object, []*batchv1.Job{test.job}, closedGrace+test.behind, after(20))
+			assert.Equal(t, test.again, again)
 			assert.Equal(t, test.underWay, len(underWay) == 1)
 			assert.Equal(t, test.ended, len(ended) == 1)
 		})

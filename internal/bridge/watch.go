@@ -122,8 +122,12 @@ func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
 
 // cronJobUpdated looks at the generation, which the API server raises for an
 // edit of the spec and for a deletion that waits for finalizers. Status writes,
-// which are our own, change nothing here.
+// which are our own, say only how far behind workflows are.
 func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
+	now := c.clock.Now()
+	for _, at := range firstSaid(before, after, c.jobsIn(after.Namespace)) {
+		c.behind.saw(now.Sub(at), now)
+	}
 	if before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 		c.main.Add(cronJobKey(after))
 	}
@@ -153,7 +157,7 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.takenOver.added(job)
 	owner, owned := c.objects.owner.cronJobOf(job)
 	if at := k8s.ScheduledTime(job); owned && !initial && !at.IsZero() {
-		c.skew.ran(job.CreationTimestamp.Sub(at), c.clock.Now())
+		c.skew.saw(job.CreationTimestamp.Sub(at), c.clock.Now())
 	}
 	if owned && (!finished(job) || !ofARun(job)) {
 		c.main.AddAfter(ownerKey(job, owner), closedGrace)
@@ -168,9 +172,13 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 }
 
 // jobUpdated looks at all that decides, since an edit of an annotation does not
-// raise the generation. Status writes change nothing here.
+// raise the generation. Status writes say only how far behind workflows are.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	c.takenOver.updated(before, after)
+	if c.objects.owner.ours(after) && !acknowledgedJob(before) && acknowledgedJob(after) {
+		now := c.clock.Now()
+		c.behind.saw(now.Sub(after.CreationTimestamp.Time), now)
+	}
 	if finished(after) {
 		if !finished(before) {
 			c.runEnded(after)
@@ -203,7 +211,7 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	delete(c.memory.jobs, item.NamespacedName)
 	c.memory.mu.Unlock()
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {
-		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
+		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job, closedGrace))
 	}
 }
 
