@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,6 +151,32 @@ func TestTurnsAreSharedByNamespaces(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A status whose turn does not come in time is not begun: the API server would give it up in the middle.
+func TestAStatusThatCouldNotEndInTimeIsNotBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		var writes atomic.Int32
+		c := newCrowd(t, scheduled, map[string]int{"herd": turns + 1}, func(o *activities.Options) {
+			o.CronJobs = slowCronJobs{o.CronJobs, func() {
+				writes.Add(1)
+				<-answer
+			}}
+		})
+		begun := time.Now()
+		c.start("herd", 0, turns+1)
+		for range turns + 1 {
+			c.letThrough()
+		}
+		const budget = 10 * time.Minute // which the SDK's test environment gives an activity
+		time.Sleep(budget - time.Since(begun) - 1500*time.Millisecond)
+		close(answer)
+		c.done()
+		if got := writes.Load(); got != turns {
+			t.Errorf("%d statuses were written, want those %d that had their turn in time", got, turns)
+		}
+	})
 }
 
 // What follows on a create waits for the other creates of its moment, but not where it is of a namespace that has few of

@@ -20,6 +20,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -342,6 +343,26 @@ func (b slowBatch) Jobs(namespace string) typedbatchv1.JobInterface {
 func (j slowJobs) Create(ctx context.Context, job *batchv1.Job, options metav1.CreateOptions) (*batchv1.Job, error) {
 	j.before(job.Name)
 	return j.JobInterface.Create(ctx, job, options)
+}
+
+// slowCronJobs is a client with something before each write of a CronJob's status.
+type slowCronJobs struct {
+	k8s.CronJobsGetter
+	before func()
+}
+
+type slowCronJobsOf struct {
+	k8s.CronJobInterface
+	before func()
+}
+
+func (c slowCronJobs) CronJobs(namespace string) k8s.CronJobInterface {
+	return slowCronJobsOf{c.CronJobsGetter.CronJobs(namespace), c.before}
+}
+
+func (c slowCronJobsOf) UpdateStatus(ctx context.Context, cronJob *ostinatov1.CronJob, options metav1.UpdateOptions) (*ostinatov1.CronJob, error) {
+	c.before()
+	return c.CronJobInterface.UpdateStatus(ctx, cronJob, options)
 }
 
 // TestStatusAndEventsWaitForTheCreatesOfTheMoment: of other CronJobs, and only so long.

@@ -157,11 +157,9 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	defer release()
 	ctx, cancel := leavingTime(ctx)
 	defer cancel()
-	leave, err := a.writes.take(ctx, cronJob.Namespace)
-	if err == nil {
-		err = a.writeCronJobStatus(ctx, cronJob, fresh, request, &status, result)
-		leave()
-	}
+	err = a.inTurn(ctx, cronJob.Namespace, func() error {
+		return a.writeCronJobStatus(ctx, cronJob, fresh, request, &status, result)
+	})
 	switch {
 	case err == nil:
 		return
@@ -179,8 +177,21 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	activity.GetLogger(ctx).Error("CronJob status not written", "namespace", cronJob.Namespace, "cronjob", cronJob.Name, "error", err)
 }
 
-// leavingTime leaves time to report that a request was not answered: a second, or half of
-// what there is.
+// inTurn writes when it is the namespace's turn, or not at all: a turn that came too late
+// would end in a write that the API server gives up, and that costs it as much.
+func (a *Activities) inTurn(ctx context.Context, namespace string, write func() error) error {
+	waiting, cancel := leavingTime(ctx)
+	defer cancel()
+	leave, err := a.writes.take(waiting, namespace)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return write()
+}
+
+// leavingTime leaves time for what comes after, as for a report that a request was not
+// answered: a second, or half of what there is.
 func leavingTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
