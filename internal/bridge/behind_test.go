@@ -70,3 +70,20 @@ func TestARunThatStatusLacksIsMentionedLaterWhereAllAreLate(t *testing.T) {
 	assert.Never(t, mentioned, 300*time.Millisecond, 5*time.Millisecond, "mentioned while all are late")
 	w.eventually(func() bool { w.clock.Step(time.Second); return mentioned() }, "mentioned when it is later than the others")
 }
+
+// What comes only because the bridge has asked says nothing of the others.
+func TestWhatTheBridgeAskedForDoesNotMakeItMorePatient(t *testing.T) {
+	controller := newWorld(t).bridge().newController()
+	for _, test := range []struct {
+		late, grace, want time.Duration
+	}{
+		{11 * time.Second, closedGrace, 0},
+		{9 * time.Second, closedGrace, 9 * time.Second},
+		{18 * time.Second, closedGrace, 18 * time.Second},
+		{29 * time.Second, closedGrace, 18 * time.Second},
+		{79 * time.Second, childGrace, 18 * time.Second},
+	} {
+		controller.cameByItself(controller.clock.Now().Add(-test.late), test.grace)
+		assert.Equal(t, test.want, controller.behind.worstOf(controller.clock.Now()), "after %s", test.late)
+	}
+}

@@ -15,8 +15,8 @@ import (
 
 // childGrace is how long a CronJob's workflow has to start the workflow of a Job
 // it created before the bridge does, on top of what workflows are behind. It covers
-// an API server that answers slowly: a Job that the bridge starts is no child in the Temporal UI, and its
-// end is brought to the CronJob by signal.
+// an API server that answers slowly: a Job that the bridge starts is no child in the
+// Temporal UI, and its end is brought to the CronJob by signal.
 const childGrace = time.Minute
 
 // childRetry is when to look again for the workflow of a Job that was edited

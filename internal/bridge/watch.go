@@ -3,6 +3,7 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -124,12 +125,20 @@ func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
 // edit of the spec and for a deletion that waits for finalizers. Status writes,
 // which are our own, say only how far behind workflows are.
 func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
-	now := c.clock.Now()
 	for _, at := range firstSaid(before, after, c.jobsIn(after.Namespace)) {
-		c.behind.saw(now.Sub(at), now)
+		c.cameByItself(at, closedGrace)
 	}
 	if before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 		c.main.Add(cronJobKey(after))
+	}
+}
+
+// cameByItself takes in what a workflow has just said of a moment. What is later than the
+// grace came because the bridge had asked: to count it would make the bridge ask ever later.
+func (c *controller) cameByItself(at time.Time, grace time.Duration) {
+	now := c.clock.Now()
+	if late := now.Sub(at); late < grace+c.behind.worstOf(now) {
+		c.behind.saw(late, now)
 	}
 }
 
@@ -176,8 +185,7 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	c.takenOver.updated(before, after)
 	if c.objects.owner.ours(after) && !acknowledgedJob(before) && acknowledgedJob(after) {
-		now := c.clock.Now()
-		c.behind.saw(now.Sub(after.CreationTimestamp.Time), now)
+		c.cameByItself(after.CreationTimestamp.Time, childGrace)
 	}
 	if finished(after) {
 		if !finished(before) {
