@@ -1,10 +1,12 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,6 +28,25 @@ func (h *Harness) LetGo(t *testing.T, namespace, job string, index int) {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, node.AnnotationHoldIndex)
 	for _, pod := range held.Items {
 		if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatalf("let Pod %s end: %v", pod.Name, err)
+		}
+	}
+}
+
+// End waits until so many Pods of a Job run, and lets them end: those that RunUntilEnded keeps.
+func (h *Harness) End(t *testing.T, namespace, job string, running int) {
+	t.Helper()
+	Eventually(t, Bulk, func(ctx context.Context) error { return h.PodsAre(ctx, namespace, job, corev1.PodRunning, running) })
+	pods, err := h.PodsOf(t.Context(), namespace, job)
+	if err != nil {
+		t.Fatalf("list the Pods of Job %s: %v", job, err)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, node.AnnotationRunUntil)
+	for _, pod := range pods {
+		if pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		if _, err := h.Kubernetes.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatalf("let Pod %s end: %v", pod.Name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,6 +45,12 @@ func FailEvery(n, times int) JobOption {
 // HoldIndex makes the Pod of a completion index run on a simulated node until LetGo.
 func HoldIndex(index int) JobOption {
 	return podAnnotation(node.AnnotationHoldIndex, strconv.Itoa(index))
+}
+
+// RunUntilEnded makes the Pods run on a simulated node until End.
+func RunUntilEnded() JobOption {
+	const longerThanAnyTest = 24 * time.Hour
+	return podAnnotation(node.AnnotationRunUntil, time.Now().UTC().Add(longerThanAnyTest).Format(time.RFC3339))
 }
 
 // podAnnotation sets an annotation of the Pods.

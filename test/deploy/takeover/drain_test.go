@@ -27,9 +27,10 @@ const handOver = 2 * harness.LeaseTakeOver
 func TestAJobIsDrainedBeforeItIsHandedBack(t *testing.T) {
 	namespace := stack.Namespace(t)
 	record := stack.Record(t, namespace)
-	create(t, namespace, "drained", harness.Indexed(2), harness.HoldIndex(1), harness.RunSeconds(10))
+	create(t, namespace, "drained", harness.Indexed(2), harness.HoldIndex(1), harness.RunUntilEnded())
 	podsRun(t, namespace, "drained", 2)
 	letGo := keepFinalizers(t, namespace, "drained")
+	stack.End(t, namespace, "drained", 2)
 	harness.Eventually(t, patience, func(ctx context.Context) error {
 		if status := get(t, namespace, "drained").Status; status.Succeeded != 1 {
 			return fmt.Errorf("status %+v, want one Pod counted", status)

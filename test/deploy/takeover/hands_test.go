@@ -58,13 +58,15 @@ func TestASecondBridgeStandsBy(t *testing.T) {
 // begun makes a Job of which two Pods have succeeded and two run.
 func begun(t *testing.T, namespace, name string, completions int32) {
 	t.Helper()
-	create(t, namespace, name, harness.Completions(completions), harness.Parallelism(2), harness.RunSeconds(4))
+	create(t, namespace, name, harness.Completions(completions), harness.Parallelism(2), harness.RunUntilEnded())
 	succeeded(t, namespace, name, 2)
 }
 
-// succeeded waits until so many Pods have succeeded and two run.
+// succeeded lets the two Pods that run end, and waits until so many are counted and the next two are there, which run
+// until they are ended too.
 func succeeded(t *testing.T, namespace, name string, want int32) {
 	t.Helper()
+	stack.End(t, namespace, name, 2)
 	harness.Eventually(t, patience, func(ctx context.Context) error {
 		if status := get(t, namespace, name).Status; status.Succeeded != want || status.Active != 2 {
 			return fmt.Errorf("status %+v, want %d Pods succeeded and two active", status, want)
@@ -113,6 +115,7 @@ func TestJobsChangeHands(t *testing.T) {
 		stopBuiltIn := startBuiltIn(t)
 		begun(t, namespace, "to-us", 4)
 		stopBuiltIn()
+		stack.End(t, namespace, "to-us", 2)
 		startBridge()
 		counted(t, namespace, "to-us", 4, record)
 	})
@@ -122,9 +125,10 @@ func TestJobsChangeHands(t *testing.T) {
 	t.Run("to Ostinato in the middle of a count", func(t *testing.T) {
 		startBridge := withoutBridge(t)
 		stopBuiltIn := startBuiltIn(t)
-		create(t, namespace, "half-counted", harness.Completions(4), harness.Parallelism(4), harness.RunSeconds(6))
+		create(t, namespace, "half-counted", harness.Completions(4), harness.Parallelism(4), harness.RunUntilEnded())
 		podsRun(t, namespace, "half-counted", 4)
 		stopBuiltIn()
+		stack.End(t, namespace, "half-counted", 4)
 		harness.Eventually(t, patience, func(ctx context.Context) error {
 			return stack.PodsAre(ctx, namespace, "half-counted", corev1.PodSucceeded, 4)
 		})
@@ -149,6 +153,7 @@ func TestJobsChangeHands(t *testing.T) {
 		begun(t, namespace, "back", 4)
 		startBridge, startWorker := withoutBridge(t), withoutWorker(t)
 		stopBuiltIn := startBuiltIn(t)
+		stack.End(t, namespace, "back", 2)
 		jobIs(t, namespace, "back", batchv1.JobComplete)
 		stopBuiltIn()
 		startWorker()
@@ -165,6 +170,7 @@ func TestJobsChangeHands(t *testing.T) {
 		stopBuiltIn()
 		startWorker()
 		startBridge()
+		stack.End(t, namespace, "to-and-fro", 2)
 		counted(t, namespace, "to-and-fro", 6, record)
 	})
 
@@ -175,8 +181,10 @@ func TestJobsChangeHands(t *testing.T) {
 		begun(t, namespace, "long-away", 8)
 		startBridge, startWorker := withoutBridge(t), withoutWorker(t)
 		stopBuiltIn := startBuiltIn(t)
+		succeeded(t, namespace, "long-away", 4)
 		succeeded(t, namespace, "long-away", 6)
 		stopBuiltIn()
+		stack.End(t, namespace, "long-away", 2)
 		harness.Eventually(t, patience, func(ctx context.Context) error {
 			return stack.PodsAre(ctx, namespace, "long-away", corev1.PodSucceeded, 8)
 		})
