@@ -46,6 +46,7 @@ func (w *window) coldStart(ctx context.Context, armed *recorder) error {
 		return err
 	}
 	w.meter.join(w.cluster.controllers())
+	w.startProfiles(ctx)
 	if err := w.arm(ctx, armed, w.opened, w.opened.Add(w.options.patience(m.column, m.size))); err != nil {
 		return err
 	}
@@ -53,7 +54,10 @@ func (w *window) coldStart(ctx context.Context, armed *recorder) error {
 	if err := w.readSetup(); err != nil {
 		return err
 	}
-	return w.readUsage()
+	if err := w.readUsage(); err != nil {
+		return err
+	}
+	return w.takeProfiles(ctx)
 }
 
 // idleTable are the figures of CronJobs that are not due.
