@@ -17,19 +17,15 @@ import (
 func (h *Harness) LetGo(t *testing.T, namespace, job string, index int) {
 	t.Helper()
 	selector := fmt.Sprintf("%s=%s,%s=%d", batchv1.JobNameLabel, job, batchv1.JobCompletionIndexAnnotation, index)
-	pods := h.Kubernetes.CoreV1().Pods(namespace)
-	held, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	held, err := h.Kubernetes.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		t.Fatalf("list the held Pods of Job %s: %v", job, err)
 	}
 	if len(held.Items) == 0 {
 		t.Fatalf("Job %s has no Pod of index %d", job, index)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, node.AnnotationHoldIndex)
 	for _, pod := range held.Items {
-		if _, err := pods.Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatalf("let Pod %s end: %v", pod.Name, err)
-		}
+		h.letEnd(t, &pod, node.AnnotationHoldIndex)
 	}
 }
 
@@ -41,13 +37,18 @@ func (h *Harness) End(t *testing.T, namespace, job string, running int) {
 	if err != nil {
 		t.Fatalf("list the Pods of Job %s: %v", job, err)
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, node.AnnotationRunUntil)
 	for _, pod := range pods {
-		if pod.Status.Phase != corev1.PodRunning {
-			continue
+		if pod.Status.Phase == corev1.PodRunning {
+			h.letEnd(t, &pod, node.AnnotationRunUntil)
 		}
-		if _, err := h.Kubernetes.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatalf("let Pod %s end: %v", pod.Name, err)
-		}
+	}
+}
+
+// letEnd takes from a Pod the annotation that keeps it running.
+func (h *Harness) letEnd(t *testing.T, pod *corev1.Pod, annotation string) {
+	t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, annotation)
+	if _, err := h.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatalf("let Pod %s end: %v", pod.Name, err)
 	}
 }
