@@ -58,7 +58,7 @@ func TestCronJobBackfillBySignal(t *testing.T) {
 		if len(backfills) != 1 || backfills[0].Times != 2 || backfills[0].Total != 3 || backfills[0].Next.Hour() != 4 || backfills[0].Note != "lost (by ada)" {
 			t.Errorf("described as %+v", backfills)
 		}
-		if details := k.details(); !strings.Contains(details, "Backfill: 2 of 3 times to go, next 2026-01-02T04:00:00Z") {
+		if details := k.details(); !strings.Contains(details, "Backfill: 2 of 3 times to go, next 2126-01-02T04:00:00Z") {
 			t.Errorf("details:\n%s", details)
 		}
 	})
@@ -81,8 +81,8 @@ func TestCronJobAnswersABackfillsSignalByEvents(t *testing.T) {
 		event    string
 		says     string
 	}{
-		"accepted":           {hours(3, 5), "BackfillAccepted", "Backfill of 3 times from 2026-01-02T03:00:00Z to 2026-01-02T05:00:00Z, parallelism 1"},
-		"quoted once more":   {`{"from": "2026-01-02T03:00:00Z", "to": "2026-01-02T03:00:00Z"}`, "BackfillAccepted", "Backfill of 1 times"},
+		"accepted":           {hours(3, 5), "BackfillAccepted", "Backfill of 3 times from 2126-01-02T03:00:00Z to 2126-01-02T05:00:00Z, parallelism 1"},
+		"quoted once more":   {`{"from": "2126-01-02T03:00:00Z", "to": "2126-01-02T03:00:00Z"}`, "BackfillAccepted", "Backfill of 1 times"},
 		"dry":                {hours(3, 5, with("dryRun", true)), "BackfillDryRun", "would run 3 times"},
 		"nothing":            {nil, "BackfillRefused", "from and to are needed"},
 		"bytes":              {[]byte{0xff, 0x00}, "BackfillRefused", "can't be read"},
@@ -90,7 +90,7 @@ func TestCronJobAnswersABackfillsSignalByEvents(t *testing.T) {
 		"a misspelt field":   {hours(3, 5, with("paralellism", 3)), "BackfillRefused", `unknown field "paralellism"`},
 		"a time in words":    {map[string]any{"from": "monday", "to": "tuesday"}, "BackfillRefused", "can't be read"},
 		"the future":         {hours(3, 20), "BackfillRefused", "is in the future"},
-		"too many":           {map[string]any{"from": "2025-01-02T03:00:00Z", "to": "2026-01-02T03:00:00Z"}, "BackfillRefused", "split the range"},
+		"too many":           {map[string]any{"from": "2125-01-02T03:00:00Z", "to": "2126-01-02T03:00:00Z"}, "BackfillRefused", "split the range"},
 		"several for Forbid": {hours(3, 5, with("parallelism", 3)), "BackfillRefused", `ask for "overlap": "Allow"`},
 		"a huge argument":    {hours(3, 5, with("note", strings.Repeat("x", 9000))), "BackfillRefused", "bytes: use 8192 at most"},
 	} {
@@ -159,7 +159,7 @@ func TestCronJobRefusesAnUpdateInWords(t *testing.T) {
 		"the future":       {argument: hours(3, 20), rejected: "is in the future"},
 		"a misspelt field": {argument: hours(3, 5, with("paralel", 1)), rejected: `unknown field "paralel"`},
 		"a number":         {argument: 7, rejected: "can't be read"},
-		"too many":         {argument: map[string]any{"from": "2025-01-02T03:00:00Z", "to": "2026-01-02T03:00:00Z"}, rejected: "split the range"},
+		"too many":         {argument: map[string]any{"from": "2125-01-02T03:00:00Z", "to": "2126-01-02T03:00:00Z"}, rejected: "split the range"},
 		"an object that does not take it": {argument: hours(3, 5), prepare: func(k *cronJobKube) { k.refusesSignals = "the object does not accept backfill" },
 			failed: "the object does not accept backfill"},
 		"an object that is gone": {argument: hours(3, 5), prepare: func(k *cronJobKube) { k.gone = true }, failed: "the CronJob is gone"},
@@ -208,10 +208,10 @@ func TestCronJobContinuesAsNewWithItsBackfills(t *testing.T) {
 // may.
 func FuzzBackfill(f *testing.F) {
 	for _, seed := range []string{
-		``, `null`, `{}`, `{"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T05:00:00Z"}`, `{"cancel": true}`, `"{\"cancel\": true}"`,
+		``, `null`, `{}`, `{"from": "2126-01-02T00:00:00Z", "to": "2126-01-02T05:00:00Z"}`, `{"cancel": true}`, `"{\"cancel\": true}"`,
 		`{"from": "0000-01-01T00:00:00Z", "to": "9999-12-31T23:59:59Z", "parallelism": 9223372036854775807}`,
-		`{"from": "2026-01-02T00:00:00+23:59", "to": "2026-01-02T05:00:00.999999999Z", "overlap": "Replace", "note": "\u0000<b>"}`,
-		`{"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T05:00:00Z"} {}`, `[[[[`, `{"parallelism": -1}`, `{"overlap": {"a": 1}}`,
+		`{"from": "2126-01-02T00:00:00+23:59", "to": "2126-01-02T05:00:00.999999999Z", "overlap": "Replace", "note": "\u0000<b>"}`,
+		`{"from": "2126-01-02T00:00:00Z", "to": "2126-01-02T05:00:00Z"} {}`, `[[[[`, `{"parallelism": -1}`, `{"overlap": {"a": 1}}`,
 	} {
 		f.Add([]byte(seed))
 	}

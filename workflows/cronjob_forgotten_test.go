@@ -14,7 +14,7 @@ import (
 // somebody sweeps.
 func TestCronJobStartsTheWorkflowOfAForgottenJob(t *testing.T) {
 	k := newCronJobKube(t)
-	forgotten := schedule.Run{Name: "hello-29455800", UID: "uid-forgotten", Scheduled: cronStart.Add(30 * time.Second), Started: cronStart.Add(30 * time.Second)}
+	forgotten := schedule.Run{Name: "hello-82050360", UID: "uid-forgotten", Scheduled: cronStart.Add(30 * time.Second), Started: cronStart.Add(30 * time.Second)}
 	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
 		if len(request.Look) == 0 {
 			return nil, nil

@@ -35,13 +35,13 @@ func TestTheUIShowsWhatBecameOfTheRuns(t *testing.T) {
 	k.ends = failsSecond(k)
 	k.signal(4*time.Minute, protocol.TriggerSignal, protocol.SignalNote{Note: "a | b", By: "ada"})
 	k.after(4*time.Minute+10*time.Second, func() {
-		want := "**\\* \\* \\* \\* \\* UTC** next run 2026-01-02T10:04:00Z\n\n" +
-			"| active job | scheduled |\n|---|---|\n| hello-29455802 | 2026-01-02T10:02:00Z |\n\n" +
+		want := "**\\* \\* \\* \\* \\* UTC** next run 2126-01-02T10:04:00Z\n\n" +
+			"| active job | scheduled |\n|---|---|\n| hello-82050362 | 2126-01-02T10:02:00Z |\n\n" +
 			"| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n" +
-			"| 2026-01-02T10:03:30Z (manual) | SkippedOverlap |  |  | JobAlreadyActive: a \\| b (by ada) |\n" +
-			"| 2026-01-02T10:02:00Z | Started | running |  | hello-29455802 |\n" +
-			"| 2026-01-02T10:01:00Z | Started | Failed (BackoffLimitExceeded, 7 failed attempts) | 20s | hello-29455801 |\n" +
-			"| 2026-01-02T10:00:00Z | Started | Complete | 20s | hello-29455800 |\n"
+			"| 2126-01-02T10:03:30Z (manual) | SkippedOverlap |  |  | JobAlreadyActive: a \\| b (by ada) |\n" +
+			"| 2126-01-02T10:02:00Z | Started | running |  | hello-82050362 |\n" +
+			"| 2126-01-02T10:01:00Z | Started | Failed (BackoffLimitExceeded, 7 failed attempts) | 20s | hello-82050361 |\n" +
+			"| 2126-01-02T10:00:00Z | Started | Complete | 20s | hello-82050360 |\n"
 		if got := k.details(); got != want {
 			t.Errorf("details:\n%s\nwant:\n%s", got, want)
 		}

@@ -44,7 +44,7 @@ func TestCronJobFiresAndCompletesAgainAndAgain(t *testing.T) {
 		t.Errorf("last successful: %v", last)
 	}
 	expectList(t, "events", k.reasons(), "SawCompletedJob", "SawCompletedJob", "SawCompletedJob", "SawCompletedJob", "SawCompletedJob")
-	expectList(t, "history beyond the limit", deleted(k), "hello-29455800", "hello-29455801")
+	expectList(t, "history beyond the limit", deleted(k), "hello-82050360", "hello-82050361")
 	child := k.children[0]
 	if child.CronJob != "hello" || child.Job.UID != "job-1" || child.Job.Name != k.jobs[0].Name || !child.Scheduled.Equal(k.jobs[0].Scheduled) {
 		t.Errorf("child input: %+v", child)
@@ -305,7 +305,7 @@ func TestCronJobContinuesAsNewWithARunningChildWhenItMust(t *testing.T) {
 
 func TestCronJobStartsOverFromTheObject(t *testing.T) {
 	k := newCronJobKube(t)
-	running := schedule.Run{Name: "hello-29455790", UID: "running", Scheduled: cronStart.Add(-9*time.Minute - 30*time.Second)}
+	running := schedule.Run{Name: "hello-82050350", UID: "running", Scheduled: cronStart.Add(-9*time.Minute - 30*time.Second)}
 	status := schedule.StatusStarted(ostinatov1.CronJobStatus{
 		ObservedGeneration: 1, LastSuccessfulTime: &metav1.Time{Time: cronStart.Add(-time.Hour)},
 	}, running, "default")
@@ -353,7 +353,7 @@ func TestCronJobDescribesItself(t *testing.T) {
 			t.Errorf("got %+v", description)
 		}
 		details := k.details()
-		for _, part := range []string{"next run 2026-01-02T10:10:00Z", "| hello-29455800 | 2026-01-02T10:00:00Z |", "Started"} {
+		for _, part := range []string{"next run 2126-01-02T10:10:00Z", "| hello-82050360 | 2126-01-02T10:00:00Z |", "Started"} {
 			if !strings.Contains(details, part) {
 				t.Errorf("details lack %q:\n%s", part, details)
 			}
