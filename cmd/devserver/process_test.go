@@ -166,12 +166,8 @@ func TestAKilledServerGoesOn(t *testing.T) {
 		t.Errorf("stderr = %q, want %q in it", third.stderr, want)
 	}
 
-	before := time.Now()
 	if status := second.end(t, syscall.SIGTERM); status != 0 {
 		t.Errorf("exit status on SIGTERM = %d, want 0; stderr: %s", status, second.stderr)
-	}
-	if took := time.Since(before); took > 10*time.Second {
-		t.Errorf("stopping took %s", took)
 	}
 }
 
