@@ -53,8 +53,10 @@ type runningCronJob struct {
 	asked []askedBackfill
 	// children are the runs whose end this workflow run hears of by itself.
 	children []*childRun
-	// started is the workflow task in which a run was started last.
-	started int
+	// started is the workflow task in which a run was started last, unrecorded the Jobs that
+	// are not in the history yet.
+	started    int
+	unrecorded unrecorded
 	// pause follows calls that failed.
 	pause backoff
 

@@ -62,6 +62,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	if result.Started != nil {
 		report.Started = &result.Started.Run
 		c.started = task(ctx)
+		c.learned(ctx, result.Started.Run)
 	}
 	if result.Refused != nil {
 		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
@@ -94,28 +95,6 @@ func (c *runningCronJob) ran(plan schedule.Plan) time.Time {
 	}
 	return c.state.LastScheduled
 }
-
-// endsTheTask reports whether a plan replaces a run in the task that has started one. A
-// workflow task that is repeated knows nothing of what it did before, and finds no Job that it
-// has made and deleted: it would make it once more. So a start is in the history before its
-// Job is deleted.
-func (c *runningCronJob) endsTheTask(ctx workflow.Context, plan schedule.Plan) bool {
-	return replaces(plan) && c.started == task(ctx) &&
-		workflow.GetVersion(ctx, "replace-ends-the-task", workflow.DefaultVersion, 1) == 1
-}
-
-// replaces reports whether a plan deletes a run that goes on.
-func replaces(plan schedule.Plan) bool {
-	for _, wanted := range plan.Deletes {
-		if wanted.Replaced {
-			return true
-		}
-	}
-	return false
-}
-
-// task tells one workflow task of a run from another.
-func task(ctx workflow.Context) int { return workflow.GetInfo(ctx).GetCurrentHistoryLength() }
 
 // search looks up the Jobs that the CronJob controls, before scheduled times get the
 // outcome that they did not start.

@@ -163,6 +163,9 @@ func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResu
 		}
 	}
 	for _, run := range result.Running {
+		if !c.state.Knows(run) {
+			c.learned(ctx, run)
+		}
 		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, time.Time{})
 	}
 }
