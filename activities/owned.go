@@ -19,9 +19,15 @@ type Heartbeater interface {
 // told of that with its next heartbeat only, and an API server that comes back then would
 // take the write of an attempt that was given up.
 //
-// A local attempt ends with its context, on the worker that has the workflow task.
+// A local attempt ends with its context, and belongs to a workflow task that may have been
+// given up.
 func (a *Activities) owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	info := activity.GetInfo(ctx)
+	if info.IsLocalActivity {
+		if err := a.askForTask(ctx, info.WorkflowExecution); err != nil {
+			return nil, nil, err
+		}
+	}
 	if a.Heartbeats == nil || info.IsLocalActivity {
 		ctx, cancel := context.WithCancel(ctx)
 		return ctx, cancel, nil

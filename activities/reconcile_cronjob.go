@@ -34,6 +34,7 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	if err := bounded(len(request.Deletes), len(request.Look), len(request.Events), len(request.Known)); err != nil {
 		return result, err
 	}
+	ctx = withTask(ctx, request)
 	if guardedCronJob(request) {
 		return a.settle(ctx, request)
 	}

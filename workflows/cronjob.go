@@ -54,9 +54,10 @@ type runningCronJob struct {
 	// children are the runs whose end this workflow run hears of by itself.
 	children []*childRun
 	// started is the workflow task in which a run was started last, unrecorded the Jobs that
-	// are not in the history yet.
+	// are not in the history yet, and began when the present one was seen first.
 	started    int
 	unrecorded unrecorded
+	began      taskBegin
 	// pause follows calls that failed.
 	pause backoff
 
@@ -133,6 +134,7 @@ type rest struct {
 
 // act takes what was received and carries out one plan at most. done says that the workflow is over.
 func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
+	c.taskBegan(ctx)
 	c.hear(ctx)
 	now := workflow.Now(ctx)
 	switch {

@@ -29,6 +29,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		durable:  c.endsTheTask(ctx, plan),
 		request: protocol.CronJobRequest{
 			CronJob: c.cronJob,
+			Task:    c.taskBegan(ctx),
 			Digest:  digest(c.spec),
 			Deletes: plan.Deletes,
 			Start:   plan.Start,

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -44,6 +45,20 @@ func (c *runningCronJob) deletesUnrecorded(ctx workflow.Context, plan schedule.P
 // replaces reports whether a plan deletes a run that goes on.
 func replaces(plan schedule.Plan) bool {
 	return slices.ContainsFunc(plan.Deletes, func(wanted schedule.Delete) bool { return wanted.Replaced })
+}
+
+// taskBegin is when a workflow task began, by Temporal's clock.
+type taskBegin struct {
+	task int
+	at   time.Time
+}
+
+// taskBegan returns when the present workflow task was seen first.
+func (c *runningCronJob) taskBegan(ctx workflow.Context) time.Time {
+	if now := task(ctx); c.began.task != now {
+		c.began = taskBegin{now, workflow.Now(ctx)}
+	}
+	return c.began.at
 }
 
 // task tells one workflow task of a run from another.

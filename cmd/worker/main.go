@@ -38,6 +38,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		Namespaces:       settings.Namespaces,
 		Temporal:         p.Temporal,
 		Heartbeats:       p.Temporal,
+		Workflows:        p.Temporal,
 		Namespace:        p.TemporalNamespace,
 		Cluster:          settings.Cluster,
 		Events:           events,

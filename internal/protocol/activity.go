@@ -83,6 +83,9 @@ const (
 // idempotent, so the whole may be repeated.
 type CronJobRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
+	// Task is when the workflow task began that asks; a local attempt whose task was given up
+	// for another writes nothing.
+	Task time.Time `json:"task,omitzero"`
 	// Deletes come first. A failed delete with Replaced set is an error.
 	Deletes []schedule.Delete `json:"deletes,omitempty"`
 	// Start creates the run's Job from the object's template. If the time of the run has

@@ -3,7 +3,10 @@ package failure
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/devstack/process"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
@@ -94,4 +98,48 @@ func endByHand(t *testing.T, job *batchv1.Job) {
 	if _, err := stack.Kubernetes.BatchV1().Jobs(job.Namespace).UpdateStatus(t.Context(), job, metav1.UpdateOptions{}); err != nil {
 		t.Fatalf("end Job %s: %v", job.Name, err)
 	}
+}
+
+// A worker stands still with a workflow task in its hands. Another one has the task repeated, and its run is over and its Job
+// gone when the first one goes on: that one does not start the run again.
+func TestWorkerThatStoodStillStartsNoRunAgain(t *testing.T) {
+	disrupts(t)
+	namespace := stack.Namespace(t)
+	record := stack.Record(t, namespace)
+	cronJob := harness.NewCronJob(namespace, "stale", harness.Yearly, harness.JobSpec())
+	cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(0))
+	stack.AddCronJob(t, cronJob)
+
+	still := stack.Workers()[0]
+	send := func(signal syscall.Signal) {
+		if err := still.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(syscall.SIGSTOP)
+	stack.Signal(t, harness.CronJobWorkflow(namespace, cronJob.Name), protocol.TriggerSignal, nil)
+	startWorker(t)
+	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
+		left, err := stack.Jobs(ctx, namespace)
+		if made := len(record.Jobs(cronJob.Name)); err == nil && (made == 0 || len(left) > 0) {
+			err = fmt.Errorf("%d Jobs were made, %d are left", made, len(left))
+		}
+		return err
+	})
+	send(syscall.SIGCONT)
+	harness.Eventually(t, harness.Prompt, func(context.Context) error {
+		if made := record.Jobs(cronJob.Name); len(made) > 1 {
+			t.Fatalf("the run was started again: %v", jobNames(made))
+		}
+		return saidBy(still, "its workflow task was given up")
+	})
+}
+
+// saidBy returns nil when the worker's log has the words.
+func saidBy(worker *process.Process, words string) error {
+	log, err := os.ReadFile(worker.LogFile())
+	if err == nil && !strings.Contains(string(log), words) {
+		err = fmt.Errorf("%s does not say %q", worker.Name(), words)
+	}
+	return err
 }
