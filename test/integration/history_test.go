@@ -20,7 +20,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
@@ -248,6 +250,24 @@ var scenarios = map[string]func(t *testing.T, namespace string) (workflowIDs map
 			})
 		}
 		return map[string]string{"cronjob-replace": harness.CronJobWorkflow(namespace, "replacing")}
+	},
+	// A Job that somebody has made by hand, found when it has ended, and deleted for the history limit in the same moment.
+	"cronjob-by-hand": func(t *testing.T, namespace string) map[string]string {
+		cronJob := harness.NewCronJob(namespace, "limited", harness.Yearly, harness.JobSpec())
+		cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(0))
+		cronJob = stack.CreateCronJob(t, cronJob)
+		awaitWorkflow(t, namespace, "limited")
+		spec := harness.JobSpec()
+		spec.ManagedBy = ptr.To(names.JobController)
+		owner := metav1.NewControllerRef(cronJob, ostinatov1.GroupVersion.WithKind("CronJob"))
+		byHand := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "by-hand", OwnerReferences: []metav1.OwnerReference{*owner}}, Spec: spec}
+		if _, err := stack.Kubernetes.BatchV1().Jobs(namespace).Create(t.Context(), byHand, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, 2*harness.Prompt, func(ctx context.Context) error {
+			return stack.HasEvent(ctx, namespace, "CronJob", "limited", "SuccessfulDelete")
+		})
+		return map[string]string{"cronjob-by-hand": harness.CronJobWorkflow(namespace, "limited")}
 	},
 	// A dry run, a backfill beside a run that it does not replace, and its end.
 	"cronjob-backfilled": func(t *testing.T, namespace string) map[string]string {
