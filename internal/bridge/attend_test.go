@@ -128,7 +128,7 @@ func manyRunning(t *testing.T, count int) (w *world, ids []string) {
 		w.temporal.running[id] = path.Base(id)
 	}
 	w.lead()
-	w.eventually(func() bool { return len(w.temporal.said()) == count }, "the sweep")
+	w.eventually(func() bool { return len(w.temporal.said()) == count && w.temporal.scanned() }, "the sweep")
 	w.temporal.forget()
 	return w, ids
 }

@@ -46,6 +46,8 @@ type fakeTemporal struct {
 	blind  bool
 	ghosts map[string]bool
 	pages  int
+	// readThrough are lists that were read to their end.
+	readThrough int
 	// described is what Jobs' workflows say of themselves.
 	described map[string]JobWorkflow
 }
@@ -245,7 +247,17 @@ func (f *fakeTemporal) Running(_ context.Context, _ string, visit func([]string)
 			return nil
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.readThrough++
 	return nil
+}
+
+// scanned reports whether a new leader has read its lists: one for each kind of objects.
+func (f *fakeTemporal) scanned() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.readThrough >= 3
 }
 
 // lists returns how many pages of lists were read.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -33,7 +34,7 @@ type world struct {
 	cronJobs *fake.CronJobs
 	temporal *fakeTemporal
 	events   *record.FakeRecorder
-	clock    *clocktesting.FakeClock
+	clock    *worldClock
 	settings config.Bridge
 	objects  *objects
 	metrics  *prometheus.Registry
@@ -42,6 +43,24 @@ type world struct {
 	resources atomic.Pointer[metav1.APIResourceList]
 	cancel    context.CancelFunc
 	ended     chan error
+}
+
+// worldClock is a fake clock that knows which tickers it has: a step ahead of one is lost on it.
+type worldClock struct {
+	*clocktesting.FakeClock
+	tickers sync.Map
+}
+
+func (c *worldClock) NewTicker(period time.Duration) clock.Ticker {
+	ticker := c.FakeClock.NewTicker(period)
+	c.tickers.Store(period, true)
+	return ticker
+}
+
+// ticks reports whether somebody has a ticker of this period.
+func (c *worldClock) ticks(period time.Duration) bool {
+	_, found := c.tickers.Load(period)
+	return found
 }
 
 // newWorld makes a world that holds CronJobs and Jobs; lead makes it go.
@@ -62,7 +81,7 @@ func newWorld(t *testing.T, contents ...runtime.Object) *world {
 		cronJobs: fake.NewCronJobs(cronJobs...),
 		temporal: newFakeTemporal(),
 		events:   record.NewFakeRecorder(10),
-		clock:    clocktesting.NewFakeClock(after(20)),
+		clock:    &worldClock{FakeClock: clocktesting.NewFakeClock(after(20))},
 		metrics:  prometheus.NewRegistry(),
 		log:      &lockedBuffer{},
 		settings: config.Bridge{Workers: 2, SweepRate: 1000, OverdueGrace: 15 * time.Second},
@@ -97,8 +116,8 @@ func (w *world) lead() *world {
 		if w.settings.TakeOver.Any() {
 			w.clock.Step(probePeriod)
 		}
-		return b.Ready(context.Background()) == nil
-	}, "caches filled")
+		return b.Ready(context.Background()) == nil && (w.settings.LeaderElection.Enabled || w.clock.ticks(attendPeriod))
+	}, "caches filled, and a leader makes rounds")
 	return w
 }
 
