@@ -53,11 +53,8 @@ type runningCronJob struct {
 	asked []askedBackfill
 	// children are the runs whose end this workflow run hears of by itself.
 	children []*childRun
-	// started is the workflow task in which a run was started last, unrecorded the Jobs that
-	// are not in the history yet, and began when the present one was seen first.
-	started    int
-	unrecorded unrecorded
-	began      taskBegin
+	// task is the workflow task under way, as present returns it.
+	task workflowTask
 	// pause follows calls that failed.
 	pause backoff
 
@@ -74,7 +71,6 @@ func newCronJob(ctx workflow.Context, cluster names.Cluster, input *protocol.Cro
 		cronJob:          input.CronJob,
 		searchAttributes: input.SearchAttributes,
 		spec:             input.Spec,
-		started:          -1,
 		mailbox:          newMailbox(ctx),
 	}
 	identity := schedule.Identity{
@@ -134,7 +130,7 @@ type rest struct {
 
 // act takes what was received and carries out one plan at most. done says that the workflow is over.
 func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
-	c.taskBegan(ctx)
+	c.present(ctx)
 	c.hear(ctx)
 	now := workflow.Now(ctx)
 	switch {

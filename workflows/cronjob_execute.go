@@ -29,7 +29,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		durable:  c.endsTheTask(ctx, plan),
 		request: protocol.CronJobRequest{
 			CronJob: c.cronJob,
-			Task:    c.taskBegan(ctx),
+			Task:    c.present(ctx).began,
 			Digest:  digest(c.spec),
 			Deletes: plan.Deletes,
 			Start:   plan.Start,
@@ -62,8 +62,8 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	report := schedule.Report{Lead: result.Lead, Deleted: result.Deleted, StatusFailed: result.StatusFailed, Judgement: result.Judgement}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
-		c.started = task(ctx)
-		c.learned(ctx, result.Started.Run)
+		c.present(ctx).started = true
+		c.present(ctx).learn(result.Started.Run)
 	}
 	if result.Refused != nil {
 		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message

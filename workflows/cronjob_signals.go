@@ -164,7 +164,7 @@ func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResu
 	}
 	for _, run := range result.Running {
 		if !c.state.Knows(run) {
-			c.learned(ctx, run)
+			c.present(ctx).learn(run)
 		}
 		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, time.Time{})
 	}
