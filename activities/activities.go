@@ -75,6 +75,7 @@ type Activities struct {
 	held          *room
 	turns, writes *seats
 	known         *memory
+	unanswered    unanswered
 	jobSearch     k8s.JobSearch
 }
 
@@ -94,7 +95,7 @@ func New(options Options) *Activities {
 		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
 		moments: newMoments(options.Clock), held: &room{room: order.Room{Places: options.MaxHeld, Weights: options.Weights}},
 		turns: newSeats(mostTurns, options.Weights), writes: newSeats(mostTurns, options.Weights),
-		known: newMemory(options.Clock),
+		known: newMemory(options.Clock), unanswered: newUnanswered(),
 	}
 }
 

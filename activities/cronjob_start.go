@@ -52,7 +52,8 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if result.Started != nil {
 		a.known.keepCronJob(cronJob)
 	}
-	if created {
+	unanswered := result.Started != nil && a.unanswered.take(write{writeCreate, cronJob.UID, request.Start.Name})
+	if created || unanswered {
 		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(successfulCreate, "Created job "+request.Start.Name))
 	}
 	result.Lead = moment.lead()
@@ -181,6 +182,7 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	}
 	defer release()
 	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
+	a.unanswered.keep(write{writeCreate, cronJob.UID, start.Name}, err)
 	switch {
 	case err == nil:
 		if !start.Manual {

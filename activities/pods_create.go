@@ -120,13 +120,17 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
 	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, rendered, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
+	a.unanswered.keep(write{writeCreate, owner.UID, create.Name}, err)
 	switch {
 	case err == nil:
-		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
-		events.announce(reference, event.Normal(successfulCreate, "Created pod: "+pod.Name))
+		a.podCreated(owner, planned, create, events)
 		return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		return a.findPod(ctx, owner, create.Name, events)
+		found, refused, err := a.findPod(ctx, owner, create.Name, events)
+		if found != nil && a.unanswered.take(write{writeCreate, owner.UID, create.Name}) {
+			a.podCreated(owner, planned, create, events)
+		}
+		return found, refused, err
 	}
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	refused := refusal(err)
@@ -144,6 +148,12 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 		return nil, refused, nil
 	}
 	return nil, nil, outage(err, "create Pod %s/%s", owner.Namespace, create.Name)
+}
+
+// podCreated tells of a Pod that was created.
+func (a *Activities) podCreated(owner *batchv1.Job, planned *batchv1.JobStatus, create job.Create, events *announcer) {
+	a.Metrics.countCreate(owner, planned, create, resultSucceeded)
+	events.announce(jobReference(owner), event.Normal(successfulCreate, "Created pod: "+create.Name))
 }
 
 // findPod looks at the Pod that has the wanted name already.

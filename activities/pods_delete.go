@@ -64,10 +64,17 @@ func (f *findings) failed(uid string, err error, doing string, arguments ...any)
 // must be.
 func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, events *announcer, out *findings) error {
 	uid := types.UID(target.UID)
+	deletion := write{writeDelete, owner.UID, target.UID}
+	tell := func() {
+		events.announce(jobReference(owner), event.Normal(successfulDelete, "Deleted pod: "+target.Name))
+	}
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	for attempt := 1; ; attempt++ {
 		switch {
 		case errors.Is(err, k8s.ErrGone):
+			if a.unanswered.take(deletion) {
+				tell()
+			}
 			out.vanished(target.UID)
 			return nil
 		case err != nil:
@@ -92,16 +99,21 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		break
 	}
 	if pod.DeletionTimestamp != nil {
-		// An attempt before this one has deleted it and told of it, or somebody else has.
+		// An attempt before this one has deleted it, or somebody else has.
+		if a.unanswered.take(deletion) {
+			tell()
+		}
 		return nil
 	}
 	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
-	switch {
-	case err != nil:
+	if err != nil {
+		a.unanswered.keep(deletion, err)
 		return a.deleteFailed(owner, target, err, events, out)
-	case deleted:
-		events.announce(jobReference(owner), event.Normal(successfulDelete, "Deleted pod: "+target.Name))
-	default:
+	}
+	if unanswered := a.unanswered.take(deletion); deleted || unanswered {
+		tell()
+	}
+	if !deleted {
 		out.vanished(target.UID)
 	}
 	return nil

@@ -96,12 +96,16 @@ func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 // from the watch cache, since a delete can't say whose the Job must be.
 func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start) (gone bool, err error) {
 	reference := cronJobReference(cronJob)
+	deletion := write{writeDelete, cronJob.UID, target.UID}
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
 		found, err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
 	}
 	switch {
-	case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+	case errors.Is(err, k8s.ErrGone):
+		a.jobDeleted(reference, target.Name, a.unanswered.take(deletion))
+		return true, nil
+	case err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 		return true, nil
 	case err != nil && target.Replaced:
 		return false, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
@@ -115,11 +119,11 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 		return false, nil
 	}
 	deleted, err := k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
+	a.unanswered.keep(deletion, err)
 	switch {
 	case err == nil:
-		if deleted {
-			a.Events.onCronJob(reference, event.Normal(successfulDelete, "Deleted job "+target.Name))
-		}
+		unanswered := a.unanswered.take(deletion)
+		a.jobDeleted(reference, target.Name, deleted || unanswered)
 		return true, nil
 	case answered(err):
 		// Upstream's own words (parity 1.9).
@@ -132,6 +136,13 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 		return false, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	}
 	return false, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+}
+
+// jobDeleted tells of a Job of the CronJob that this process has deleted.
+func (a *Activities) jobDeleted(cronJob protocol.ObjectReference, name string, byThis bool) {
+	if byThis {
+		a.Events.onCronJob(cronJob, event.Normal(successfulDelete, "Deleted job "+name))
+	}
 }
 
 // applyCronJobStatus writes the status with the run in it that was started. That it

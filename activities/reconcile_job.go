@@ -106,12 +106,17 @@ func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fre
 	if over {
 		return false, false, err
 	}
+	written := write{verb: writeStatus, owner: owner.UID}
 	if err == nil {
 		if claim.Finished(after) == nil {
 			a.known.keepJob(after)
 		}
+		was, unanswered := a.unanswered.takeStatus(written)
 		if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
-			return false, true, nil
+			if !unanswered {
+				return false, true, nil
+			}
+			before = was
 		}
 		a.Metrics.countStatus(before, after, request.Handled)
 		return true, true, nil
@@ -120,6 +125,7 @@ func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fre
 		result.Gone = true
 		return false, false, nil
 	}
+	a.unanswered.keepStatus(written, owner, err)
 	if refused := refusal(err); refused != nil {
 		a.Metrics.countRefusal("JobStatus", refused)
 		return false, false, a.refuseStatus(ctx, owner, refused, result)
