@@ -1,5 +1,6 @@
-// Command kwok is sigs.k8s.io/kwok made safe to start on a cluster that has Pods already: its two controllers then build
-// their expressions at the same moment, in tables that nothing guards, and now and then that ends the process.
+// Command kwok is sigs.k8s.io/kwok made safe to start on a cluster that has Pods already, and to run beside an API server
+// that is killed. Its two controllers otherwise build their expressions at the same moment, in tables that nothing guards,
+// and now and then that ends the process; and a request that was under way when its connection broke is not repeated.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +27,15 @@ func main() {
 	}
 }
 
-// run is kwok's own start, after fillTables.
+// run is kwok's own start, after fillTables and repeat.
 func run() error {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return fmt.Errorf("find kwok's directory: %w", err)
+	}
+	if os.Args, err = repeat(os.Args, filepath.Join(home, ".kwok", "repeating")); err != nil {
+		return err
+	}
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}
@@ -34,7 +43,7 @@ func run() error {
 	if err := fillTables(ctx); err != nil {
 		return err
 	}
-	ctx, err := config.InitFlags(ctx, flags)
+	ctx, err = config.InitFlags(ctx, flags)
 	if err != nil {
 		return fmt.Errorf("read the configuration: %w", err)
 	}
