@@ -52,7 +52,7 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if result.Started != nil {
 		a.known.keepCronJob(cronJob)
 	}
-	unanswered := result.Started != nil && a.unanswered.take(write{writeCreate, cronJob.UID, request.Start.Name})
+	unanswered := result.Started != nil && a.unanswered.take(write{verb: writeCreate, owner: cronJob.UID, name: request.Start.Name})
 	if created || unanswered {
 		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(successfulCreate, "Created job "+request.Start.Name))
 	}
@@ -182,7 +182,7 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	}
 	defer release()
 	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
-	a.unanswered.keep(write{writeCreate, cronJob.UID, start.Name}, err)
+	a.unanswered.keep(write{verb: writeCreate, owner: cronJob.UID, name: start.Name}, err)
 	switch {
 	case err == nil:
 		if !start.Manual {

@@ -120,14 +120,16 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
 	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, rendered, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
-	a.unanswered.keep(write{writeCreate, owner.UID, create.Name}, err)
+	creation := write{verb: writeCreate, owner: owner.UID, name: create.Name}
+	a.unanswered.keep(creation, err)
 	switch {
 	case err == nil:
+		a.unanswered.take(creation)
 		a.podCreated(owner, planned, create, events)
 		return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
 		found, refused, err := a.findPod(ctx, owner, create.Name, events)
-		if found != nil && a.unanswered.take(write{writeCreate, owner.UID, create.Name}) {
+		if found != nil && a.unanswered.take(creation) {
 			a.podCreated(owner, planned, create, events)
 		}
 		return found, refused, err

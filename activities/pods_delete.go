@@ -64,7 +64,7 @@ func (f *findings) failed(uid string, err error, doing string, arguments ...any)
 // must be.
 func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, events *announcer, out *findings) error {
 	uid := types.UID(target.UID)
-	deletion := write{writeDelete, owner.UID, target.UID}
+	deletion := write{writeDelete, owner.UID, target.Name, target.UID}
 	tell := func() {
 		events.announce(jobReference(owner), event.Normal(successfulDelete, "Deleted pod: "+target.Name))
 	}

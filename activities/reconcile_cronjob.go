@@ -96,7 +96,7 @@ func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 // from the watch cache, since a delete can't say whose the Job must be.
 func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start) (gone bool, err error) {
 	reference := cronJobReference(cronJob)
-	deletion := write{writeDelete, cronJob.UID, target.UID}
+	deletion := write{writeDelete, cronJob.UID, target.Name, target.UID}
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
 		found, err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
 )
@@ -24,9 +25,9 @@ func newUnanswered() unanswered { return unanswered{lru.New(mostUnanswered)} }
 type write struct {
 	verb  writeVerb
 	owner types.UID
-	// object is the name of what is created and the UID of what is deleted; empty for the
-	// owner's own status.
-	object string
+	// name and uid are of what is created or deleted; the UID of what is created is not known.
+	// Both are empty for the owner's own status.
+	name, uid string
 }
 
 type writeVerb int
@@ -43,10 +44,12 @@ func (u unanswered) keep(one write, err error) { u.keepStatus(one, &batchv1.Job{
 // keepStatus is keep for the status of a Job that was as given before the write was first
 // tried.
 func (u unanswered) keepStatus(one write, before *batchv1.Job, err error) {
-	if _, known := u.writes.Get(one); known || !undecided(err) {
+	if !undecided(err) {
 		return
 	}
-	u.writes.Add(one, &batchv1.Job{Status: before.Status})
+	if _, known := u.writes.Get(one); !known {
+		u.writes.Add(one, &batchv1.Job{Status: before.Status})
+	}
 }
 
 // take reports whether the write is remembered, and forgets it.
@@ -66,8 +69,16 @@ func (u unanswered) takeStatus(one write) (before *batchv1.Job, found bool) {
 }
 
 // undecided reports whether an error leaves open if the API server has done what it was
-// asked for: there was no answer, or that of a server that does not know it of etcd.
+// asked for: there was no answer, or that of a server that does not know it of etcd. An
+// internal error, as that of a webhook that does not answer, comes before the write.
 func undecided(err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case !answered(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return true
+	}
 	var status apierrors.APIStatus
-	return err != nil && (!errors.As(err, &status) || status.Status().Code >= http.StatusInternalServerError)
+	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError &&
+		apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
 }

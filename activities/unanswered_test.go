@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +12,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -101,16 +104,18 @@ func TestEventsOfAWriteThatWasNotAnswered(t *testing.T) {
 		"time was up":       context.DeadlineExceeded,
 		"connection lost":   errors.New("connection lost"),
 		"time was up there": apierrors.NewTimeoutError("request did not complete within the allotted time", 0),
+		"etcd did not say":  &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "etcdserver: request timed out"}},
 	}
 	for name, test := range tests {
 		for why, failure := range failures {
-			t.Run(name+"/"+why, func(t *testing.T) {
+			play := func(t *testing.T, fail func(s *stage, verb, resource string, err error)) {
+				t.Helper()
 				var cronJobs []*ostinatov1.CronJob
 				if test.cronJob != nil {
 					cronJobs = append(cronJobs, test.cronJob)
 				}
 				s := newStage(t, test.objects, cronJobs)
-				s.leaveUnanswered(test.verb, test.resource, failure)
+				fail(s, test.verb, test.resource, failure)
 				var events []string
 				for range 3 {
 					if _, err := s.environment().ExecuteActivity(test.activity, s.planned(test.request)); err != nil {
@@ -122,9 +127,61 @@ func TestEventsOfAWriteThatWasNotAnswered(t *testing.T) {
 				if !slices.Equal(events, []string{test.want}) {
 					t.Errorf("events %q, want %q", events, test.want)
 				}
+			}
+			t.Run(name+"/"+why+"/carried out", func(t *testing.T) { play(t, (*stage).leaveUnanswered) })
+			t.Run(name+"/"+why+"/not carried out", func(t *testing.T) {
+				play(t, func(s *stage, verb, resource string, err error) { s.refuse(verb, resource, 1, err) })
 			})
 		}
 	}
+}
+
+// TestWhatAnotherDeletedIsNotToldOf: nor what a request makes up about a delete that was not
+// answered.
+func TestWhatAnotherDeletedIsNotToldOf(t *testing.T) {
+	webhook := apierrors.NewInternalError(errors.New("failed calling webhook"))
+	pod := func(name string) protocol.JobRequest {
+		return protocol.JobRequest{Job: jobRef, Deletes: []job.Delete{{Name: name, UID: "a-uid"}}}
+	}
+	run := func(name string) protocol.CronJobRequest {
+		return protocol.CronJobRequest{CronJob: cronJobRef, Deletes: []schedule.Delete{{Name: name, UID: "a-uid"}}}
+	}
+	tests := map[string]struct {
+		resource, activity string
+		err                error
+		first, second      any
+	}{
+		"a Pod that a webhook kept": {"pods", protocol.ReconcileJobActivity, webhook, pod("a"), pod("a")},
+		"a Job that a webhook kept": {"jobs", protocol.ReconcileCronJobActivity, webhook, run("a"), run("a")},
+		"a Pod by a made-up name":   {"pods", protocol.ReconcileJobActivity, context.DeadlineExceeded, pod("a"), pod("made-up")},
+		"a Job by a made-up name":   {"jobs", protocol.ReconcileCronJobActivity, context.DeadlineExceeded, run("a"), run("made-up")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects := []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).Pod, finishedCronJobsJob("a", batchv1.JobComplete)}
+			s := newStage(t, objects, []*ostinatov1.CronJob{helloCronJob()})
+			s.refuse("delete", test.resource, 1, test.err)
+			if _, err := s.environment().ExecuteActivity(test.activity, s.planned(test.first)); err != nil {
+				t.Log(err)
+			}
+			if err := s.kubernetes.Tracker().Delete(resourceOf(test.resource), namespace, "a"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.environment().ExecuteActivity(test.activity, s.planned(test.second)); err != nil {
+				t.Error(err)
+			}
+			if events := s.recorded(); slices.ContainsFunc(events, func(event string) bool { return strings.Contains(event, "SuccessfulDelete") }) {
+				t.Errorf("events %q", events)
+			}
+		})
+	}
+}
+
+func resourceOf(resource string) schema.GroupVersionResource {
+	if resource == "jobs" {
+		return batchv1.SchemeGroupVersion.WithResource(resource)
+	}
+	return corev1.SchemeGroupVersion.WithResource(resource)
 }
 
 func TestAStatusThatWasNotAnsweredIsCountedOnce(t *testing.T) {
