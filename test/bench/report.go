@@ -67,6 +67,7 @@ func figureTable(name string, groups []group) table {
 	switch {
 	case scenario.scheduled:
 		t.percentileRows("due time to Job created", groups, func(m measurement) []time.Duration { return m.spans.fromStart }, 0.5, 0.99, 1)
+		t.percentileRows("due time to Pod created", groups, func(m measurement) []time.Duration { return m.spans.podFromStart }, 0.5, 0.99, 1)
 		t.timeRow("all Complete after the due time", groups, all)
 		t.row("Jobs Complete per second from the due time", groups, measurement.rate, tenths)
 		t.timeRow("creating the CronJobs took the bench", groups, func(m measurement) time.Duration { return m.created })
@@ -78,6 +79,7 @@ func figureTable(name string, groups []group) table {
 		t.timeRow("all Complete after the Pods' common end", groups, func(m measurement) time.Duration { return m.spans.all })
 	default:
 		t.row("Jobs Complete per second", groups, measurement.rate, tenths)
+		t.percentileRows("first create to Pod created", groups, func(m measurement) []time.Duration { return m.spans.podFromStart }, 0.5, 0.99, 1)
 		t.timeRow("all Complete after", groups, all)
 		t.timeRow("creating the Jobs took the bench", groups, func(m measurement) time.Duration { return m.created })
 	}

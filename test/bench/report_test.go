@@ -13,7 +13,7 @@ func measured(c column, scenario string, all time.Duration) measurement {
 		column: c, scenario: scenario, size: 300, pods: 300, elapsed: time.Minute, peaksReset: true,
 		created: 2 * time.Second,
 		spans: spans{
-			fromStart: []time.Duration{all / 2}, toPod: []time.Duration{100 * time.Millisecond},
+			fromStart: []time.Duration{all / 2}, podFromStart: []time.Duration{all / 2}, toPod: []time.Duration{100 * time.Millisecond},
 			toComplete: []time.Duration{time.Second}, whole: []time.Duration{2 * time.Second}, all: all,
 		},
 		usage: []processUsage{
@@ -39,6 +39,9 @@ func TestReportTables(t *testing.T) {
 300 Jobs created at once
                                      built-in, default flags   Ostinato
   Jobs Complete per second                               3.4       50.0
+  first create to Pod created, p50                    44.2 s     3.00 s
+  first create to Pod created, p99                    44.2 s     3.00 s
+  first create to Pod created, max                    44.2 s     3.00 s
   all Complete after                                  88.5 s     6.00 s
 `)
 	assert.Contains(t, text(tables[1]), `

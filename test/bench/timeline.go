@@ -140,6 +140,8 @@ func (t *timeline) done() (bool, error) {
 type spans struct {
 	// fromStart is from the start (first create, or due time) to the Job's creation, toEnd to its Complete.
 	fromStart, toEnd []time.Duration
+	// podFromStart is from the start to the creation of the Job's first Pod.
+	podFromStart []time.Duration
 	// toPod is from the Job's creation to its Pod's, toComplete from the Pod's end to the Job's Complete.
 	toPod, toComplete []time.Duration
 	// whole is from the Job's creation to Complete.
@@ -164,6 +166,7 @@ func (t *timeline) spans(start time.Time) spans {
 		s.toEnd = append(s.toEnd, between(start, r.complete))
 		s.all = max(s.all, between(start, r.complete))
 		if !r.podCreated.IsZero() {
+			s.podFromStart = append(s.podFromStart, between(start, r.podCreated))
 			s.toPod = append(s.toPod, between(r.created, r.podCreated))
 		}
 		if !r.podEnded.IsZero() {

@@ -48,12 +48,13 @@ func TestTheFirstSightOfEachStateCounts(t *testing.T) {
 	assert.Equal(t, progress{jobs: 1, pods: 1, running: 1, complete: 1, released: 1}, line.progress())
 
 	assert.Equal(t, spans{
-		fromStart:  []time.Duration{100 * time.Millisecond},
-		toEnd:      []time.Duration{200 * time.Millisecond},
-		toPod:      []time.Duration{30 * time.Millisecond},
-		toComplete: []time.Duration{40 * time.Millisecond},
-		whole:      []time.Duration{100 * time.Millisecond},
-		all:        200 * time.Millisecond,
+		fromStart:    []time.Duration{100 * time.Millisecond},
+		toEnd:        []time.Duration{200 * time.Millisecond},
+		podFromStart: []time.Duration{130 * time.Millisecond},
+		toPod:        []time.Duration{30 * time.Millisecond},
+		toComplete:   []time.Duration{40 * time.Millisecond},
+		whole:        []time.Duration{100 * time.Millisecond},
+		all:          200 * time.Millisecond,
 	}, line.spans(start))
 }
 
