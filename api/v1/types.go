@@ -6,12 +6,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CronJob runs Jobs on a schedule, as batch/v1 CronJob does, by a durable
-// Temporal workflow.
+// The comments of types and fields are what kubectl explain prints. It keeps their line
+// breaks and breaks lines after 76 characters.
+
+// CronJob runs Jobs on a schedule, as a batch/v1 CronJob does. A durable
+// Temporal workflow starts the runs.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=cronjobs,singular=cronjob,scope=Namespaced,categories=all
+// +kubebuilder:resource:path=cronjobs,singular=cronjob,scope=Namespaced,shortName=ocj,categories=all
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`
 // +kubebuilder:printcolumn:name="Timezone",type=string,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Suspend",type=boolean,JSONPath=`.spec.suspend`
@@ -25,8 +28,12 @@ type CronJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec says what runs, and when.
+	//
 	// +required
 	Spec CronJobSpec `json:"spec"`
+	// status says what ran, what runs, and what comes next. Ostinato writes it.
+	//
 	// +optional
 	Status CronJobStatus `json:"status,omitempty,omitzero"`
 }
@@ -41,7 +48,8 @@ type CronJobList struct {
 	Items []CronJob `json:"items"`
 }
 
-// QueueConcurrent has a run that is due while another is active wait its turn.
+// QueueConcurrent is the policy under which a run that is due waits its turn while as many
+// runs are active as may be.
 const QueueConcurrent batchv1.ConcurrencyPolicy = "Queue"
 
 // CatchUpPolicy says which missed scheduled times get their runs afterwards.
@@ -54,8 +62,8 @@ const (
 	CatchUpAll    CatchUpPolicy = "all"
 )
 
-// CronJobSpec has the fields of batch/v1 CronJobSpec, with the same defaults, and some that
-// change nothing where they are not set.
+// CronJobSpec has the fields of batch/v1 CronJobSpec, with the same defaults.
+// Its other fields change nothing unless they are set.
 //
 // +kubebuilder:validation:XValidation:rule="!self.schedule.contains('TZ')",message="schedule must not set a time zone with TZ or CRON_TZ: use timeZone"
 // +kubebuilder:validation:XValidation:rule="!has(self.queueLimit) || has(self.concurrencyPolicy) && self.concurrencyPolicy == 'Queue'",message="queueLimit needs concurrencyPolicy Queue",fieldPath=".queueLimit"
@@ -63,14 +71,17 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.catchUpWindowSeconds) || !has(self.catchUp) || self.catchUp != 'none'",message="catchUpWindowSeconds has no meaning where catchUp is none",fieldPath=".catchUpWindowSeconds"
 // +kubebuilder:validation:XValidation:rule="!has(self.catchUp) || self.catchUp != 'all' || !has(self.concurrencyPolicy) || self.concurrencyPolicy != 'Replace'",message="catchUp all can't go with concurrencyPolicy Replace: each run would be replaced by the next",fieldPath=".catchUp"
 type CronJobSpec struct {
-	// Schedule in cron format: five fields, a descriptor such as @daily, or "@every <duration>".
+	// schedule says when runs are due, in cron format. It has five fields: minute,
+	// hour, day of the month, month and day of the week. It may also be a
+	// descriptor such as @daily, or @every with a duration, such as @every 1h30m.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Schedule string `json:"schedule"`
 
-	// TimeZone is an IANA name; unset means the zone of the worker process.
+	// timeZone is the time zone of the schedule. It is an IANA name such as
+	// Europe/Paris. The default is the time zone of the worker process.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -79,74 +90,92 @@ type CronJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z._0-9+][A-Za-z.\\\\-_0-9+]{0,13}(/[A-Za-z._0-9+][A-Za-z.\\\\-_0-9+]{0,13})*$') && !self.split('/').exists(part, part == '.' || part == '..')",message="timeZone must be an IANA name such as Europe/Paris"
 	TimeZone *string `json:"timeZone,omitempty"`
 
-	// StartingDeadlineSeconds is how late a run may start; a run that is later is missed.
+	// startingDeadlineSeconds is the number of seconds after its scheduled time
+	// within which a run may start. A run that cannot start by then is skipped,
+	// whatever delayed it. By default there is no deadline.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// ConcurrencyPolicy says what happens when a run is due while another is active.
+	// concurrencyPolicy says what happens to a run that is due while maxConcurrent
+	// runs are active. The default is Allow.
+	// Allow, Forbid: the run is held back until an active run ends. It is skipped
+	// if the next scheduled time comes first.
+	// Replace: the oldest active run is deleted.
+	// Queue: the run waits its turn.
 	//
 	// +optional
 	// +kubebuilder:default=Allow
 	// +kubebuilder:validation:Enum=Allow;Forbid;Replace;Queue
 	ConcurrencyPolicy batchv1.ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 
-	// MaxConcurrent is how many runs may be active at once: by default any number under
-	// Allow, and 1 under Forbid, Replace and Queue. Where so many are, Allow and Forbid
-	// hold the run back, Replace deletes the oldest, and Queue has the run wait its turn.
+	// maxConcurrent is the number of runs that may be active at the same time.
+	// concurrencyPolicy says what happens to a run beyond that number. By default
+	// any number may be active if concurrencyPolicy is Allow, and otherwise 1.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
 
-	// QueueLimit is how many runs may wait under concurrencyPolicy Queue, 10 by default. Of
-	// more the oldest is skipped.
+	// queueLimit is the number of runs that may wait. If more wait, the oldest of
+	// them is skipped. Missed runs that catchUp starts do not count. It needs
+	// concurrencyPolicy Queue. The default is 10.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	QueueLimit *int32 `json:"queueLimit,omitempty"`
 
-	// CatchUp says which of the scheduled times that passed while nothing could start, in
-	// an outage or a suspension, get their runs afterwards: none, the latest as batch/v1
-	// has it, or all of them in their order.
+	// catchUp says which missed scheduled times still get their runs. A scheduled
+	// time is missed if it passed while nothing could start, in an outage or a
+	// suspension. The default is latest.
+	// none: no missed time gets its run.
+	// latest: the latest missed time gets its run, as with batch/v1.
+	// all: every missed time gets its run, the oldest first, up to catchUpLimit.
+	// It cannot be combined with concurrencyPolicy Replace.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=none;latest;all
 	CatchUp CatchUpPolicy `json:"catchUp,omitempty"`
 
-	// CatchUpWindowSeconds is how long ago a scheduled time may have passed to be caught
-	// up; any time ago by default.
+	// catchUpWindowSeconds is the age in seconds up to which a missed scheduled
+	// time still gets its run. It cannot be combined with catchUp none. By default
+	// there is no such limit.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	CatchUpWindowSeconds *int64 `json:"catchUpWindowSeconds,omitempty"`
 
-	// CatchUpLimit is how many runs are caught up where catchUp is all, the latest ones;
-	// 100 by default.
+	// catchUpLimit is the number of missed scheduled times that get their runs. If
+	// more were missed, the latest ones get theirs. It needs catchUp all. The
+	// default is 100.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	CatchUpLimit *int32 `json:"catchUpLimit,omitempty"`
 
-	// PauseAfterFailures suspends the CronJob when so many runs in a row have failed. It
-	// goes on when suspend is set to false.
+	// pauseAfterFailures is the number of failed runs in a row after which the
+	// CronJob is suspended. To resume it, set suspend to false: the count then
+	// starts again. By default failed runs do not suspend the CronJob.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	PauseAfterFailures *int32 `json:"pauseAfterFailures,omitempty"`
 
-	// Suspend stops new runs; those active go on.
+	// suspend stops scheduled runs from starting. Active runs continue, and manual
+	// runs can still start. The default is false.
 	//
 	// +optional
 	// +kubebuilder:default=false
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// ScheduledTimeVariable is the name of an environment variable that each run's containers
-	// and init containers get: the run's scheduled time in UTC, as 2006-01-02T15:04:05Z. A
-	// container that has a variable of that name keeps its own. Unset means none.
+	// scheduledTimeVariable is the name of an environment variable. Each container
+	// and init container of a run gets it. Its value is the scheduled time of the
+	// run in UTC, in the form 2006-01-02T15:04:05Z. A container that sets a
+	// variable of that name itself keeps its own value. By default no variable is
+	// set.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -154,19 +183,23 @@ type CronJobSpec struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
 	ScheduledTimeVariable *string `json:"scheduledTimeVariable,omitempty"`
 
-	// JobTemplate is the Job that a run creates.
+	// jobTemplate describes the Job that each run creates. Its fields are those of
+	// the job template of batch/v1. To read about them, use:
+	// kubectl explain cronjobs.spec.jobTemplate --api-version=batch/v1
 	//
 	// +required
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
 
-	// SuccessfulJobsHistoryLimit is how many successful finished Jobs are kept.
+	// successfulJobsHistoryLimit is the number of successful finished Jobs that
+	// are kept. If it is 0, none are kept. The default is 3.
 	//
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0
 	SuccessfulJobsHistoryLimit *int32 `json:"successfulJobsHistoryLimit,omitempty"`
 
-	// FailedJobsHistoryLimit is how many failed finished Jobs are kept.
+	// failedJobsHistoryLimit is the number of failed finished Jobs that are kept.
+	// If it is 0, none are kept. The default is 1.
 	//
 	// +optional
 	// +kubebuilder:default=1
@@ -174,70 +207,79 @@ type CronJobSpec struct {
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
 
-// CronJobStatus has the fields of batch/v1 CronJobStatus and what a durable
-// scheduler can say in addition.
+// CronJobStatus has the fields of batch/v1 CronJobStatus. Its other fields are
+// what a durable scheduler knows in addition.
 type CronJobStatus struct {
-	// Active lists the running Jobs in start order.
+	// active lists the Jobs that are running, in the order of their start.
 	//
 	// +optional
 	// +listType=atomic
 	Active []corev1.ObjectReference `json:"active,omitempty"`
 
-	// LastScheduleTime is the scheduled time of the last run that was created.
+	// lastScheduleTime is the scheduled time of the latest run whose Job was
+	// created. Skipped runs and manual runs do not change it.
 	//
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
-	// LastSuccessfulTime is when a run last completed successfully.
+	// lastSuccessfulTime is the time when a run last completed successfully.
 	//
 	// +optional
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
 
-	// ObservedGeneration is the generation that the workflow took over.
+	// observedGeneration is the latest metadata.generation that the workflow has
+	// taken over.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// NextScheduleTime is the scheduled time of the next run; absent while
-	// suspended or without a valid schedule.
+	// nextScheduleTime is the scheduled time of the next run. It is absent while
+	// the CronJob is suspended, and while it has no valid schedule.
 	//
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
-	// AccountedUntil is the time up to which every scheduled time has its outcome.
+	// accountedUntil is the time up to which every scheduled time has an outcome.
+	// It is updated only together with other fields of the status.
 	//
 	// +optional
 	AccountedUntil *metav1.Time `json:"accountedUntil,omitempty"`
 
-	// Queued is how many runs wait for others to end.
+	// queued is the number of runs that wait for other runs to end.
 	//
 	// +optional
 	Queued int32 `json:"queued,omitempty"`
 
-	// RecentRuns says of the last ten scheduled times and triggers, or stretches of times
-	// that share it, what became of them, newest first. It comes up to date with the other
-	// fields: a time that was skipped since is in it with the next write.
+	// recentRuns lists the outcomes of the latest scheduled times and manual runs,
+	// newest first. It has at most ten entries. Successive scheduled times that
+	// were not started for the same reason share an entry. A time that was skipped
+	// is added when another field of the status is updated.
 	//
 	// +optional
 	// +listType=atomic
 	RecentRuns []RecentRun `json:"recentRuns,omitempty"`
 
-	// LastOutcome is the outcome of the first of recentRuns.
+	// lastOutcome is the outcome of the newest entry of recentRuns.
 	//
 	// +optional
 	LastOutcome string `json:"lastOutcome,omitempty"`
 
-	// LastFailureTime is when a run last ended as Failed.
+	// lastFailureTime is the time when a run last failed.
 	//
 	// +optional
 	LastFailureTime *metav1.Time `json:"lastFailureTime,omitempty"`
 
-	// ConsecutiveFailures is how many runs have failed since one was Complete.
+	// consecutiveFailures is the number of runs that have failed since a run last
+	// completed successfully.
 	//
 	// +optional
 	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
 
-	// Conditions are ScheduleValid, Suspended and TemplateValid.
+	// conditions describe the state of the CronJob. ScheduleValid is False if the
+	// schedule or the time zone cannot be used. Suspended is True while no
+	// scheduled runs start. TemplateValid is False if the API server would refuse
+	// the Job of the next run. NativeCronJobActive is True while a batch/v1
+	// CronJob of the same name exists and is not suspended.
 	//
 	// +optional
 	// +listType=map
@@ -246,59 +288,79 @@ type CronJobStatus struct {
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
-	// Workflow says where to find the CronJob's workflow.
+	// workflow is the Temporal workflow that runs the CronJob.
 	//
 	// +optional
 	Workflow *WorkflowReference `json:"workflow,omitempty"`
 }
 
-// RecentRun says what became of a scheduled time, of a stretch of them, or of a trigger.
+// RecentRun is the outcome of a scheduled time, of several successive ones, or
+// of a manual run.
 type RecentRun struct {
-	// ScheduledTime is the scheduled time; of a stretch the first; of a manual run the time
-	// of the trigger, or that which a backfill runs.
+	// scheduledTime is the scheduled time, or the first one if the entry stands
+	// for several. For a run that was triggered it is the time of the trigger. For
+	// a backfilled run it is the scheduled time that is backfilled.
 	ScheduledTime metav1.Time `json:"scheduledTime"`
-	// Until is the last scheduled time of a stretch.
+	// until is the last scheduled time. It is set only if the entry stands for
+	// several.
 	//
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
-	// Count is the number of scheduled times of a stretch.
+	// count is the number of scheduled times. It is set only if the entry stands
+	// for several. It may be an estimate if there are many.
 	//
 	// +optional
 	Count int64 `json:"count,omitempty"`
-	// Outcome is Started, StartedLate, SkippedOverlap, SkippedDeadline, SkippedSuspended,
-	// SkippedSuperseded, FailedToCreate or, until it is one of these, Queued.
+	// outcome says what became of the scheduled time.
+	// Started: the Job was created at most a minute after its time.
+	// StartedLate: the Job was created later, or only after the bridge found the
+	// run overdue.
+	// Queued: the run waits for other runs to end.
+	// SkippedOverlap: other runs were active, or too many runs waited.
+	// SkippedDeadline: startingDeadlineSeconds had passed, or catchUp or
+	// catchUpWindowSeconds excluded the run.
+	// SkippedSuspended: the CronJob was suspended.
+	// SkippedSuperseded: something else took its place before it could start.
+	// FailedToCreate: the API server refused the Job, or the request for a manual
+	// run was refused.
 	Outcome string `json:"outcome"`
-	// Reason says in a word why it was late or did not start.
+	// reason is one word that says why the run waits, was late or did not start,
+	// such as JobAlreadyActive.
 	//
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message says more, such as the answer of the API server.
+	// message gives details for people, such as the answer of the API server.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Manual is set for a trigger and for what is backfilled.
+	// manual is true for runs that were triggered or backfilled.
 	//
 	// +optional
 	Manual bool `json:"manual,omitempty"`
-	// JobName is the run's Job, StartTime when that was created.
+	// jobName is the name of the Job of the run. It is absent if none was created.
 	//
 	// +optional
 	JobName string `json:"jobName,omitempty"`
+	// startTime is the time when the Job was created.
+	//
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// Result is Complete, Failed or Deleted; absent while the run goes on.
+	// result says how the run ended: Complete, Failed or Deleted. It is absent
+	// until the run ends.
 	//
 	// +optional
 	Result string `json:"result,omitempty"`
-	// ResultReason is that of the Job's condition Failed, or Replaced.
+	// resultReason is the reason of the condition Failed of the Job, such as
+	// BackoffLimitExceeded. It is Replaced if another run replaced this one.
 	//
 	// +optional
 	ResultReason string `json:"resultReason,omitempty"`
-	// EndTime is when the run ended.
+	// endTime is the time when the run ended.
 	//
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
-	// FailedAttempts is the number of the run's Pods that failed.
+	// failedAttempts is the number of Pods of the run that failed. It is set when
+	// the run ends.
 	//
 	// +optional
 	FailedAttempts int32 `json:"failedAttempts,omitempty"`
@@ -306,9 +368,9 @@ type RecentRun struct {
 
 // WorkflowReference names a Temporal workflow.
 type WorkflowReference struct {
-	// Namespace is the Temporal namespace.
+	// namespace is the Temporal namespace of the workflow.
 	Namespace string `json:"namespace"`
-	// ID is the workflow ID.
+	// id is the workflow ID.
 	ID string `json:"id"`
 }
 
@@ -321,4 +383,8 @@ const (
 	// ConditionTemplateValid is False when the API server would refuse the Job of the
 	// next run, as a dry run at each new generation shows.
 	ConditionTemplateValid = "TemplateValid"
+	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists
+	// and is not suspended. The bridge writes it; a CronJob that never had such a namesake
+	// has no such condition.
+	ConditionNativeCronJobActive = "NativeCronJobActive"
 )

@@ -26,11 +26,7 @@ type rule struct {
 
 // amend carries out the amendments in every version of a definition.
 func amend(definition map[string]any, amendments []amendment) error {
-	spec, _ := definition["spec"].(map[string]any)
-	versions, _ := spec["versions"].([]any)
-	for _, version := range versions {
-		schema, _ := version.(map[string]any)["schema"].(map[string]any)
-		root, _ := schema["openAPIV3Schema"].(map[string]any)
+	for _, root := range schemas(definition) {
 		for _, amendment := range amendments {
 			node := descend(root, amendment.at)
 			if node == nil {
@@ -52,6 +48,19 @@ func amend(definition map[string]any, amendments []amendment) error {
 		}
 	}
 	return nil
+}
+
+// schemas returns the schema of every version of a definition.
+func schemas(definition map[string]any) []map[string]any {
+	var roots []map[string]any
+	spec, _ := definition["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	for _, version := range versions {
+		schema, _ := version.(map[string]any)["schema"].(map[string]any)
+		root, _ := schema["openAPIV3Schema"].(map[string]any)
+		roots = append(roots, root)
+	}
+	return roots
 }
 
 // descend returns the node at a path; nil if there is none.

@@ -2,7 +2,7 @@
 // input into the one that is installed, on standard output: it accepts what
 // batch/v1 accepts, and refuses what batch/v1 refuses, as far as a schema can.
 //
-//	controller-gen crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | go run ./internal/crdgen
+//	controller-gen crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | go run ./internal/crdgen
 package main
 
 import (
@@ -43,6 +43,9 @@ func run(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("input is a %v, not one CustomResourceDefinition", definition["kind"])
 	}
 	relax(definition)
+	if err := shorten(definition, "spec.jobTemplate"); err != nil {
+		return err
+	}
 	if err := amend(definition, amendments()); err != nil {
 		return err
 	}
