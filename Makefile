@@ -80,7 +80,7 @@ check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, a
 .PHONY: generate
 generate: cli ## Regenerate deep copies, the CRD and the PrometheusRule.
 	$(call TOOL,controller-gen) object paths=./api/v1
-	$(call TOOL,controller-gen) crd:maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
+	$(call TOOL,controller-gen) crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
 	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
 
 .PHONY: vulncheck
