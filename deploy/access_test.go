@@ -47,7 +47,8 @@ var rights = map[string]struct {
 	"ostinato-worker-logs": {folder: "rbac", kind: "ClusterRole", account: "ostinato-worker", rules: []string{"get pods/log"}},
 	"ostinato-bridge": {folder: "rbac", kind: "ClusterRole", account: "ostinato-bridge", rules: []string{
 		"get,list,watch cronjobs.batch.ostinato.dev",
-		"get,list,watch jobs.batch",
+		"patch cronjobs/status.batch.ostinato.dev",
+		"get,list,watch cronjobs,jobs.batch",
 		"create,patch events",
 	}},
 	"ostinato-bridge-lease": {folder: "base", kind: "Role", account: "ostinato-bridge", rules: []string{
@@ -58,9 +59,6 @@ var rights = map[string]struct {
 	"ostinato-worker-takeover": {folder: "components/takeover-jobs/rbac", kind: "ClusterRole", account: "ostinato-worker", rules: []string{"take-over jobs.batch"}},
 	"ostinato-bridge-probe": {
 		folder: "components/takeover-jobs", kind: "Role", account: "ostinato-bridge", namespace: probe, rules: []string{"get,list,create,delete jobs.batch"},
-	},
-	"ostinato-bridge-takeover-cronjobs": {
-		folder: "components/takeover-cronjobs/rbac", kind: "ClusterRole", account: "ostinato-bridge", rules: []string{"get,list,watch cronjobs.batch"},
 	},
 	"ostinato-worker-takeover-cronjobs": {folder: "components/takeover-cronjobs/rbac", kind: "ClusterRole", account: "ostinato-worker", rules: []string{
 		"get,patch,take-over cronjobs.batch", "patch cronjobs/status.batch", "update cronjobs/finalizers.batch",
@@ -189,7 +187,10 @@ func TestFlowsAreOfTheServiceAccounts(t *testing.T) {
 // Every policy is of one service account, in force, and refuses what it can't judge.
 func TestThePoliciesAreInForce(t *testing.T) {
 	for folder, want := range map[string]map[string]string{
-		"base":                     {"ostinato-worker-pods": "ostinato-worker", "ostinato-worker-jobs": "ostinato-worker", "ostinato-worker-cronjobs": "ostinato-worker"},
+		"base": {
+			"ostinato-worker-pods": "ostinato-worker", "ostinato-worker-jobs": "ostinato-worker", "ostinato-worker-cronjobs": "ostinato-worker",
+			"ostinato-bridge-cronjobs": "ostinato-bridge",
+		},
 		"components/takeover-jobs": {"ostinato-bridge-jobs": "ostinato-bridge"},
 	} {
 		bound := map[string]bool{}

@@ -98,7 +98,8 @@ func (b *Bridge) Ready(context.Context) error {
 // exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
 	runInformers(ctx, b.objects.jobs)
-	runInformers(ctx, b.objects.nativeCronJobs)
+	// Nothing waits for the namesakes. Where they are taken over, they are nativeCronJobs.
+	runInformers(ctx, b.objects.namesakes)
 	go b.kind.run(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
 		return nil

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,7 +57,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 		again = earliest(again, later)
 	}
 	c.memory.putCronJob(item, &known)
-	return earliest(decision.again, again), err
+	return earliest(decision.again, again), errors.Join(err, c.warnOfNamesake(ctx, cronJob))
 }
 
 // endStale ends a workflow that began before the built-in controller went on with the

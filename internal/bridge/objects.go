@@ -27,7 +27,10 @@ type objects struct {
 	// nativeCronJobs are those of batch/v1, in the shape of ours; none where they are
 	// not taken over.
 	nativeCronJobs map[string]cache.SharedIndexInformer
-	jobs           map[string]cache.SharedIndexInformer
+	// namesakes are the CronJobs of batch/v1 whether or not they are taken over; where
+	// they are, the same informers.
+	namesakes map[string]cache.SharedIndexInformer
+	jobs      map[string]cache.SharedIndexInformer
 }
 
 // newObjects makes the informers; no namespaces means all.
@@ -40,6 +43,7 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 		namespaces:     namespaces,
 		cronJobs:       map[string]cache.SharedIndexInformer{},
 		nativeCronJobs: map[string]cache.SharedIndexInformer{},
+		namesakes:      map[string]cache.SharedIndexInformer{},
 		jobs:           map[string]cache.SharedIndexInformer{},
 	}
 	for _, namespace := range namespaces {
@@ -53,13 +57,17 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 		}
 		o.cronJobs[namespace], o.jobs[namespace] = cronJobs, jobs
 		if !owner.takeOverCronJobs {
+			var err error
+			if o.namesakes[namespace], err = namesakeInformer(clients.Kubernetes, namespace); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		natives := batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
 		if err := natives.SetTransform(trimNativeCronJob); err != nil {
 			return nil, fmt.Errorf("set the batch/v1 CronJob informer's transform: %w", err)
 		}
-		o.nativeCronJobs[namespace] = natives
+		o.nativeCronJobs[namespace], o.namesakes[namespace] = natives, natives
 	}
 	return o, nil
 }

@@ -38,6 +38,7 @@ func (c *controller) watch() (stop func(), err error) {
 		err := errors.Join(
 			add(c.objects.cronJobs[namespace], handlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
 			c.watchNative(namespace, add),
+			c.watchNamesakes(namespace, add),
 			add(c.objects.jobs[namespace], handlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
 		)
 		if err != nil {
@@ -128,7 +129,9 @@ func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
 	for _, at := range firstSaid(before, after, c.jobsIn(after.Namespace)) {
 		c.cameByItself(at, closedGrace)
 	}
-	if before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
+	// The namesake may have changed while the cache did not have the condition yet.
+	noted := namesakeNoted(before) != namesakeNoted(after)
+	if noted || before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 		c.main.Add(cronJobKey(after))
 	}
 }

@@ -1,0 +1,56 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// Reasons of the condition NativeCronJobActive. The first is that of the Warning Event, too.
+const (
+	namesakeActiveReason    = "NativeCronJobActive"
+	namesakeSuspendedReason = "NativeCronJobSuspended"
+	namesakeGoneReason      = "NoNativeCronJob"
+)
+
+// namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.
+func namesakeNoted(cronJob *ostinatov1.CronJob) metav1.ConditionStatus {
+	if condition := meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive); condition != nil {
+		return condition.Status
+	}
+	return ""
+}
+
+// namesakeCondition returns the condition NativeCronJobActive of a CronJob of ours, given
+// the batch/v1 CronJob of the same name or nil, and whether it has to be written. A
+// CronJob that never had an active namesake gets no condition.
+func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (condition metav1.Condition, write bool) {
+	condition = metav1.Condition{
+		Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionFalse, Reason: namesakeGoneReason,
+		ObservedGeneration: cronJob.Generation, LastTransitionTime: metav1.Time{Time: now.Truncate(time.Second)},
+	}
+	switch {
+	case native == nil || native.DeletionTimestamp != nil:
+		condition.Message = "There is no batch/v1 CronJob of the same name"
+	case ptr.Deref(native.Spec.Suspend, false):
+		condition.Reason = namesakeSuspendedReason
+		condition.Message = "The batch/v1 CronJob of the same name is suspended"
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, namesakeActiveReason
+		condition.Message = fmt.Sprintf("A batch/v1 CronJob of the same name is active, so the work may run twice: "+
+			"delete it (kubectl -n %s delete cronjobs.batch %s) or suspend it", cronJob.Namespace, cronJob.Name)
+	}
+	known := meta.FindStatusCondition(cronJob.Status.Conditions, condition.Type)
+	if known == nil {
+		return condition, condition.Status == metav1.ConditionTrue
+	}
+	if known.Status == condition.Status {
+		condition.LastTransitionTime = known.LastTransitionTime
+	}
+	return condition, known.Status != condition.Status || known.Reason != condition.Reason || known.Message != condition.Message
+}
