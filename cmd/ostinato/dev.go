@@ -49,9 +49,16 @@ func newDev() *cobra.Command {
 
 // dev runs a stack until it is interrupted and shows it live.
 func dev(ctx context.Context, s devSettings, stdin io.Reader, stdout, stderr io.Writer) error {
+	foreign, own, err := devstack.ForeignExports(s.dir, devstack.Exports{
+		Kubeconfig: os.Getenv("KUBECONFIG"), TemporalAddress: os.Getenv("TEMPORAL_ADDRESS"),
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stderr, again(own))
 	options := devstack.Options{
 		Dir: s.dir, Node: s.node, Temporal: s.temporal, UsualPorts: true, Log: stderr,
-		Kubeconfig: os.Getenv("KUBECONFIG"), TemporalAddress: os.Getenv("TEMPORAL_ADDRESS"),
+		Kubeconfig: foreign.Kubeconfig, TemporalAddress: foreign.TemporalAddress,
 		// The only bridge needs no lease, which it would lose while a laptop sleeps.
 		BridgeArgs: []string{"--leader-elect=false"},
 	}
@@ -67,6 +74,18 @@ func dev(ctx context.Context, s devSettings, stdin io.Reader, stdout, stderr io.
 	err = show(ctx, stack, s.sample, stdout)
 	fmt.Fprintln(stdout, "stopping")
 	return errors.Join(err, stack.Stop())
+}
+
+// again says which variables are no reason to look for a cluster or a Temporal server of the user's own.
+func again(own []string) string {
+	switch len(own) {
+	case 0:
+		return ""
+	case 1:
+		return own[0] + " is the one that this stack printed: starting it again.\n"
+	default:
+		return strings.Join(own, " and ") + " are those that this stack printed: starting it again.\n"
+	}
 }
 
 // confirmCluster asks before a cluster that is the user's own gets a CRD and a

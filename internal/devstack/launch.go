@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/devstack/await"
 	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/internal/devstack/temporalcluster"
 	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
 
@@ -23,7 +25,7 @@ const startPatience = time.Minute
 
 // launch starts a process and waits until it is ready.
 func (s *Stack) launch(ctx context.Context, spec process.Spec, ready func(context.Context) error) (*process.Process, error) {
-	spec.LogFile = s.options.logFile(spec.Name)
+	spec.LogFile, spec.Without = s.options.logFile(spec.Name), s.misleading()
 	started, err := process.Start(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -56,12 +58,30 @@ func (s *Stack) launchOwn(ctx context.Context, name, path, program, kubeconfig s
 		fmt.Sprintf("OSTINATO_HEALTH_ADDRESS=127.0.0.1:%d", health),
 		fmt.Sprintf("OSTINATO_METRICS_ADDRESS=127.0.0.1:%d", metrics),
 	}
-	env = append(env, s.temporal.Access(program).Environment()...)
+	env = append(env, s.reach(s.temporal.Access(program))...)
 	own, err := s.launch(ctx, process.Spec{Name: name, Path: path, Args: args, Env: append(env, s.options.Env...)}, answers(health))
 	if err == nil {
 		s.metricsPorts[name] = metrics
 	}
 	return own, err
+}
+
+// misleading returns how the names of variables begin that are not passed on: where Temporal is the stack's own, what the
+// shell says of another one, such as a key or that there is TLS, would keep everybody from it.
+func (s *Stack) misleading() []string {
+	if s.options.TemporalAddress != "" {
+		return nil
+	}
+	return []string{"TEMPORAL_"}
+}
+
+// reach returns the variables with which a program reaches Temporal. The profiles of Temporal's configuration file are of
+// other servers than the stack's.
+func (s *Stack) reach(access temporalcluster.Access) []string {
+	if s.options.TemporalAddress != "" {
+		return access.Environment()
+	}
+	return append(access.Environment(), "TEMPORAL_CONFIG_FILE="+os.DevNull)
 }
 
 // answers returns a check that the health server on a loopback port is ready.

@@ -69,4 +69,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// kubernetesDir is where the own control plane of a stack in dir keeps its state.
+func kubernetesDir(dir string) string { return filepath.Join(dir, "kubernetes") }
+
+// lockFile is locked while a stack runs in dir.
+func lockFile(dir string) string { return filepath.Join(dir, ".lock") }
+
 func (o Options) logFile(name string) string { return filepath.Join(o.Dir, "logs", name+".log") }

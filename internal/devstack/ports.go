@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"ostinato.dev/ostinato/internal/devstack/process"
+	"ostinato.dev/ostinato/internal/devstack/temporalcluster/spec"
 )
 
 // Ports are the loopback ports of a stack's own servers (the API server's are
@@ -26,12 +27,9 @@ const (
 // are free, so that addresses people noted stay true; else new ones, which are
 // kept. With usual set, the ports people know from Temporal are tried first.
 func keptPorts(directory string, usual bool) (Ports, error) {
-	path := filepath.Join(directory, "ports.json")
-	var ports Ports
-	if data, err := os.ReadFile(path); err == nil {
-		if err := json.Unmarshal(data, &ports); err != nil {
-			return Ports{}, fmt.Errorf("read %s: %w", path, err)
-		}
+	ports, err := readPorts(directory)
+	if err != nil {
+		return Ports{}, err
 	}
 	if usual && ports == (Ports{}) {
 		ports = Ports{Frontend: usualFrontendPort, UI: usualUIPort}
@@ -50,8 +48,26 @@ func keptPorts(directory string, usual bool) (Ports, error) {
 	if err != nil {
 		return Ports{}, fmt.Errorf("encode ports: %w", err)
 	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
+	if err := os.WriteFile(portsFile(directory), data, 0o644); err != nil {
 		return Ports{}, fmt.Errorf("keep ports: %w", err)
 	}
 	return ports, nil
 }
+
+// readPorts returns the ports that a stack in directory had before, 0 where there was none.
+func readPorts(directory string) (ports Ports, err error) {
+	path := portsFile(directory)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Ports{}, nil
+	}
+	if err := json.Unmarshal(data, &ports); err != nil {
+		return Ports{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return ports, nil
+}
+
+func portsFile(directory string) string { return filepath.Join(directory, "ports.json") }
+
+// frontendAddress is Temporal's, whichever server it is.
+func frontendAddress(ports Ports) string { return fmt.Sprintf("%s:%d", spec.FirstIP, ports.Frontend) }

@@ -41,6 +41,8 @@ type Stack struct {
 	temporal temporalServer
 	workers  []*process.Process
 	bridges  []*process.Process
+	// unlock lets others use the folder.
+	unlock func()
 	// started numbers our processes, so that each has a log of its own.
 	started int
 	// metricsPorts are by process name.
@@ -97,6 +99,10 @@ func (s *Stack) prepare(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(s.options.Dir, "logs"), 0o755); err != nil {
 		return fmt.Errorf("development stack: %w", err)
 	}
+	// Before the ports: those of a stack that runs are not free, and would be given up for others.
+	if err := s.lock(); err != nil {
+		return err
+	}
 	if s.options.Kubeconfig != "" {
 		s.options.Node = NodeNone
 	}
@@ -119,6 +125,19 @@ func (s *Stack) prepare(ctx context.Context) error {
 	}
 	s.temporal, err = s.newTemporal()
 	return err
+}
+
+// lock takes the folder, which one stack at a time can use.
+func (s *Stack) lock() error {
+	unlock, ok, err := process.TryLock(lockFile(s.options.Dir))
+	if err != nil {
+		return fmt.Errorf("development stack: %w", err)
+	}
+	if !ok {
+		return fmt.Errorf("another stack runs in %s", s.options.Dir)
+	}
+	s.unlock = unlock
+	return nil
 }
 
 func (s *Stack) toolNames() []string {
@@ -144,7 +163,7 @@ func (s *Stack) startCluster(ctx context.Context) error {
 	manager.Enabled = true
 	var err error
 	s.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: filepath.Join(s.options.Dir, "kubernetes"), Binaries: s.tools,
+		Dir: kubernetesDir(s.options.Dir), Binaries: s.tools,
 		ControllerManager: manager, Scheduler: true, APIServerFlags: s.options.APIServerFlags, Log: s.options.Log,
 	})
 	if err != nil {
@@ -250,6 +269,10 @@ func (s *Stack) Stop() error {
 		failures = append(failures, s.ControlPlane.Stop())
 		s.ControlPlane = nil
 	}
+	if s.unlock != nil {
+		s.unlock()
+		s.unlock = nil
+	}
 	return errors.Join(failures...)
 }
 
@@ -263,7 +286,9 @@ func (s *Stack) KubeconfigPath() string {
 
 // RESTConfig returns the administrator's access, without client-side limits.
 func (s *Stack) RESTConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", s.KubeconfigPath())
+	// KUBECONFIG of the user may be a list of files.
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(s.KubeconfigPath())}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", s.KubeconfigPath(), err)
 	}
@@ -302,7 +327,7 @@ func (s *Stack) Kubectl(ctx context.Context, args ...string) (string, error) {
 // Temporal runs the temporal command against the server and returns what it printed.
 func (s *Stack) Temporal(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, s.tools["temporal"], args...)
-	command.Env = append(os.Environ(), s.TemporalAccess().Environment()...)
+	command.Env = append(process.Environment(s.misleading()...), s.reach(s.TemporalAccess())...)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return string(output), fmt.Errorf("temporal %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))

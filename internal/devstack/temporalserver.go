@@ -12,7 +12,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/devstack/process"
 	"ostinato.dev/ostinato/internal/devstack/temporalcluster"
-	"ostinato.dev/ostinato/internal/devstack/temporalcluster/spec"
 )
 
 // TemporalKind says which Temporal server a stack runs.
@@ -140,7 +139,7 @@ func (e *embeddedTemporal) Processes() []*process.Process {
 }
 
 func (e *embeddedTemporal) Access(string) temporalcluster.Access {
-	return temporalcluster.Access{Address: fmt.Sprintf("%s:%d", spec.FirstIP, e.stack.Ports.Frontend)}
+	return temporalcluster.Access{Address: frontendAddress(e.stack.Ports)}
 }
 
 // externalTemporal is the user's own. What else than the address is needed to reach it is in the environment.

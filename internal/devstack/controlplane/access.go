@@ -20,6 +20,9 @@ const tokenSeconds = 7 * 24 * 60 * 60
 // KubeconfigPath returns the path of the administrator's kubeconfig, the same in every run in the folder.
 func (c *ControlPlane) KubeconfigPath() string { return c.layout.admin() }
 
+// KubeconfigPath returns the path of the administrator's kubeconfig of a control plane in the folder.
+func KubeconfigPath(dir string) string { return layout{dir: dir}.admin() }
+
 // RESTConfig returns the administrator's client configuration, a copy of its own, without client-side rate limit.
 func (c *ControlPlane) RESTConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 

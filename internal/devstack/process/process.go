@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,8 +27,9 @@ type Spec struct {
 	// Path is the executable, absolute.
 	Path string
 	Args []string
-	// Env is added to the parent's environment.
-	Env []string
+	// Env is added to the parent's environment, of which the process does not get the variables whose names begin with
+	// one of Without.
+	Env, Without []string
 	// Dir is the working directory, the parent's when empty.
 	Dir string
 	// LogFile receives standard output and standard error, appended. Its folder is created. Empty discards them.
@@ -54,8 +56,8 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Dir = spec.Dir
-	if len(spec.Env) > 0 {
-		cmd.Env = append(os.Environ(), spec.Env...)
+	if len(spec.Env) > 0 || len(spec.Without) > 0 {
+		cmd.Env = append(Environment(spec.Without...), spec.Env...)
 	}
 	cmd.SysProcAttr = attributes(spec.SysProcAttr)
 	if spec.LogFile != "" {
@@ -86,6 +88,13 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// Environment returns this program's environment, without the variables whose names begin with one of the prefixes.
+func Environment(without ...string) []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return slices.ContainsFunc(without, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+	})
 }
 
 // Name returns the name messages call the process by.

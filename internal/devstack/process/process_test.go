@@ -213,3 +213,22 @@ func TestALockIsHeldByOne(t *testing.T) {
 	}
 	unlock()
 }
+
+func TestAProcessDoesNotGetWhatItIsToBeWithout(t *testing.T) {
+	t.Setenv("MISLEADING_A", "inherited")
+	t.Setenv("MISLEADING_B", "inherited")
+	t.Setenv("LEADING", "inherited")
+	p, err := process.Start(t.Context(), process.Spec{
+		Name: "script", Path: "/bin/sh", Args: []string{"-c", `echo "$MISLEADING_A,$MISLEADING_B,$LEADING."`},
+		LogFile: filepath.Join(t.TempDir(), "script.log"), Env: []string{"MISLEADING_B=given"}, Without: []string{"MISLEADING_"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(p.LogTail(1)), ",given,inherited."; got != want {
+		t.Errorf("the process sees %q, want %q", got, want)
+	}
+}
