@@ -16,6 +16,9 @@ const (
 	NodeNone NodeKind = "none"
 )
 
+// simulated is what a user has to know of NodeKwok.
+const simulated = "Pods are simulated (kwok): no container runs and there are no logs; docs/simulated-pods.md says how to have them run and fail."
+
 // chooseNode resolves NodeAuto. The statement says in words what was chosen and
 // what it means; it is empty when a real node was asked for and can be had.
 func chooseNode(kind NodeKind, realPossible bool, missing string) (chosen NodeKind, statement string, err error) {
@@ -25,9 +28,9 @@ func chooseNode(kind NodeKind, realPossible bool, missing string) (chosen NodeKi
 	case kind == NodeReal, kind == NodeAuto && realPossible:
 		return NodeReal, "", nil
 	case kind == NodeAuto:
-		return NodeKwok, fmt.Sprintf("Pods are simulated (kwok): no container runs and there are no logs. For a real node: %s.", missing), nil
+		return NodeKwok, fmt.Sprintf("%s For a real node: %s.", simulated, missing), nil
 	case kind == NodeKwok:
-		return NodeKwok, "Pods are simulated (kwok): no container runs and there are no logs.", nil
+		return NodeKwok, simulated, nil
 	}
 	return kind, "", nil
 }
