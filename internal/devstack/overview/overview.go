@@ -34,12 +34,12 @@ func Table(snapshot Snapshot) string {
 	fmt.Fprintln(writer, "CRONJOB\tSCHEDULE\tSUSPEND\tACTIVE\tLAST RUN\tNEXT RUN")
 	for _, cronJob := range sortedCronJobs(snapshot.CronJobs) {
 		fmt.Fprintf(writer, "%s/%s\t%s\t%t\t%d\t%s\t%s\n", cronJob.Namespace, cronJob.Name, cronJob.Spec.Schedule,
-			ptr.Deref(cronJob.Spec.Suspend, false), len(cronJob.Status.Active), lastRun(cronJob), nextRun(cronJob, snapshot.Now))
+			ptr.Deref(cronJob.Spec.Suspend, false), len(cronJob.Status.Active), lastRun(cronJob, snapshot.Now), nextRun(cronJob, snapshot.Now))
 	}
 	fmt.Fprintln(writer)
 	fmt.Fprintln(writer, "RUN\tSTATE\tPODS\tSTARTED\tTOOK")
 	for _, job := range newestJobs(snapshot.Jobs) {
-		fmt.Fprintf(writer, "%s/%s\t%s\t%s\t%s\t%s\n", job.Namespace, job.Name, State(job), pods(job), started(job), took(job, snapshot.Now))
+		fmt.Fprintf(writer, "%s/%s\t%s\t%s\t%s\t%s\n", job.Namespace, job.Name, State(job), pods(job), started(job, snapshot.Now), took(job, snapshot.Now))
 	}
 	writer.Flush()
 	return text.String()
@@ -82,11 +82,20 @@ func newestJobs(jobs []batchv1.Job) []batchv1.Job {
 	return sorted[:min(len(sorted), maxRuns)]
 }
 
-func lastRun(cronJob ostinatov1.CronJob) string {
+// clock shows a time of today without its date.
+func clock(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
+}
+
+func lastRun(cronJob ostinatov1.CronJob, now time.Time) string {
 	if cronJob.Status.LastScheduleTime == nil {
 		return "-"
 	}
-	return cronJob.Status.LastScheduleTime.Local().Format(time.TimeOnly)
+	return clock(cronJob.Status.LastScheduleTime.Time, now)
 }
 
 func nextRun(cronJob ostinatov1.CronJob, now time.Time) string {
@@ -99,18 +108,18 @@ func nextRun(cronJob ostinatov1.CronJob, now time.Time) string {
 		return "-"
 	}
 	next := cronJob.Status.NextScheduleTime.Time
-	return fmt.Sprintf("%s (in %s)", next.Local().Format(time.TimeOnly), max(next.Sub(now), 0).Round(time.Second))
+	return fmt.Sprintf("%s (in %s)", clock(next, now), max(next.Sub(now), 0).Round(time.Second))
 }
 
 func pods(job batchv1.Job) string {
 	return fmt.Sprintf("%d active, %d succeeded, %d failed", job.Status.Active, job.Status.Succeeded, job.Status.Failed)
 }
 
-func started(job batchv1.Job) string {
+func started(job batchv1.Job, now time.Time) string {
 	if job.Status.StartTime == nil {
 		return "-"
 	}
-	return job.Status.StartTime.Local().Format(time.TimeOnly)
+	return clock(job.Status.StartTime.Time, now)
 }
 
 func took(job batchv1.Job, now time.Time) string {

@@ -48,6 +48,31 @@ func TestTableShowsNextRunAndNewestRuns(t *testing.T) {
 	}
 }
 
+func TestATimeOfAnotherDayHasItsDate(t *testing.T) {
+	for name, test := range map[string]struct {
+		next time.Time
+		want string
+	}{
+		"later today":          {time.Date(2026, 3, 1, 23, 59, 59, 0, time.Local), "  23:59:59 (in 11h59m29s)\n"},
+		"at midnight":          {time.Date(2026, 3, 2, 0, 0, 0, 0, time.Local), "  2026-03-02 00:00:00 (in 11h59m30s)\n"},
+		"in some days":         {time.Date(2026, 3, 7, 2, 0, 0, 0, time.Local), "  2026-03-07 02:00:00 (in 133h59m30s)\n"},
+		"at this time of year": {time.Date(2027, 3, 1, 12, 0, 30, 0, time.Local), "  2027-03-01 12:00:30 (in 8760h0m0s)\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cronJob := ostinatov1.CronJob{}
+			cronJob.Status.NextScheduleTime = ptr.To(metav1.NewTime(test.next))
+			cronJob.Status.LastScheduleTime = at(-24 * time.Hour)
+			job := batchv1.Job{Status: batchv1.JobStatus{StartTime: at(-48 * time.Hour)}}
+			table := overview.Table(overview.Snapshot{Now: now, CronJobs: []ostinatov1.CronJob{cronJob}, Jobs: []batchv1.Job{job}})
+			for _, want := range []string{test.want, "  2026-02-28 12:00:30  ", "  2026-02-27 12:00:30  "} {
+				if !strings.Contains(table, want) {
+					t.Errorf("the table lacks %q:\n%s", want, table)
+				}
+			}
+		})
+	}
+}
+
 func TestStateNamesTheTerminalCondition(t *testing.T) {
 	condition := func(kind batchv1.JobConditionType, reason string) batchv1.JobStatus {
 		return batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: reason}}}
