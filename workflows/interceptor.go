@@ -35,7 +35,7 @@ type workflowInterceptor struct {
 
 // ExecuteWorkflow calls CronJob and Job workflows itself. The SDK would do it by
 // reflection, whose frames stay on the stack of a workflow that waits, 1.9 kB of them:
-// with them its stack is one size larger, 16 kB and not 8 (docs/performance.md).
+// with them its stack is one size larger, 16 kB and not 8.
 func (i *workflowInterceptor) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
 	ctx = workflow.WithValue(ctx, signalOrderKey{}, &i.order)
 	if len(in.Args) == 1 {

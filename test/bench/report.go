@@ -112,7 +112,7 @@ func (r report) writeText(out io.Writer) {
 	}
 }
 
-// writeMarkdown writes the report for docs/performance.md.
+// writeMarkdown writes the report as Markdown, for --out.
 func (r report) writeMarkdown(out io.Writer) {
 	for _, line := range r.preamble() {
 		fmt.Fprintf(out, "- %s\n", line)
