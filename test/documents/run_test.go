@@ -48,7 +48,7 @@ var expectations = map[string][]string{
 type newcomer struct {
 	root string
 	env  []string
-	// groups are the process groups of its commands, some of which go on in the background.
+	// groups are the process groups of its commands. Some go on in the background.
 	groups []int
 }
 

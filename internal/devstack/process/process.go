@@ -27,8 +27,7 @@ type Spec struct {
 	// Path is the executable, absolute.
 	Path string
 	Args []string
-	// Env is added to the parent's environment, of which the process does not get the variables whose names begin with
-	// one of Without.
+	// Env is added to the parent's environment. Variables of the parent whose names begin with one of Without are left out.
 	Env, Without []string
 	// Dir is the working directory, the parent's when empty.
 	Dir string
