@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -12,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	"k8s.io/client-go/kubernetes"
+
+	"ostinato.dev/ostinato/test/exposition"
 )
 
 // counts are counters by a key.
@@ -49,46 +48,6 @@ func (c counts) keys() []string {
 		return cmp.Or(cmp.Compare(c[b], c[a]), cmp.Compare(a, b))
 	})
 	return keys
-}
-
-// parseCounters reads the Prometheus text format and adds up the samples of the named counters by key; an empty key
-// leaves a sample out. All other metrics are skipped unread: the API server has tens of thousands.
-func parseCounters(text io.Reader, names []string, key func(name string, labels map[string]string) string) (counts, error) {
-	var wanted strings.Builder
-	lines := bufio.NewScanner(text)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		name := strings.TrimPrefix(strings.TrimPrefix(line, "# TYPE "), "# HELP ")
-		if end := strings.IndexAny(name, "{ "); end >= 0 && slices.Contains(names, name[:end]) {
-			wanted.WriteString(line + "\n")
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read metrics: %w", err)
-	}
-	var parser expfmt.TextParser
-	families, err := parser.TextToMetricFamilies(strings.NewReader(wanted.String()))
-	if err != nil {
-		return nil, fmt.Errorf("parse metrics: %w", err)
-	}
-	total := counts{}
-	for name, family := range families {
-		for _, metric := range family.GetMetric() {
-			if k := key(name, labels(metric)); k != "" {
-				total[k] += metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return total, nil
-}
-
-func labels(metric *dto.Metric) map[string]string {
-	byName := map[string]string{}
-	for _, pair := range metric.GetLabel() {
-		byName[pair.GetName()] = pair.GetValue()
-	}
-	return byName
 }
 
 var writeVerbs = []string{"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
@@ -153,7 +112,7 @@ func apiServerCounters(ctx context.Context, client kubernetes.Interface, key fun
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
 	defer stream.Close()
-	return parseCounters(stream, []string{"apiserver_request_total"}, key)
+	return exposition.Counts(stream, []string{"apiserver_request_total"}, key)
 }
 
 // ownCounters reads counters of a worker or bridge since its start.
@@ -165,7 +124,7 @@ func ownCounters(ctx context.Context, address string, names []string, key func(s
 		return nil, err
 	}
 	defer body.Close()
-	return parseCounters(body, names, key)
+	return exposition.Counts(body, names, key)
 }
 
 func get(ctx context.Context, address string) (io.ReadCloser, error) {

@@ -26,6 +26,9 @@ func KubeconfigPath(dir string) string { return layout{dir: dir}.admin() }
 // RESTConfig returns the administrator's client configuration, a copy of its own, without client-side rate limit.
 func (c *ControlPlane) RESTConfig() *rest.Config { return rest.CopyConfig(c.admin) }
 
+// EtcdMetricsURL returns where etcd exposes its metrics.
+func (c *ControlPlane) EtcdMetricsURL() string { return c.ports.etcdURL() + "/metrics" }
+
 // ClientConfigFor returns the client configuration of a user in groups, by a certificate. RBAC says what it may do.
 func (c *ControlPlane) ClientConfigFor(user string, groups ...string) (*rest.Config, error) {
 	issued, err := c.authority.client(user, groups)
