@@ -4,6 +4,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -37,6 +38,8 @@ type Harness struct {
 	Temporal   client.Client
 	// Dir holds the stack's logs.
 	Dir string
+	// cgroups are those of the processes whose memory is limited.
+	cgroups []string
 }
 
 // Main runs a package's tests with a stack of their own: set is called before
@@ -138,7 +141,7 @@ func (h *Harness) Stop() error {
 	if h.Temporal != nil {
 		h.Temporal.Close()
 	}
-	return h.Stack.Stop()
+	return errors.Join(h.Stack.Stop(), h.release())
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)

@@ -7,6 +7,7 @@ package hostile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -17,20 +18,26 @@ import (
 
 var stack *harness.Harness
 
-// mostMemory is what a worker may have resident, in bytes, whatever it is sent.
-const mostMemory = 300 << 20
+const (
+	// mostMemory is what a worker may have resident, in bytes, whatever it is sent.
+	mostMemory = 300 << 20
+	// workerLimit and bridgeLimit are the memory limits of the containers (deploy/base): the kernel kills what takes more.
+	workerLimit, bridgeLimit = 1 << 30, 512 << 20
+)
 
 func TestMain(m *testing.M) {
 	var workers usage
+	var confined error
 	set := func(h *harness.Harness) {
 		stack = h
 		for _, worker := range h.Workers() {
 			workers.pids = append(workers.pids, worker.PID())
 		}
+		confined = confine(h)
 	}
 	// Memory is that since TestWorkflowsThatNobodyOfOursStartsFail began, the forged
 	// signals' too.
-	unharmed := func(context.Context, *harness.Harness) error { return workers.below(mostMemory) }
+	unharmed := func(context.Context, *harness.Harness) error { return errors.Join(confined, workers.below(mostMemory)) }
 	os.Exit(harness.Main(m, devstack.Options{}, set, unharmed, harness.NamespacesVanish))
 }
 
@@ -45,4 +52,14 @@ func sameWorkers(h *harness.Harness, pids []int) error {
 		}
 	}
 	return nil
+}
+
+// confine gives workers and bridges the memory that their containers have, where this machine can.
+func confine(h *harness.Harness) error {
+	err := errors.Join(h.Confine(h.Workers(), workerLimit), h.Confine(h.Bridges(), bridgeLimit))
+	if errors.Is(err, harness.ErrNoCgroups) {
+		fmt.Fprintln(os.Stderr, "memory is measured and not limited:", err)
+		return nil
+	}
+	return err
 }
