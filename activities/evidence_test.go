@@ -42,6 +42,7 @@ func (s *stage) namespaceReads() int {
 // logOf releases a failed Pod and returns what came back of its log.
 func (s *stage) logOf(name string) job.PodLog {
 	s.t.Helper()
+	s.track(release(name))
 	request := protocol.JobRequest{Job: jobRef, Releases: []job.Release{release(name)}}
 	logs := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request).Logs
 	if len(logs) != 1 {

@@ -51,6 +51,8 @@ const (
 	logsTooMany   = "too many logs at once"
 	logTimedOut   = "timeout"
 	logGone       = "the Pod is gone"
+	logNotFailed  = "the Pod has not failed"
+	logReleased   = "the Pod is released already"
 )
 
 // logAccess remembers that logs may not be read. The right to read them is
@@ -133,12 +135,16 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 		log.Missing = missing(err)
 		return log
 	}
+	if log.Missing = unreadable(pod, release); log.Missing != "" {
+		return log
+	}
 	if log.Missing = a.withholds(ctx, pod); log.Missing != "" {
 		return log
 	}
-	text, cut, err := a.tail(ctx, owner.Namespace, release, a.Logs.Lines)
+	container := k8s.PodFact(pod).Container
+	text, cut, err := a.tail(ctx, pod, container, a.Logs.Lines)
 	if err == nil && cut && a.Logs.Lines > 1 {
-		text, _, err = a.tail(ctx, owner.Namespace, release, 1)
+		text, _, err = a.tail(ctx, pod, container, 1)
 	}
 	if apierrors.IsForbidden(err) {
 		a.logs.forbid(a.Clock)
@@ -151,20 +157,34 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	return log
 }
 
+// unreadable says why the log of a Pod of the Job is not to be read: a request may come
+// from anybody who may write to Temporal, and the log of a Pod that runs or has succeeded
+// is nobody's evidence. The release that follows takes the finalizer, so that the log of a
+// Pod is read in one step of its life.
+func unreadable(pod *corev1.Pod, release job.Release) string {
+	switch {
+	case pod.Status.Phase != corev1.PodFailed || release.Phase != corev1.PodFailed:
+		return logNotFailed
+	case !k8s.Tracked(pod):
+		return logReleased
+	}
+	return ""
+}
+
 // tail reads the last lines of a container's log; cut is set when they are so long
 // that their end is not there.
-func (a *Activities) tail(ctx context.Context, namespace string, release job.Release, lines int) (text string, cut bool, err error) {
+func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, container string, lines int) (text string, cut bool, err error) {
 	count, limit := int64(lines), int64(maxLogTransfer)
-	stream, err := a.Kubernetes.CoreV1().Pods(namespace).GetLogs(release.Name, &corev1.PodLogOptions{
-		Container: release.Container, TailLines: &count, LimitBytes: &limit,
+	stream, err := a.Kubernetes.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+		Container: container, TailLines: &count, LimitBytes: &limit,
 	}).Stream(ctx)
 	if err != nil {
-		return "", false, fmt.Errorf("get log of Pod %s/%s: %w", namespace, release.Name, err)
+		return "", false, fmt.Errorf("get log of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	defer stream.Close()
 	read, err := io.ReadAll(io.LimitReader(stream, limit))
 	if err != nil {
-		return "", false, fmt.Errorf("read log of Pod %s/%s: %w", namespace, release.Name, err)
+		return "", false, fmt.Errorf("read log of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return string(read), int64(len(read)) == limit, nil
 }

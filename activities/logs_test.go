@@ -24,6 +24,7 @@ import (
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -62,13 +63,86 @@ func release(name string) job.Release {
 	return job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodFailed, Logs: true}
 }
 
-// ends releases Pods by ReconcileJob and by ReleasePods in turn, and returns what
-// came back of the logs.
+// ends releases Pods by ReconcileJob and, as if they had not been released yet, by
+// ReleasePods, and returns the logs.
 func (s *stage) ends(releases ...job.Release) map[string][]job.PodLog {
 	s.t.Helper()
+	reconciled := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs
+	s.track(releases...)
 	return map[string][]job.PodLog{
-		"ReconcileJob": must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs,
+		"ReconcileJob": reconciled,
 		"ReleasePods":  must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs,
+	}
+}
+
+// track gives Pods that were released the tracking finalizer again.
+func (s *stage) track(releases ...job.Release) {
+	s.t.Helper()
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	for _, release := range releases {
+		found, err := s.kubernetes.Tracker().Get(pods, namespace, release.Name)
+		if err != nil {
+			continue
+		}
+		pod := found.(*corev1.Pod).DeepCopy()
+		if k8s.Tracked(pod) {
+			continue
+		}
+		pod.Finalizers = append(pod.Finalizers, names.TrackingFinalizer)
+		if err := s.kubernetes.Tracker().Update(pods, pod, namespace); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// TestTheLogOfAPodIsReadOnceAndOnlyWhenItHasFailed: anybody who may write to Temporal may
+// ask for a release.
+func TestTheLogOfAPodIsReadOnceAndOnlyWhenItHasFailed(t *testing.T) {
+	for name, test := range map[string]struct {
+		phase, claimed corev1.PodPhase
+		released       bool
+		missing        string
+	}{
+		"it runs":                        {phase: corev1.PodRunning, claimed: corev1.PodFailed, missing: "the Pod has not failed"},
+		"it has succeeded":               {phase: corev1.PodSucceeded, claimed: corev1.PodFailed, missing: "the Pod has not failed"},
+		"its start is awaited":           {phase: corev1.PodPending, claimed: corev1.PodFailed, missing: "the Pod has not failed"},
+		"the release is of another fate": {phase: corev1.PodFailed, claimed: corev1.PodSucceeded, missing: "the Pod has not failed"},
+		"the release is of no fate":      {phase: corev1.PodFailed, missing: "the Pod has not failed"},
+		"it is released":                 {phase: corev1.PodFailed, claimed: corev1.PodFailed, released: true, missing: "the Pod is released already"},
+		"it has failed":                  {phase: corev1.PodFailed, claimed: corev1.PodFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := helloPod("a", test.phase)
+			if test.released {
+				pod.Finalizers = nil
+			}
+			s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))
+			kept := s.saying("what the program said")
+			asked := release("a")
+			asked.Phase = test.claimed
+			logs := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{asked}}).Logs
+			if len(logs) != 1 || logs[0].Missing != test.missing || (logs[0].Lines == "") != (test.missing != "") {
+				t.Errorf("logs %+v, want them missing because %q", logs, test.missing)
+			}
+			if read := len(kept.requests) > 0; read != (test.missing == "") {
+				t.Errorf("%d requests for a log", len(kept.requests))
+			}
+		})
+	}
+}
+
+// TestTheContainerOfALogIsTheOneThatFailed: a request does not say whose log is read.
+func TestTheContainerOfALogIsTheOneThatFailed(t *testing.T) {
+	pod := helloPod("a", corev1.PodFailed)
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "sidecar", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
+		{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}},
+	}
+	s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))
+	kept := s.saying("what the program said")
+	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{release("a")}})
+	if len(kept.requests) != 1 || kept.requests[0].Container != "main" {
+		t.Errorf("requests %+v", kept.requests)
 	}
 }
 
@@ -81,12 +155,12 @@ func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
 		return "one\ntwo\n", nil
 	})
 	wanted, silent := release("a"), release("b")
-	wanted.Container, silent.Logs = "main", false
+	silent.Logs = false
 	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{wanted, silent}})
 	if len(result.Logs) != 1 || result.Logs[0] != (job.PodLog{UID: "a-uid", Lines: "one\ntwo"}) || !tracked {
 		t.Errorf("logs %+v, Pod tracked while they are read: %v", result.Logs, tracked)
 	}
-	if len(kept.requests) != 1 || kept.requests[0].Container != "main" || *kept.requests[0].TailLines != 20 || kept.requests[0].Previous {
+	if len(kept.requests) != 1 || *kept.requests[0].TailLines != 20 || kept.requests[0].Previous {
 		t.Errorf("requests %+v", kept.requests)
 	}
 	if s.tracked("a") || s.tracked("b") || s.seen("a") || s.seen("b") {

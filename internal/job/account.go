@@ -162,7 +162,7 @@ func (p *pass) release() {
 			release.Phase = pod.Phase
 		}
 		if p.state.wantsLog(pod) {
-			release.Logs, release.Container = true, pod.Container
+			release.Logs = true
 		}
 		p.plan.Releases = append(p.plan.Releases, release)
 	}

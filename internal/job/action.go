@@ -44,8 +44,6 @@ type Release struct {
 	// Logs asks for the last lines of the Pod's log before it is released
 	// (Report.Logs): the Pod failed, and what it said last is evidence.
 	Logs bool `json:"logs,omitempty"`
-	// Container is whose log is wanted; empty for the only one.
-	Container string `json:"container,omitempty"`
 }
 
 // PodLog is the end of a Pod's log, bounded by whoever read it.

@@ -1,0 +1,124 @@
+package hostile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// squeezed returns the JSON as our own processes send a long one.
+func squeezed(t *testing.T, plain string) json.RawMessage {
+	t.Helper()
+	var compressed bytes.Buffer
+	writer := gzip.NewWriter(&compressed)
+	if _, err := writer.Write([]byte(plain)); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return json.RawMessage(`{"gzip":"` + base64.StdEncoding.EncodeToString(compressed.Bytes()) + `"}`)
+}
+
+// text returns the JSON of a value.
+func text(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// message is one message of an attacker's, which he may repeat.
+type message struct {
+	what string
+	// send sends it for the n-th time.
+	send func(ctx context.Context, n int) error
+}
+
+// messages returns a message of every attack by size or number, for a Job and a CronJob in a namespace of their own.
+func messages(t *testing.T) []message {
+	t.Helper()
+	namespace := stack.Namespace(t)
+	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
+	ours, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "ours", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
+	reference, digest := text(t, referenceTo(ours)), job.SpecOf(ours).Digest()
+	ofCronJob := text(t, referenceTo(cronJob))
+	long, queue, jobs := strings.Repeat("x", 1_300_000), names.Cluster("").ControlTaskQueue(), names.Cluster("").JobTaskQueue()
+
+	var events []string
+	for n := range 12 {
+		events = append(events, fmt.Sprintf(`{"type":"Warning","reason":"Evil%d","message":%q}`, n, long))
+	}
+	request := func(more string) json.RawMessage {
+		return squeezed(t, `{"job":`+reference+`,"digest":"`+digest+`",`+more+`}`)
+	}
+	listed := func(element string, count int) string {
+		return "[" + strings.Repeat(element+",", count-1) + element + "]"
+	}
+	handled := make([]string, 600_000)
+	for n := range handled {
+		handled[n] = fmt.Sprintf(`"a%d":1`, n)
+	}
+	startTime := ours.Status.StartTime.UTC().Format(time.RFC3339)
+	tasks := map[string]struct {
+		activity, queue string
+		request         json.RawMessage
+	}{
+		"Events of 1.3 MB":           {protocol.ReconcileJobActivity, queue, request(`"events":[` + strings.Join(events, ",") + `]`)},
+		"a condition of 1.3 MB":      {protocol.ReconcileJobActivity, queue, request(`"status":{"startTime":"` + startTime + `","conditions":[{"type":"evil.example/x","status":"True","message":"` + long + `"}]}`)},
+		"600,000 metric labels":      {protocol.ReconcileJobActivity, queue, request(`"status":{"startTime":"` + startTime + `","active":1},"handled":{` + strings.Join(handled, ",") + `}`)},
+		"20,000 releases":            {protocol.ReconcileJobActivity, queue, request(`"releases":` + listed(`{"name":"x","uid":"y"}`, 20_000))},
+		"20,000 Jobs to look at":     {protocol.ReconcileCronJobActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+listed(`{"name":"x","uid":"y"}`, 20_000)+`}`)},
+		"an activity of no type":     {"Evil", queue, json.RawMessage(`{}`)},
+		"the log of a Pod that runs": {protocol.ReleasePodsActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},
+	}
+	facts := squeezed(t, `{"job":"`+string(ours.UID)+`","pods":`+listed(fmt.Sprintf(`{"name":"e","uid":"e","phase":"Running","tracked":true,"message":%q}`, long[:30_000]), 500)+`}`)
+	closed := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":` + listed("{}", 600_000) + `}}`)
+
+	var all []message
+	for what, task := range tasks {
+		id := "neighbours-" + strings.ReplaceAll(what, " ", "-")
+		all = append(all, message{what, func(ctx context.Context, n int) error {
+			_, err := stack.Temporal.ExecuteActivity(ctx, client.StartActivityOptions{
+				ID: fmt.Sprintf("%s-%d", id, n), TaskQueue: task.queue, StartToCloseTimeout: answers / 2, ScheduleToCloseTimeout: answers,
+				RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+			}, task.activity, task.request)
+			return err
+		}})
+	}
+	all = append(all, message{"facts of 15 MB", func(ctx context.Context, _ int) error {
+		return stack.Temporal.SignalWorkflow(ctx, harness.JobWorkflow(namespace, ours.Name), "", protocol.PodsSignal, facts)
+	}})
+	all = append(all, message{"a closed run with 600,000 attempts", func(ctx context.Context, _ int) error {
+		return stack.Temporal.SignalWorkflow(ctx, harness.CronJobWorkflow(namespace, cronJob.Name), "", protocol.JobClosedSignal, closed)
+	}})
+	all = append(all, message{"a Job of 119,000 Pods", func(ctx context.Context, n int) error {
+		input := fmt.Sprintf(`{"job":{"namespace":%q,"name":"x%d","uid":"u"},"spec":{},"state":%s}`, namespace, n, squeezed(t, `{"pods":`+listed("{}", 119_000)+`}`))
+		_, err := stack.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: fmt.Sprintf("job/%s/x%d", namespace, n), TaskQueue: jobs},
+			protocol.JobWorkflow, json.RawMessage(input))
+		return err
+	}})
+	return all
+}
