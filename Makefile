@@ -65,11 +65,16 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; fi; \
 	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
 
+.PHONY: trial-neighbours
+trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside every attack (ten minutes).
+	$(GO) test -tags trial -count=1 -timeout $(TEST_TIMEOUT) -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$'
+
 .PHONY: check
 check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
+	$(GO) vet -tags trial ./test/hostile
 	$(call TOOL,staticcheck) ./...
 	$(call TOOL,workflowcheck) ./workflows/...
 	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml

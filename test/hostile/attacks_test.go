@@ -1,3 +1,5 @@
+//go:build trial
+
 package hostile
 
 import (
