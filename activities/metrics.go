@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -117,7 +119,7 @@ func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.Po
 		if condition.Type == batchv1.JobFailed {
 			result = resultFailed
 		}
-		m.jobsFinished.WithLabelValues(mode, result, condition.Reason).Inc()
+		m.jobsFinished.WithLabelValues(mode, result, endReason(condition)).Inc()
 	}
 }
 
@@ -148,6 +150,42 @@ func text(pointer *string) string {
 		return ""
 	}
 	return *pointer
+}
+
+// endReasons are the reasons with which Jobs end (parity 2.10 to 2.14).
+var endReasons = []string{
+	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonCompletionsReached, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
+	batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy, batchv1.JobReasonSuccessPolicy,
+}
+
+// otherReason is the label of a condition with a reason that is not ours: anybody who may
+// write to Temporal can have had it written, and a series is kept for ever.
+const otherReason = "other"
+
+func endReason(condition *batchv1.JobCondition) string {
+	if slices.Contains(endReasons, condition.Reason) {
+		return condition.Reason
+	}
+	return otherReason
+}
+
+// handledByRules are the actions of a Pod failure policy; no plan counts others.
+var handledByRules = []batchv1.PodFailurePolicyAction{
+	batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionFailIndex,
+	batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount,
+}
+
+// invalidHandled says what no plan counts of Pods that rules have handled.
+func invalidHandled(handled map[batchv1.PodFailurePolicyAction]int32) error {
+	for action, count := range handled {
+		switch {
+		case !slices.Contains(handledByRules, action):
+			return fmt.Errorf("handled: %.64q is no action of a Pod failure policy", string(action))
+		case count < 0:
+			return fmt.Errorf("handled: %d Pods by %s, want 0 or more", count, action)
+		}
+	}
+	return nil
 }
 
 // terminalCondition returns the condition with which the Job ended; nil while it

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -124,5 +125,31 @@ func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
 				t.Errorf("%v Pods created for the reason %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestWhatNoPlanCountsIsRefused: each action is a series that is kept for as long as the worker lives.
+func TestWhatNoPlanCountsIsRefused(t *testing.T) {
+	for name, handled := range map[string]map[batchv1.PodFailurePolicyAction]int32{
+		"an action that there is not": {"Evil": 1},
+		"no action":                   {"": 1},
+		"fewer than none":             {batchv1.PodFailurePolicyActionIgnore: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob()), nil)
+			_, err := run[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Handled: handled})
+			wantInvalid(t, err)
+		})
+	}
+}
+
+// TestAnEndThatIsNoneOfOursIsCountedAsOther: the reason of a condition can be anybody's.
+func TestAnEndThatIsNoneOfOursIsCountedAsOther(t *testing.T) {
+	for reason, want := range map[string]string{batchv1.JobReasonDeadlineExceeded: batchv1.JobReasonDeadlineExceeded, "Evil1": "other", "": "other"} {
+		s := newStage(t, objects(helloJob()), nil)
+		s.write(batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: reason}}}, nil)
+		if got := s.metric("job_controller_jobs_finished_total", "NonIndexed", want, "failed"); got != 1 {
+			t.Errorf("reason %q is counted %v times as %q", reason, got, want)
+		}
 	}
 }

@@ -25,6 +25,9 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	if err := bounded(len(request.Creates), len(request.Deletes), len(request.Releases), len(request.Counted), len(request.Events)); err != nil {
 		return protocol.JobResult{}, err
 	}
+	if err := invalidHandled(request.Handled); err != nil {
+		return protocol.JobResult{}, invalidRequest(err)
+	}
 	started := a.Clock.Now()
 	owner, result, fresh, done, err := a.plannedJob(ctx, request)
 	if done {

@@ -9,12 +9,6 @@ import (
 	"ostinato.dev/ostinato/workflows"
 )
 
-// outcomes are those that a scheduled time can have.
-var outcomes = []schedule.LedgerOutcome{
-	schedule.Started, schedule.StartedLate, schedule.SkippedOverlap, schedule.SkippedDeadline,
-	schedule.SkippedSuspended, schedule.SkippedSuperseded, schedule.FailedToCreate, schedule.Queued,
-}
-
 // countFromZero makes the counter of each outcome exist before the first has happened:
 // Prometheus does not see that a series which was not there before has increased, so an
 // alert would miss the first run that was missed. The tags are those that the SDK gives
@@ -23,7 +17,7 @@ func countFromZero(metrics client.MetricsHandler, temporalNamespace string, clus
 	if metrics == nil {
 		return
 	}
-	for _, outcome := range outcomes {
+	for _, outcome := range schedule.Outcomes {
 		metrics.WithTags(map[string]string{
 			"namespace":     temporalNamespace,
 			"client_name":   "temporal_go",

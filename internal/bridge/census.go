@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,8 @@ const (
 	pendingAfter = 5 * time.Minute
 	// noOutcome stands for that of a CronJob that has not had a scheduled time yet.
 	noOutcome = "None"
+	// unknownOutcome stands for one that Ostinato never writes.
+	unknownOutcome = "Unknown"
 )
 
 // namespaceCount is what a census finds in one namespace.
@@ -39,11 +42,7 @@ type namespaceCount struct {
 
 // addCronJob takes in a CronJob.
 func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) {
-	outcome := cronJob.Status.LastOutcome
-	if outcome == "" {
-		outcome = noOutcome
-	}
-	n.cronJobs[outcome]++
+	n.cronJobs[lastOutcome(cronJob)]++
 	if failures := cronJob.Status.ConsecutiveFailures; failures > 0 {
 		n.failing++
 		n.failures = max(n.failures, failures)
@@ -54,6 +53,18 @@ func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) 
 			n.longestQueued = max(n.longestQueued, now.Sub(row.ScheduledTime.Time))
 		}
 	}
+}
+
+// lastOutcome returns the outcome of the CronJob's last scheduled time as the value of a
+// label: one of few, whatever the status says.
+func lastOutcome(cronJob *ostinatov1.CronJob) string {
+	switch outcome := cronJob.Status.LastOutcome; {
+	case outcome == "":
+		return noOutcome
+	case slices.Contains(schedule.Outcomes, schedule.LedgerOutcome(outcome)):
+		return outcome
+	}
+	return unknownOutcome
 }
 
 // addJob takes in a Job of ours.

@@ -93,3 +93,11 @@ func TestWhichJobsAreUnderWayAndPending(t *testing.T) {
 		assert.Equal(t, test.pending, n.pending, test.name)
 	}
 }
+
+// TestAnOutcomeThatIsNoneOfOursIsUnknown: a status may say anything, and a label only one of few words.
+func TestAnOutcomeThatIsNoneOfOursIsUnknown(t *testing.T) {
+	for said, want := range map[string]string{"": "None", "Started": "Started", "Queued": "Queued", "Evil1": "Unknown"} {
+		cronJob := &ostinatov1.CronJob{Status: ostinatov1.CronJobStatus{LastOutcome: said}}
+		assert.Equal(t, want, lastOutcome(cronJob), said)
+	}
+}

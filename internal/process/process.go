@@ -17,6 +17,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/telemetry"
 )
 
@@ -83,7 +84,9 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	}
 	if settings.SDKMetrics {
 		var closer io.Closer
-		p.SDKMetrics, closer = telemetry.SDKMetrics(p.Registry, p.Logger)
+		p.SDKMetrics, closer = telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{
+			"workflow_type": protocol.Workflows, "activity_type": protocol.Activities,
+		})
 		options.MetricsHandler = p.SDKMetrics
 		p.closers = append(p.closers, closer.Close)
 	}

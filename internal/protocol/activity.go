@@ -36,6 +36,12 @@ const (
 	WatchPodsActivity = "WatchPods"
 )
 
+// Activities are the names of all activities.
+var Activities = []string{
+	ReconcileCronJobActivity, ReconcileJobActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity,
+	ReleaseOrphansActivity, ListPodsActivity, SetSuspendActivity, WatchPodsActivity,
+}
+
 // InvalidRequestErrorType is the type of the error, not to be retried, of an activity that
 // was asked for what no workflow of Ostinato asks for.
 const InvalidRequestErrorType = "InvalidRequest"

@@ -18,6 +18,9 @@ const (
 	PodWatchWorkflow = "PodWatch"
 )
 
+// Workflows are all workflow types.
+var Workflows = []string{CronJobWorkflow, JobWorkflow, PodWatchWorkflow}
+
 // Types of the application errors with which workflows and updates end.
 const (
 	// JobFailedErrorType: the Job has condition Failed; the details are its job.Result.

@@ -26,6 +26,11 @@ const (
 	Queued LedgerOutcome = "Queued"
 )
 
+// Outcomes are all outcomes.
+var Outcomes = []LedgerOutcome{
+	Started, StartedLate, SkippedOverlap, SkippedDeadline, SkippedSuspended, SkippedSuperseded, FailedToCreate, Queued,
+}
+
 // HasJob reports whether the outcome is that the run's Job was created.
 func (o LedgerOutcome) HasJob() bool { return o == Started || o == StartedLate }
 

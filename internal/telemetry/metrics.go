@@ -30,9 +30,10 @@ func NewRegistry() *prometheus.Registry {
 var durationBuckets = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600}
 
 // SDKMetrics returns a handler that puts the Temporal SDK's metrics into the
-// registry, under the names all SDKs share (temporal_request_total and so on).
-// The closer flushes; close it after the last worker and client.
-func SDKMetrics(registry *prometheus.Registry, logger *slog.Logger) (client.MetricsHandler, io.Closer) {
+// registry, under the names all SDKs share (temporal_request_total and so on), with
+// values of labels that are bounded in number. The closer flushes; close it after the
+// last worker and client.
+func SDKMetrics(registry *prometheus.Registry, logger *slog.Logger, labels Labels) (client.MetricsHandler, io.Closer) {
 	reporter := tallyprometheus.NewReporter(tallyprometheus.Options{
 		Registerer:              registry,
 		Gatherer:                registry,
@@ -48,5 +49,5 @@ func SDKMetrics(registry *prometheus.Registry, logger *slog.Logger) (client.Metr
 		SanitizeOptions:        &sdktally.PrometheusSanitizeOptions,
 		OmitCardinalityMetrics: true,
 	}, 5*time.Second)
-	return sdktally.NewMetricsHandler(sdktally.NewPrometheusNamingScope(scope)), closer
+	return boundLabels(sdktally.NewMetricsHandler(sdktally.NewPrometheusNamingScope(scope)), labels), closer
 }

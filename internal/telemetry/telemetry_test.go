@@ -78,7 +78,7 @@ func TestMetricsAndProfilesAreServed(t *testing.T) {
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: "test", MetricsProvider: telemetry.QueueMetrics(registry)})
 	defer queue.ShutDown()
 	queue.Add("a")
-	handler, closer := telemetry.SDKMetrics(registry, slog.New(slog.DiscardHandler))
+	handler, closer := telemetry.SDKMetrics(registry, slog.New(slog.DiscardHandler), nil)
 	handler.WithTags(map[string]string{"operation": "StartWorkflowExecution"}).Counter("temporal_request").Inc(2)
 	handler.Timer("temporal_request_latency").Record(20 * time.Millisecond)
 	require.NoError(t, closer.Close())
@@ -133,7 +133,7 @@ func TestOneLoggerForEverything(t *testing.T) {
 
 // The SDK records a few dozen of these for every workflow task.
 func BenchmarkSDKMetrics(b *testing.B) {
-	handler, closer := telemetry.SDKMetrics(telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
+	handler, closer := telemetry.SDKMetrics(telemetry.NewRegistry(), slog.New(slog.DiscardHandler), telemetry.Labels{"workflow_type": {"CronJob"}})
 	defer closer.Close()
 	tags := map[string]string{"namespace": "default", "workflow_type": "CronJob", "task_queue": "ostinato"}
 	b.ReportAllocs()
