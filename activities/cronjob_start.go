@@ -54,7 +54,7 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	}
 	unanswered := result.Started != nil && a.unanswered.take(write{verb: writeCreate, owner: cronJob.UID, name: request.Start.Name})
 	if created || unanswered {
-		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(successfulCreate, "Created job "+request.Start.Name))
+		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
 	}
 	result.Lead = moment.lead()
 	return cronJob, nil
@@ -109,7 +109,7 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
 	}
 	if refused := a.refuseManual(cronJob, start); refused != nil {
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(signalRefused, refused.Message))
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.SignalRefused, refused.Message))
 		return refused, nil
 	}
 	if start.IsTooLate(a.Clock.Now()) {
@@ -195,7 +195,7 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	}
 	refused := refusal(err)
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		a.Events.onCronJob(reference, event.Warning(failedCreate, fmt.Sprintf("Error creating job: %v", err)))
+		a.Events.onCronJob(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Job", refused)
@@ -213,7 +213,7 @@ func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, s
 	if !claim.OfCronJob(found, cronJob.Name, cronJob.UID) {
 		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
 		a.Metrics.countRefusal("Job", refused)
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedCreate, "Error creating job: "+refused.Message))
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
 		return nil, refused, nil
 	}
 	return a.startedJob(found, start), nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,32 +26,21 @@ const (
 	cronJobComponent = "cronjob-controller"
 )
 
-// Reasons of the Events that activities emit by themselves, since only they
-// learn what came of a request (parity 1.9 and 2.16).
-const (
-	successfulCreate = "SuccessfulCreate"
-	successfulDelete = "SuccessfulDelete"
-	failedCreate     = "FailedCreate"
-	failedDelete     = "FailedDelete"
-	failedStatus     = "FailedUpdateStatus"
-	signalTaken      = "SignalTaken"
-	signalUnread     = "SignalArgumentUnread"
-	signalRefused    = "SignalRefused"
-	invalidTemplate  = "InvalidTemplate"
-)
-
 // Recorders emit Events, asynchronously: a slow API server loses Events rather
 // than delays a run.
 type Recorders struct {
 	CronJobs record.EventRecorder
 	Jobs     record.EventRecorder
+	// gate bounds them; nil does not.
+	gate *eventGate
 }
 
 // StartEvents returns recorders that write to the API server with upstream's
 // aggregation and limits, with one difference: the limit of 25 Events in a row on
 // one object is for each reason, so that the Events about a Job's many Pods don't
-// hide how the Job ended. stop writes what is queued and ends them.
-func StartEvents(ctx context.Context, client kubernetes.Interface) (recorders Recorders, stop func()) {
+// hide how the Job ended. What is beyond a worker's room is dropped and counted in the
+// registerer's metrics. stop writes what is queued and ends them.
+func StartEvents(ctx context.Context, client kubernetes.Interface, registerer prometheus.Registerer) (recorders Recorders, stop func()) {
 	sink := &typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")}
 	start := func(component string) (record.EventRecorder, func()) {
 		broadcaster := record.NewBroadcaster(record.WithContext(ctx),
@@ -62,7 +52,7 @@ func StartEvents(ctx context.Context, client kubernetes.Interface) (recorders Re
 	}
 	cronJobs, stopCronJobs := start(cronJobComponent)
 	jobs, stopJobs := start(jobComponent)
-	return Recorders{CronJobs: cronJobs, Jobs: jobs}, func() {
+	return Recorders{CronJobs: cronJobs, Jobs: jobs, gate: newEventGate(registerer)}, func() {
 		stopCronJobs()
 		stopJobs()
 	}
@@ -105,19 +95,29 @@ func (r Recorders) onCronJob(object protocol.ObjectReference, events ...event.Ev
 	if object.Native {
 		version = batchv1.SchemeGroupVersion
 	}
-	emit(r.CronJobs, reference(object, version.String(), ostinatov1.CronJobKind.Kind), events)
+	r.emit(r.CronJobs, reference(object, version.String(), ostinatov1.CronJobKind.Kind), events)
 }
 
 func (r Recorders) onJob(object protocol.ObjectReference, events ...event.Event) {
-	emit(r.Jobs, reference(object, batchv1.SchemeGroupVersion.String(), "Job"), events)
+	r.emit(r.Jobs, reference(object, batchv1.SchemeGroupVersion.String(), "Job"), events)
 }
 
-func emit(recorder record.EventRecorder, object *corev1.ObjectReference, events []event.Event) {
+// mostEvents bounds the Events that one request asks for: as many as upstream's limit
+// lets pass.
+const mostEvents = 25
+
+func (r Recorders) emit(recorder record.EventRecorder, object *corev1.ObjectReference, events []event.Event) {
 	if recorder == nil {
 		return
 	}
+	if beyond := len(events) - mostEvents; beyond > 0 {
+		r.gate.drop(beyond)
+		events = events[:mostEvents]
+	}
 	for _, event := range events {
-		recorder.Event(object, event.Type, event.Reason, event.Message)
+		if r.gate.pass(object.Namespace) {
+			recorder.Event(object, event.Type, event.Reason, k8s.Truncated(event.Message, mostMessage))
+		}
 	}
 }
 

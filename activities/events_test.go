@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,12 +19,12 @@ import (
 
 func TestEventsAreWrittenAsUpstreamDoes(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})
-	recorders, stop := activities.StartEvents(t.Context(), s.kubernetes)
+	recorders, stop := activities.StartEvents(t.Context(), s.kubernetes, prometheus.NewRegistry())
 	t.Cleanup(stop)
 	s.options.Events = recorders
 	s.activities = activities.New(s.options)
 	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: []event.Event{event.Normal("Completed", "Job completed")}})
-	must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: []event.Event{event.Warning("MissingJob", "Active job went missing: x")}})
+	must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: []event.Event{event.Warning("UnexpectedJob", "Active job went missing: x")}})
 
 	var written []corev1.Event
 	eventually(t, "both Events are written", func() bool {
@@ -41,7 +42,7 @@ func TestEventsAreWrittenAsUpstreamDoes(t *testing.T) {
 		}
 		return written[i]
 	}
-	onJob, onCronJob := find("Completed"), find("MissingJob")
+	onJob, onCronJob := find("Completed"), find("UnexpectedJob")
 	if onJob.Source.Component != "job-controller" || onJob.Type != "Normal" || onJob.Message != "Job completed" ||
 		onJob.InvolvedObject != (corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: jobName, UID: jobUID}) {
 		t.Errorf("Event on the Job: %+v", onJob)
@@ -71,7 +72,7 @@ func TestEventsAboutManyPodsAreFew(t *testing.T) {
 	})
 	t.Run("written", func(t *testing.T) {
 		s := newStage(t, []runtime.Object{helloJob()}, nil)
-		recorders, stop := activities.StartEvents(t.Context(), s.kubernetes)
+		recorders, stop := activities.StartEvents(t.Context(), s.kubernetes, prometheus.NewRegistry())
 		t.Cleanup(stop)
 		s.options.Events = recorders
 		s.activities = activities.New(s.options)

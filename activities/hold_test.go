@@ -157,7 +157,7 @@ func TestNoStartIsEarlyNotByAMillisecond(t *testing.T) {
 	if result := h.done(); result.Started == nil {
 		t.Errorf("result %+v", result)
 	}
-	if events := h.recorded(); len(events) == 0 || events[len(events)-1] != "Normal Planned said by the plan" {
+	if events := h.recorded(); len(events) == 0 || events[len(events)-1] != "Normal SawCompletedJob said by the plan" {
 		t.Errorf("events %v", events)
 	}
 }

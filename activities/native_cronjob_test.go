@@ -51,7 +51,7 @@ func TestARunOfANativeCronJob(t *testing.T) {
 		CronJob: nativeRef, Digest: schedule.SpecOf(helloCronJob()).Digest(),
 		Start:  &schedule.Start{Name: names.ScheduledJob("hello", scheduled), Scheduled: scheduled},
 		Status: &ostinatov1.CronJobStatus{ObservedGeneration: 3},
-		Events: []event.Event{event.Normal("Note", "on the native one")},
+		Events: []event.Event{event.Normal("SawCompletedJob", "on the native one")},
 	}
 	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
 	if result.Started == nil || result.Started.Managed {
@@ -69,7 +69,7 @@ func TestARunOfANativeCronJob(t *testing.T) {
 	if len(s.cronJobs.Actions()) > 0 {
 		t.Errorf("the CronJob of batch.ostinato.dev was asked for: %v", s.cronJobs.Actions())
 	}
-	if events := s.recorded(); !slices.Contains(events, "Normal Note on the native one") {
+	if events := s.recorded(); !slices.Contains(events, "Normal SawCompletedJob on the native one") {
 		t.Errorf("events %v", events)
 	}
 

@@ -66,7 +66,7 @@ func everythingOf(reference protocol.ObjectReference) map[string]any {
 			CronJob: reference, Digest: schedule.SpecOf(helloCronJob()).Digest(),
 			Start:   &schedule.Start{Name: trigger, Scheduled: scheduled, Manual: true, Sequence: 1},
 			Deletes: deletesOfAll(false), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Search: true, Judge: true,
-			Events: []event.Event{event.Warning("Forged", "by an attacker")},
+			Events: []event.Event{event.Warning("FailedCreate", "by an attacker")},
 		},
 		protocol.SetSuspendActivity: protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: reference, Suspend: true, At: scheduled},
 	}

@@ -100,21 +100,20 @@ func wantInvalid(t *testing.T, err error) {
 }
 
 func TestListsOfRequestsAreBounded(t *testing.T) {
-	const many = 20_001
 	for name, test := range map[string]struct {
 		activity string
 		request  any
 	}{
-		"creates":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: make([]job.Create, many)}},
-		"deletes":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Deletes: make([]job.Delete, many)}},
-		"releases":          {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: make([]job.Release, many)}},
-		"events":            {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, many)}},
-		"bulk creates":      {protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: make([]job.Create, many)}},
-		"bulk deletes":      {protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: make([]job.Delete, many)}},
-		"bulk releases":     {protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: make([]job.Release, many)}},
-		"runs":              {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Look: make([]schedule.Run, many)}},
-		"deletes of runs":   {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Deletes: make([]schedule.Delete, many)}},
-		"a CronJobs events": {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: make([]event.Event, many)}},
+		"creates":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: make([]job.Create, 11)}},
+		"deletes":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Deletes: make([]job.Delete, 11)}},
+		"releases":          {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: make([]job.Release, 11)}},
+		"events":            {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, 1001)}},
+		"bulk creates":      {protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: make([]job.Create, 501)}},
+		"bulk deletes":      {protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: make([]job.Delete, 501)}},
+		"bulk releases":     {protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: make([]job.Release, 501)}},
+		"runs":              {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Look: make([]schedule.Run, 51)}},
+		"deletes of runs":   {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Deletes: make([]schedule.Delete, 501)}},
+		"a CronJobs events": {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: make([]event.Event, 1001)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})

@@ -10,12 +10,13 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // CreatePods creates many Pods, rate limited and heartbeating. An attempt after
 // a failure goes on where the last heartbeat left off.
 func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePodsRequest) (protocol.JobResult, error) {
-	if err := bounded(len(request.Creates)); err != nil {
+	if err := bounded(list{"creates", len(request.Creates), mostInBulk}); err != nil {
 		return protocol.JobResult{}, err
 	}
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
@@ -54,7 +55,7 @@ type bulkProgress struct {
 // DeletePods deletes many Pods, rate limited and heartbeating. An attempt after
 // a failure goes on where the last heartbeat left off.
 func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePodsRequest) (protocol.JobResult, error) {
-	if err := bounded(len(request.Deletes)); err != nil {
+	if err := bounded(list{"deletes", len(request.Deletes), mostInBulk}); err != nil {
 		return protocol.JobResult{}, err
 	}
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
@@ -73,7 +74,7 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 // and heartbeating. An attempt after a failure goes on where the last heartbeat left
 // off.
 func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePodsRequest) (protocol.JobResult, error) {
-	if err := bounded(len(request.Releases)); err != nil {
+	if err := bounded(list{"releases", len(request.Releases), mostInBulk}); err != nil {
 		return protocol.JobResult{}, err
 	}
 	owner, result, done, err := a.jobFor(ctx, request.Job, cached)
@@ -119,14 +120,34 @@ func inChunks[Item any](ctx context.Context, a *Activities, items []Item, progre
 	return progress.Result, nil
 }
 
-// maxItems bounds each list of a request; the largest that a plan makes is the number
-// of Pods that may run at a time (job.Config.MaxActive).
-const maxItems = 20_000
+// Bounds of the lists of a request: what plans make. Each item of the first four costs
+// requests to the API server, and anybody who may write to Temporal may ask for them.
+const (
+	// mostByOne bounds what ReconcileJob creates, deletes and releases, each; more is bulk work.
+	mostByOne = protocol.BulkThreshold
+	// mostInBulk bounds the Pods of a request for bulk work.
+	mostInBulk = protocol.BulkChunk
+	// mostLooks bounds the runs that are looked up.
+	mostLooks = protocol.MaxLooks
+	// mostJobDeletes bounds the Jobs that are deleted: those that are replaced, and those
+	// beyond the history limits.
+	mostJobDeletes = schedule.MaxDeletes
+	// mostAsked bounds the Events that are asked for. Few of them are emitted.
+	mostAsked = schedule.MaxEvents
+	// mostUIDs bounds lists of UIDs, which are compared with what is there.
+	mostUIDs = 20_000
+)
 
-func bounded(counts ...int) error {
-	for _, count := range counts {
-		if count > maxItems {
-			return invalidRequest(fmt.Errorf("a list of %d, want %d at most", count, maxItems))
+// list is one of a request's, with its bound.
+type list struct {
+	name        string
+	count, most int
+}
+
+func bounded(lists ...list) error {
+	for _, list := range lists {
+		if list.count > list.most {
+			return invalidRequest(fmt.Errorf("%s: %d, want %d at most", list.name, list.count, list.most))
 		}
 	}
 	return nil

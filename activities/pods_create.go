@@ -143,7 +143,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	// Without a word for a terminating namespace, as upstream: there is nobody to
 	// read it. An API server that was not reached takes no Event either.
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		events.announce(reference, event.Warning(failedCreate, fmt.Sprintf("Error creating: %v", err)))
+		events.announce(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Pod", refused)
@@ -155,7 +155,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 // podCreated tells of a Pod that was created.
 func (a *Activities) podCreated(owner *batchv1.Job, planned *batchv1.JobStatus, create job.Create, events *announcer) {
 	a.Metrics.countCreate(owner, planned, create, resultSucceeded)
-	events.announce(jobReference(owner), event.Normal(successfulCreate, "Created pod: "+create.Name))
+	events.announce(jobReference(owner), event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
 }
 
 // findPod looks at the Pod that has the wanted name already.
@@ -167,7 +167,7 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 	if !a.owns(owner, pod) {
 		refused := foreignObject(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
 		a.Metrics.countRefusal("Pod", refused)
-		events.announce(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
+		events.announce(jobReference(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
 	}
 	fact := k8s.PodFact(pod)
@@ -188,7 +188,7 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 		// Nobody's selector could find them (parity 2.3).
 		refused := &protocol.Refusal{Reason: protocol.RefusedInvalid, Message: "unable to create pods, no labels"}
 		a.Metrics.countRefusal("Pod", refused)
-		a.Events.onJob(jobReference(owner), event.Warning(failedCreate, "Error creating: "+refused.Message))
+		a.Events.onJob(jobReference(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return refused, nil
 	}
 	count, refusal := job.Prescribed(owner, creates, a.Clock.Now())

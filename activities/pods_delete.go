@@ -66,7 +66,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 	uid := types.UID(target.UID)
 	deletion := write{writeDelete, owner.UID, target.Name, target.UID}
 	tell := func() {
-		events.announce(jobReference(owner), event.Normal(successfulDelete, "Deleted pod: "+target.Name))
+		events.announce(jobReference(owner), event.Normal(event.SuccessfulDelete, "Deleted pod: "+target.Name))
 	}
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	for attempt := 1; ; attempt++ {
@@ -121,7 +121,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 
 func (a *Activities) deleteFailed(owner *batchv1.Job, target job.Delete, err error, events *announcer, out *findings) error {
 	if answered(err) {
-		events.announce(jobReference(owner), event.Warning(failedDelete, fmt.Sprintf("Error deleting: %v", err)))
+		events.announce(jobReference(owner), event.Warning(event.FailedDelete, fmt.Sprintf("Error deleting: %v", err)))
 	}
 	return out.failed(target.UID, err, "delete Pod %s/%s", owner.Namespace, target.Name)
 }

@@ -31,8 +31,12 @@ import (
 // The Events of the request are emitted also when the start was refused: they
 // tell of what has happened.
 func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.CronJobRequest) (result protocol.CronJobResult, err error) {
-	if err := bounded(len(request.Deletes), len(request.Look), len(request.Events), len(request.Known)); err != nil {
+	if err := bounded(list{"deletes", len(request.Deletes), mostJobDeletes}, list{"look", len(request.Look), mostLooks},
+		list{"events", len(request.Events), mostAsked}, list{"known", len(request.Known), mostUIDs}); err != nil {
 		return result, err
+	}
+	if err := errors.Join(event.Validate(request.Events), invalidCronJobStatus(request)); err != nil {
+		return result, invalidRequest(err)
 	}
 	ctx = withTask(ctx, request)
 	if guardedCronJob(request) {
@@ -45,7 +49,7 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	defer beat(ctx)()
 	if request.Signal != "" {
 		if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
-			a.Events.onCronJob(request.CronJob, event.Warning(signalRefused, result.Refused.Message))
+			a.Events.onCronJob(request.CronJob, event.Warning(event.SignalRefused, result.Refused.Message))
 		}
 		return result, nil
 	}
@@ -68,6 +72,14 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	a.Events.onCronJob(request.CronJob, request.Events...)
 	a.announceJudgement(request.CronJob, result.Judgement)
 	return result, nil
+}
+
+// invalidCronJobStatus says what no plan writes.
+func invalidCronJobStatus(request protocol.CronJobRequest) error {
+	if request.Status == nil {
+		return nil
+	}
+	return schedule.ValidateStatus(*request.Status, request.CronJob.Namespace)
 }
 
 // deleteJobs deletes what is replaced or falls out of the history limits, and
@@ -127,7 +139,7 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 		return true, nil
 	case answered(err):
 		// Upstream's own words (parity 1.9).
-		a.Events.onCronJob(reference, event.Warning(failedDelete, fmt.Sprintf("Deleted job: %v", err)))
+		a.Events.onCronJob(reference, event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
 	}
 	if !target.Replaced {
 		return false, nil
@@ -141,7 +153,7 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 // jobDeleted tells of a Job of the CronJob that this process has deleted.
 func (a *Activities) jobDeleted(cronJob protocol.ObjectReference, name string, byThis bool) {
 	if byThis {
-		a.Events.onCronJob(cronJob, event.Normal(successfulDelete, "Deleted job "+name))
+		a.Events.onCronJob(cronJob, event.Normal(event.SuccessfulDelete, "Deleted job "+name))
 	}
 }
 
@@ -181,7 +193,7 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 	}
 	result.StatusFailed = k8s.Bounded(err.Error())
 	if answered(err) {
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(failedStatus, "Error updating status: "+err.Error()))
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedUpdateStatus, "Error updating status: "+err.Error()))
 	}
 	if refused := refusal(err); refused != nil {
 		a.Metrics.countRefusal("CronJobStatus", refused)

@@ -56,7 +56,7 @@ func TestStartThatTheCronJobDoesNotPrescribe(t *testing.T) {
 			if !s.jobExists("running") || len(s.writes()) != 0 {
 				t.Errorf("writes %v", s.writes())
 			}
-			if events := s.recorded(); !slices.Equal(events, []string{"Normal Planned said by the plan"}) {
+			if events := s.recorded(); !slices.Equal(events, []string{"Normal SawCompletedJob said by the plan"}) {
 				t.Errorf("events %v", events)
 			}
 		})

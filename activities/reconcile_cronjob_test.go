@@ -29,7 +29,7 @@ func start() *schedule.Start {
 func startRequest() protocol.CronJobRequest {
 	return protocol.CronJobRequest{
 		CronJob: cronJobRef, Start: start(), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 3},
-		Events: []event.Event{event.Normal("Planned", "said by the plan")},
+		Events: []event.Event{event.Normal("SawCompletedJob", "said by the plan")},
 	}
 }
 
@@ -63,7 +63,7 @@ func TestStartCreatesTheJobAndPutsItIntoTheStatus(t *testing.T) {
 	if status.Workflow == nil || status.Workflow.ID != "cronjob/default/hello" || status.Workflow.Namespace != "temporal-namespace" {
 		t.Errorf("workflow %+v", status.Workflow)
 	}
-	want := []string{"Normal SuccessfulCreate Created job " + name, "Normal Planned said by the plan"}
+	want := []string{"Normal SuccessfulCreate Created job " + name, "Normal SawCompletedJob said by the plan"}
 	if events := s.recorded(); !slices.Equal(events, want) {
 		t.Errorf("events %v, want %v", events, want)
 	}
@@ -77,7 +77,7 @@ func TestRepeatedStartFindsItsJob(t *testing.T) {
 	if second.Started == nil || second.Started.Run.UID != first.Started.Run.UID {
 		t.Errorf("started %+v, then %+v", first.Started, second.Started)
 	}
-	if events := s.recorded(); !slices.Equal(events, []string{"Normal Planned said by the plan"}) {
+	if events := s.recorded(); !slices.Equal(events, []string{"Normal SawCompletedJob said by the plan"}) {
 		t.Errorf("events of a repetition %v", events)
 	}
 	// The Job was created 3 s after its time, once.
@@ -117,7 +117,7 @@ func TestRefusedStart(t *testing.T) {
 			if s.cronJob().Status.ObservedGeneration != 0 {
 				t.Error("the status was applied")
 			}
-			want := []string{"Normal Planned said by the plan"}
+			want := []string{"Normal SawCompletedJob said by the plan"}
 			if test.warning != "" {
 				want = append([]string{"Warning FailedCreate " + test.warning}, want...)
 			}

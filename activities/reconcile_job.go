@@ -8,6 +8,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -22,10 +23,11 @@ import (
 // with the workflow task that it ran in, when a signal comes before the task ends.
 // A status that is there already tells, and its Events are not said twice.
 func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
-	if err := bounded(len(request.Creates), len(request.Deletes), len(request.Releases), len(request.Counted), len(request.Events)); err != nil {
+	if err := bounded(list{"creates", len(request.Creates), mostByOne}, list{"deletes", len(request.Deletes), mostByOne}, list{"releases", len(request.Releases), mostByOne},
+		list{"counted", len(request.Counted), mostUIDs}, list{"events", len(request.Events), mostAsked}); err != nil {
 		return protocol.JobResult{}, err
 	}
-	if err := invalidHandled(request.Handled); err != nil {
+	if err := errors.Join(event.Validate(request.Events), invalidHandled(request.Handled), invalidJobStatus(request.Status)); err != nil {
 		return protocol.JobResult{}, invalidRequest(err)
 	}
 	started := a.Clock.Now()
@@ -66,6 +68,14 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	result.Logs = a.readLogs(ctx, owner, request.Releases)
 	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, owner, release, out) })
 	return result, err
+}
+
+// invalidJobStatus says what no plan writes.
+func invalidJobStatus(status *batchv1.JobStatus) error {
+	if status == nil {
+		return nil
+	}
+	return job.ValidateStatus(*status)
 }
 
 // unplanned reports whether the Job is not the one that was planned for, and answers

@@ -53,7 +53,7 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 			return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 		}
 	} else if refused := a.refuseSignal(cronJob.Annotations, suspendSignal(request)); refused != nil {
-		a.Events.onCronJob(request.Object, event.Warning(signalRefused, refused.Message))
+		a.Events.onCronJob(request.Object, event.Warning(event.SignalRefused, refused.Message))
 		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
 	}
 	if overtaken(cronJob.Annotations, request.At) {
@@ -81,7 +81,7 @@ func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspend
 		return protocol.SetSuspendResult{Gone: err == nil && is == gone, Foreign: is == foreign}, err
 	}
 	if refused := a.refuseSignal(owner.Annotations, suspendSignal(request)); refused != nil {
-		a.Events.onJob(request.Object, event.Warning(signalRefused, refused.Message))
+		a.Events.onJob(request.Object, event.Warning(event.SignalRefused, refused.Message))
 		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
 	}
 	spec := a.specOf(owner)
@@ -158,7 +158,7 @@ func signalAnswer(request protocol.SetSuspendRequest) event.Event {
 		taken += fmt.Sprintf(" in place of %d before it", request.Superseded)
 	}
 	if request.Unread != "" {
-		return event.Warning(signalUnread, taken+" without its argument: "+k8s.Truncated(request.Unread, maxAnnotation)+
+		return event.Warning(event.SignalUnread, taken+" without its argument: "+k8s.Truncated(request.Unread, maxAnnotation)+
 			`; want text, or JSON such as {"note": "maintenance", "by": "ada"}`)
 	}
 	if by := request.Note.By; by != "" {
@@ -167,7 +167,7 @@ func signalAnswer(request protocol.SetSuspendRequest) event.Event {
 	if note := request.Note.Note; note != "" {
 		taken += ": " + k8s.Truncated(note, maxAnnotation)
 	}
-	return event.Normal(signalTaken, taken)
+	return event.Normal(event.SignalTaken, taken)
 }
 
 // suspendPatch is a merge patch of the object as it was read; an absent note or sender removes

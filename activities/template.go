@@ -65,6 +65,6 @@ func aboutTheTemplate(err error) bool {
 // judged once.
 func (a *Activities) announceJudgement(cronJob protocol.ObjectReference, judgement *schedule.Judgement) {
 	if judgement != nil && judgement.Refusal != "" {
-		a.Events.onCronJob(cronJob, event.Warning(invalidTemplate, "The Job of the next run would be refused: "+judgement.Refusal))
+		a.Events.onCronJob(cronJob, event.Warning(event.InvalidTemplate, "The Job of the next run would be refused: "+judgement.Refusal))
 	}
 }

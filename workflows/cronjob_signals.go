@@ -14,7 +14,7 @@ import (
 )
 
 // mostRuns bounds the runs that are looked up in one call.
-const mostRuns = 100
+const mostRuns = protocol.MaxLooks
 
 // cronJobHeard is what signals have asked for and what is not done yet. What they say
 // of the object or its runs is not believed: it is a reason to look.

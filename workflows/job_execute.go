@@ -11,7 +11,7 @@ import (
 )
 
 // bulkChunk is the number of Pods that one bulk activity creates, deletes or releases.
-const bulkChunk = 500
+const bulkChunk = protocol.BulkChunk
 
 // execute carries out a plan and records in the state what came of it. Many creates,
 // deletes or releases go to the bulk queue: the former before the status, the latter

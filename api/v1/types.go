@@ -210,7 +210,8 @@ type CronJobSpec struct {
 // CronJobStatus has the fields of batch/v1 CronJobStatus. Its other fields are
 // what a durable scheduler knows in addition.
 type CronJobStatus struct {
-	// active lists the Jobs that are running, in the order of their start.
+	// active lists the Jobs that are running, in the order of their start: the
+	// last 1000, if there are more.
 	//
 	// +optional
 	// +listType=atomic

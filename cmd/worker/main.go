@@ -28,7 +28,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 
-	events, stopEvents := activities.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes)
+	events, stopEvents := activities.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes, p.Registry)
 	defer stopEvents()
 	countFromZero(p.SDKMetrics, p.TemporalNamespace, settings.Cluster)
 	fatal := make(chan error, 1)

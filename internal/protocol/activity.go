@@ -51,6 +51,12 @@ const InvalidRequestErrorType = "InvalidRequest"
 // to the bulk queue first, more releases afterwards.
 const BulkThreshold = 10
 
+// BulkChunk is how many Pods one request for bulk work names at most.
+const BulkChunk = 500
+
+// MaxLooks is how many runs one CronJobRequest has looked up at most.
+const MaxLooks = 50
+
 // Refusal says that the API server answered and refused: a quota, an invalid
 // object, a terminating namespace. It is an outcome to plan with, not an error:
 // an outage is an error, and is retried by Temporal.

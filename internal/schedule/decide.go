@@ -9,6 +9,13 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
+const (
+	// MaxDeletes bounds the Jobs that one plan deletes; the next one goes on.
+	MaxDeletes = 500
+	// MaxEvents bounds the Events that one plan asks for: the newest. Few of them are emitted.
+	MaxEvents = 1000
+)
+
 // Plan is what Decide wants done, in one go; Apply takes in what came of it. Of an
 // idle Plan nothing is to be done, and Next is the new state.
 type Plan struct {
@@ -75,11 +82,12 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	}
 	s.announceQueue(spec)
 	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
+	plan.Deletes = plan.Deletes[:min(len(plan.Deletes), MaxDeletes)]
 
 	s.setConditions(spec, now)
 	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Judge = s.toJudge(spec, now)
-	plan.Events, s.Outbox = s.Outbox, nil
+	plan.Events, s.Outbox = s.Outbox[max(len(s.Outbox)-MaxEvents, 0):], nil
 	plan.Wake = s.wake(spec, now)
 	plan.Next = s
 	if plan.Idle() {

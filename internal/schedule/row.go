@@ -67,7 +67,10 @@ func entryOf(row ostinatov1.RecentRun) LedgerEntry {
 // takeRows goes on with what the object's status has of the ledger.
 func (s *State) takeRows(status ostinatov1.CronJobStatus) {
 	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), recentRuns)] {
-		s.Ledger = append(s.Ledger, entryOf(row))
+		// A row that Ostinato has not written can't be written again.
+		if slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
+			s.Ledger = append(s.Ledger, entryOf(row))
+		}
 	}
 	s.Ledger = withoutQueue(s.Ledger, timeOf(status.AccountedUntil))
 	slices.Reverse(s.Ledger)

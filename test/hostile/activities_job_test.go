@@ -46,7 +46,7 @@ func everyActivity(reference protocol.ObjectReference, digest string, pod protoc
 	return map[string]any{
 		protocol.ReconcileJobActivity: protocol.JobRequest{
 			Job: reference, Digest: digest, Deletes: deletes, Releases: releases, Status: &batchv1.JobStatus{Failed: 7},
-			Events: []event.Event{event.Warning("Forged", "by an attacker")},
+			Events: []event.Event{event.Warning("FailedCreate", "by an attacker")},
 		},
 		protocol.CreatePodsActivity: protocol.CreatePodsRequest{
 			Job: reference, Digest: digest, Creates: []job.Create{{Name: names.Pod(reference.Name, reference.UID, 1), Attempt: 1}},

@@ -1,0 +1,97 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// TestEventsAndStatusesThatNoPlanAsksForAreRefused: before anything is written.
+func TestEventsAndStatusesThatNoPlanAsksForAreRefused(t *testing.T) {
+	long := strings.Repeat("x", 1_300_000)
+	job, cronJob := text(t, jobRef), text(t, cronJobRef)
+	for name, test := range map[string]struct{ activity, request string }{
+		"an Event of a Job":             {protocol.ReconcileJobActivity, `{"job":` + job + `,"events":[{"type":"Warning","reason":"Evil","message":"x"}]}`},
+		"an Event of a CronJob":         {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"events":[{"type":"Evil","reason":"SawCompletedJob","message":"x"}]}`},
+		"a condition of another":        {protocol.ReconcileJobActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"evil.example/x","status":"True"}]}}`},
+		"a long condition":              {protocol.ReconcileJobActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"Failed","status":"True","message":"` + long + `"}]}}`},
+		"an outcome that there is not":  {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"status":{"lastOutcome":"` + long + `"}}`},
+		"active runs that are no Jobs":  {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"status":{"active":[{"name":"` + long + `"}]}}`},
+		"recent runs beyond all bounds": {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"status":{"recentRuns":[{"outcome":"Started","scheduledTime":"2026-01-01T00:00:00Z","message":"` + long + `"}]}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(helloJob()), nil)
+			var err error
+			if test.activity == protocol.ReconcileJobActivity {
+				var request protocol.JobRequest
+				if err := json.Unmarshal([]byte(test.request), &request); err != nil {
+					t.Fatal(err)
+				}
+				_, err = run[protocol.JobResult](s, test.activity, request)
+			} else {
+				var request protocol.CronJobRequest
+				if err := json.Unmarshal([]byte(test.request), &request); err != nil {
+					t.Fatal(err)
+				}
+				_, err = run[protocol.CronJobResult](s, test.activity, request)
+			}
+			wantInvalid(t, err)
+			if len(s.writes()) != 0 || len(s.recorded()) != 0 {
+				t.Errorf("writes %v, Events %v", s.writes(), s.recorded())
+			}
+		})
+	}
+}
+
+// TestAHerdOfEventsIsBounded: by message, by request, by namespace and in sum.
+func TestAHerdOfEventsIsBounded(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := newStage(t, objects(helloJob()), nil)
+	client := s.kubernetes
+	recorders, stop := activities.StartEvents(t.Context(), client, registry)
+	s = newStage(t, objects(helloJob()), nil, func(options *activities.Options) { options.Events = recorders })
+	var events []event.Event
+	for range 100 {
+		events = append(events, event.Warning("InvalidAnnotation", strings.Repeat("é", 1000)))
+	}
+	events = append(events, event.Normal("Completed", "beyond what a request may have emitted"))
+	for range 3 {
+		must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: events})
+	}
+	stop()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dropped := families[0].GetMetric()[0].GetCounter().GetValue(); families[0].GetName() != "ostinato_events_dropped_total" || dropped != 3*(101-25) {
+		t.Errorf("%s is %v", families[0].GetName(), dropped)
+	}
+	found, err := client.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range found.Items {
+		if len(one.Message) > 1024 || one.Reason == "Completed" {
+			t.Errorf("an Event %s of %d bytes", one.Reason, len(one.Message))
+		}
+	}
+	if len(found.Items) == 0 {
+		t.Error("no Event")
+	}
+}
+
+func text(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,70 @@
+package event
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// Reasons of the Events that activities emit by themselves, since only they learn the API
+// server's answer (parity 1.9 and 2.16).
+const (
+	SuccessfulCreate   = "SuccessfulCreate"
+	SuccessfulDelete   = "SuccessfulDelete"
+	FailedCreate       = "FailedCreate"
+	FailedDelete       = "FailedDelete"
+	FailedUpdateStatus = "FailedUpdateStatus"
+	SignalTaken        = "SignalTaken"
+	SignalUnread       = "SignalArgumentUnread"
+	SignalRefused      = "SignalRefused"
+	InvalidTemplate    = "InvalidTemplate"
+)
+
+// normal and warning are all reasons of Events, by type. What a plan asks for and a
+// request carries has one of them, and nothing else is emitted.
+var (
+	normal = []string{
+		SuccessfulCreate, SuccessfulDelete, SignalTaken,
+		"Completed", "Suspended", "Resumed",
+		"BackfillAccepted", "BackfillDryRun", "BackfillCancelled", "JobAlreadyActive", "MissingJob", "SawCompletedJob",
+	}
+	warning = []string{
+		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, InvalidTemplate,
+		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
+		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
+		"PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
+		"UnparseableSchedule", "UnknownTimeZone", "NeverFires", "UnsupportedSchedule",
+		"BackfillRefused", "TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
+	}
+)
+
+// Reasons returns the reasons of the Events of a type, Normal or Warning.
+func Reasons(kind string) []string {
+	switch kind {
+	case "Normal":
+		return slices.Clone(normal)
+	case "Warning":
+		return slices.Clone(warning)
+	}
+	return nil
+}
+
+// Validate reports whether the Event is one that a plan asks for: anybody who may write to
+// Temporal may have asked for it. The length of its message is bounded when it is emitted.
+func (e Event) Validate() error {
+	if !slices.Contains(Reasons(e.Type), e.Reason) {
+		return fmt.Errorf("an Event of type %.16q with the reason %.64q: Ostinato emits none", e.Type, e.Reason)
+	}
+	return nil
+}
+
+// Validate reports whether all Events are such as a plan asks for.
+func Validate(events []Event) error {
+	for _, event := range events {
+		if err := event.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package schedule
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// Bounds of a status that is written. etcd keeps every version of it for minutes.
+const (
+	// maxStatus bounds its JSON without active, in bytes.
+	maxStatus = 64 << 10
+	// maxStatusActive bounds active: of more runs that are active the status names the ones
+	// that started last.
+	maxStatusActive = 1000
+	// maxStatusText bounds a text in it, in bytes.
+	maxStatusText = 1024
+	// maxStatusUID bounds a UID, which is 36 characters where the API server makes it.
+	maxStatusUID = 128
+)
+
+// conditionTypes are those that a plan writes to CronJobs.
+var conditionTypes = []string{ostinatov1.ConditionScheduleValid, ostinatov1.ConditionSuspended, ostinatov1.ConditionTemplateValid}
+
+// ValidateStatus reports whether a status can be one that a plan writes for a CronJob of the
+// namespace, by what it consists of and how large it is: anybody who may write to Temporal
+// may have asked for it. It does not say whether the status is true.
+func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
+	if len(status.Active) > maxStatusActive {
+		return fmt.Errorf("status: %d active Jobs, want %d at most", len(status.Active), maxStatusActive)
+	}
+	for _, run := range status.Active {
+		if run.Kind != "Job" || run.Namespace != namespace || run.FieldPath != "" || len(run.APIVersion) > maxStatusUID ||
+			len(run.ResourceVersion) > maxStatusUID || len(run.UID) > maxStatusUID || len(apivalidation.NameIsDNSSubdomain(run.Name, false)) > 0 {
+			return fmt.Errorf("status: active names %s %.70q in namespace %.70q, which is no Job of the CronJob", run.Kind, run.Name, run.Namespace)
+		}
+	}
+	if status.LastOutcome != "" && !slices.Contains(Outcomes, LedgerOutcome(status.LastOutcome)) {
+		return fmt.Errorf("status: lastOutcome is %.64q, want one of %v", status.LastOutcome, Outcomes)
+	}
+	if len(status.RecentRuns) > recentRuns {
+		return fmt.Errorf("status: %d recent runs, want %d at most", len(status.RecentRuns), recentRuns)
+	}
+	for _, row := range status.RecentRuns {
+		if !slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
+			return fmt.Errorf("status: a recent run has the outcome %.64q, want one of %v", row.Outcome, Outcomes)
+		}
+		if len(row.Reason) > maxStatusText || len(row.Message) > maxStatusText {
+			return fmt.Errorf("status: a recent run has a reason of %d and a message of %d bytes, want %d at most", len(row.Reason), len(row.Message), maxStatusText)
+		}
+	}
+	if len(status.Conditions) > len(conditionTypes) {
+		return fmt.Errorf("status: %d conditions, want %d at most", len(status.Conditions), len(conditionTypes))
+	}
+	for _, condition := range status.Conditions {
+		if !slices.Contains(conditionTypes, condition.Type) {
+			return fmt.Errorf("status: a condition of type %.64q, want one of %v", condition.Type, conditionTypes)
+		}
+		if len(condition.Reason) > maxStatusText || len(condition.Message) > maxStatusText {
+			return fmt.Errorf("status: the condition %s has a reason of %d and a message of %d bytes, want %d at most",
+				condition.Type, len(condition.Reason), len(condition.Message), maxStatusText)
+		}
+	}
+	status.Active = nil
+	data, err := json.Marshal(status)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	if len(data) > maxStatus {
+		return fmt.Errorf("status: %d bytes, want %d at most", len(data), maxStatus)
+	}
+	return nil
+}

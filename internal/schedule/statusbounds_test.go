@@ -1,0 +1,77 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+func TestStatusesThatNoPlanWrites(t *testing.T) {
+	long := strings.Repeat("x", 1025)
+	runs := func(count int, change func(*corev1.ObjectReference)) ostinatov1.CronJobStatus {
+		active := make([]corev1.ObjectReference, count)
+		for i := range active {
+			active[i] = corev1.ObjectReference{Kind: "Job", APIVersion: "batch/v1", Namespace: "ns", Name: "hello-1", UID: "uid"}
+			change(&active[i])
+		}
+		return ostinatov1.CronJobStatus{Active: active}
+	}
+	as := func(*corev1.ObjectReference) {}
+	rows := func(rows ...ostinatov1.RecentRun) ostinatov1.CronJobStatus {
+		return ostinatov1.CronJobStatus{RecentRuns: rows}
+	}
+	for name, test := range map[string]struct {
+		status ostinatov1.CronJobStatus
+		want   string
+	}{
+		"nothing":                   {},
+		"a thousand runs":           {status: runs(1000, as)},
+		"an outcome":                {status: ostinatov1.CronJobStatus{LastOutcome: string(schedule.Started), RecentRuns: []ostinatov1.RecentRun{{Outcome: string(schedule.Started)}}}},
+		"more runs":                 {runs(1001, as), "1001 active Jobs, want 1000 at most"},
+		"a run elsewhere":           {runs(1, func(r *corev1.ObjectReference) { r.Namespace = "other" }), "no Job of the CronJob"},
+		"a run that is no Job":      {runs(1, func(r *corev1.ObjectReference) { r.Kind = "Pod" }), "no Job of the CronJob"},
+		"a run with a long name":    {runs(1, func(r *corev1.ObjectReference) { r.Name = long }), "no Job of the CronJob"},
+		"a run with a long uid":     {runs(1, func(r *corev1.ObjectReference) { r.UID = types.UID(long) }), "no Job of the CronJob"},
+		"an outcome that is none":   {ostinatov1.CronJobStatus{LastOutcome: "Evil"}, `lastOutcome is "Evil"`},
+		"many rows":                 {rows(make([]ostinatov1.RecentRun, 11)...), "11 recent runs, want 10 at most"},
+		"a row without an outcome":  {rows(ostinatov1.RecentRun{}), "a recent run has the outcome"},
+		"a row with a long message": {rows(ostinatov1.RecentRun{Outcome: "Started", Message: long}), "message of 1025 bytes"},
+		"rows that are long":        {rows(ostinatov1.RecentRun{Outcome: "Started", JobName: strings.Repeat("x", 70_000)}), "want 65536 at most"},
+		"a condition of another":    {ostinatov1.CronJobStatus{Conditions: []metav1.Condition{{Type: "Evil"}}}, `a condition of type "Evil"`},
+		"a long condition":          {ostinatov1.CronJobStatus{Conditions: []metav1.Condition{{Type: "Suspended", Message: long}}}, "message of 1025 bytes"},
+		"many conditions":           {ostinatov1.CronJobStatus{Conditions: make([]metav1.Condition, 4)}, "4 conditions, want 3 at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := schedule.ValidateStatus(test.status, "ns")
+			if test.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// TestTheStatusNamesTheRunsThatStartedLast, where there are more than it may hold.
+func TestTheStatusNamesTheRunsThatStartedLast(t *testing.T) {
+	var state schedule.State
+	state.Namespace = "ns"
+	for range 1001 {
+		state.Active = append(state.Active, schedule.Run{Name: "earlier", UID: "a"})
+	}
+	state.Active = append(state.Active, schedule.Run{Name: "latest", UID: "b"})
+	status := schedule.StatusOf(state, schedule.Spec{})
+	assert.Len(t, status.Active, 1000)
+	assert.Equal(t, "latest", status.Active[999].Name)
+	assert.NoError(t, schedule.ValidateStatus(status, "ns"))
+	started := schedule.StatusStarted(status, schedule.Run{Name: "next", UID: "c"}, "ns")
+	assert.Len(t, started.Active, 1000)
+	assert.Equal(t, "next", started.Active[999].Name)
+}
