@@ -106,7 +106,12 @@ func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimm
 	if controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID) && fewLabels(labels) {
 		return labels, false
 	}
-	for _, key := range []string{batchv1.ControllerUidLabel, names.WatchBucketLabel} {
+	keys := []string{batchv1.ControllerUidLabel, names.WatchBucketLabel}
+	if !controlled {
+		// They say whether a Job may claim it (claim.IsLeftAlone).
+		keys = append(keys, batchv1.JobNameLabel)
+	}
+	for _, key := range keys {
 		if value, ok := labels[key]; ok {
 			trimmed = with(trimmed, key, value)
 		}

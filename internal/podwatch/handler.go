@@ -58,7 +58,7 @@ func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 	}
 	if !ok {
 		// One that a Job has lost just now is looked up for that Job.
-		if !looked && !claim.IsControlled(pod) {
+		if !looked && !claim.IsControlled(pod) && !claim.IsLeftAlone(pod) {
 			w.queue.AddAfter(orphanKey(pod), orphanWait(before))
 		}
 		return
