@@ -26,7 +26,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute.
-STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout)$$
+STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout|tenant)$$
 # How many of them run at a time.
 STACKS ?= 2
 # What make generate writes.

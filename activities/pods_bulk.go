@@ -20,7 +20,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 		return protocol.JobResult{}, err
 	}
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
-	if done || a.unplanned(owner, request.Digest, &result) || a.overtaken(owner, request.Base, &result) {
+	if done || a.unplanned(owner, request.Digest, &result) || a.overtaken(owner, request.Base, &result) || matched(owner, request.Judge, &result) {
 		return result, err
 	}
 	refused, err := a.refuseCreates(ctx, owner, request.Creates)
@@ -59,7 +59,7 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 		return protocol.JobResult{}, err
 	}
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
-	if done || a.unplanned(owner, request.Digest, &result) {
+	if done || a.unplanned(owner, request.Digest, &result) || matched(owner, request.Judge, &result) {
 		return result, err
 	}
 	events := a.Events.perPod()

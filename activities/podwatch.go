@@ -20,7 +20,7 @@ import (
 func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput) error {
 	watcher, err := podwatch.New(podwatch.Options{
 		Kubernetes: a.Kubernetes, Temporal: a.Temporal, Cluster: a.Cluster, Namespaces: a.Namespaces,
-		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs,
+		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights,
 		Metrics: a.Metrics.watch, Logger: activity.GetLogger(ctx), Clock: a.Clock,
 		Report: func(details podwatch.Details) { activity.RecordHeartbeat(ctx, details) },
 	})

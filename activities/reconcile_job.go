@@ -35,6 +35,9 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	if done {
 		return result, err
 	}
+	if matched(owner, request.Judge, &result) {
+		return result, nil
+	}
 	defer beat(ctx)()
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
@@ -87,6 +90,16 @@ func (a *Activities) unplanned(owner *batchv1.Job, digest string, result *protoc
 	spec := a.specOf(owner)
 	result.Unplanned, result.CurrentSpec = true, &spec
 	return true
+}
+
+// matched reports whether the indexes meet a rule of the Job's success policy, and answers
+// with the rule.
+func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResult) bool {
+	rule, ok := job.MatchedRule(owner, completed)
+	if ok {
+		result.Matched = &rule
+	}
+	return ok
 }
 
 // overtaken reports whether somebody else has counted Pods of the Job since it was planned

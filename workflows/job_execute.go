@@ -31,6 +31,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		Creates:  plan.Creates,
 		Deletes:  plan.Deletes,
 		Status:   plan.Status,
+		Judge:    plan.Judge,
 		Counted:  plan.Counted,
 		Base:     &base,
 		Releases: plan.Releases,
@@ -79,7 +80,7 @@ func (w *runningJob) patient(plan job.Plan, c call) call {
 func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum protocol.JobResult, err error) {
 	for deletes := range slices.Chunk(plan.Deletes, bulkChunk) {
 		result, err := w.bulk(ctx, plan, fmt.Sprintf("delete %d pods of %s", len(deletes), w.input.Job.Name),
-			protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Deletes: deletes})
+			protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Deletes: deletes, Judge: plan.Judge})
 		if err != nil {
 			return sum, err
 		}
@@ -90,7 +91,7 @@ func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum p
 	base := plan.Base()
 	for creates := range slices.Chunk(plan.Creates, bulkChunk) {
 		result, err := w.bulk(ctx, plan, fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name),
-			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates, Base: &base})
+			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates, Base: &base, Judge: plan.Judge})
 		if err != nil {
 			return sum, err
 		}
@@ -130,6 +131,9 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	case result.Gone, result.Foreign, result.Unplanned:
 		w.learn(result)
 		w.reread(result)
+		return nil
+	case result.Matched != nil:
+		w.state = plan.Matched(*result.Matched)
 		return nil
 	case result.Refused != nil:
 		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", result.Refused.Reason, "message", result.Refused.Message)

@@ -101,8 +101,12 @@ type controller struct {
 	behind skew
 }
 
-func newQueue(name string, metrics *Metrics, clock clock.WithTicker) *queue.Queue[key] {
-	return queue.New[key](name, firstRetry, lastRetry, clock, metrics.queues)
+// inNamespace is the namespace of what the key is about; empty for the scans.
+func (k key) inNamespace() string { return k.Namespace }
+
+func newQueue(name string, options Options) *queue.Queue[key] {
+	shares := queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Config.Weights}
+	return queue.New(name, firstRetry, lastRetry, shares, options.Clock, options.Metrics.queues)
 }
 
 // run acts until the context is done, then lets calls in progress end.

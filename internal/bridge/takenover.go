@@ -27,7 +27,7 @@ func (b *Bridge) newTakenOver(rivalry *rivalry) *takenOver {
 		ttl: &ttlCleaner{
 			client:  b.options.Clients.Kubernetes,
 			find:    b.objects.job,
-			queue:   newQueue(ttlQueue, b.options.Metrics, b.options.Clock),
+			queue:   newQueue(ttlQueue, b.options),
 			metrics: b.options.Metrics,
 			logger:  b.options.Logger,
 			clock:   b.options.Clock,

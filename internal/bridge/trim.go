@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -51,6 +52,19 @@ func trimNativeCronJob(object any) (any, error) {
 	return trimmed, nil
 }
 
+const (
+	// maxAnnotation bounds what is kept of an annotation's value, in bytes. Every value that
+	// can be read is shorter; of another the mistake is announced with its beginning.
+	maxAnnotation = 64
+	// maxReference bounds the texts of an owner reference, which the API server takes in any
+	// length. No object has a longer name.
+	maxReference = 253
+	// maxText bounds the reason and the message of a condition.
+	maxText = 1024
+	// maxFailurePolicy bounds the podFailurePolicy that is kept, by its encoded size in bytes.
+	maxFailurePolicy = 4 << 10
+)
+
 // trimJob is the informer transform of Jobs: it keeps what decides when Pods
 // start and when the Job ends, and nothing of what runs in them. Of a Job that
 // is neither Ostinato's nor a CronJob's of ours, it keeps the identity and, where
@@ -69,7 +83,7 @@ func (o ownership) trimJob(object any) (any, error) {
 		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
 		if o.takeOverJobs {
 			trimmed.Spec.TTLSecondsAfterFinished = job.Spec.TTLSecondsAfterFinished
-			trimmed.Status.Conditions = job.Status.Conditions
+			trimmed.Status.Conditions = trimConditions(job.Status.Conditions)
 		}
 		return trimmed, nil
 	}
@@ -80,17 +94,52 @@ func (o ownership) trimJob(object any) (any, error) {
 	}
 	trimmed.Spec = job.Spec
 	trimmed.Spec.Selector = nil
+	trimPolicies(&trimmed.Spec)
 	trimmed.Spec.Template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: job.Spec.Template.Spec.RestartPolicy}}
 	keepAnnotations(&trimmed.Spec.Template.ObjectMeta, job.Spec.Template.Annotations, settingAnnotations...)
-	trimmed.Status = job.Status
+	trimmed.Status = trimStatus(job.Status)
 	return trimmed, nil
 }
 
-// keepAnnotations copies the annotations of these names.
+// trimPolicies keeps that there is a successPolicy, and a podFailurePolicy only while it
+// is small: of a large one none of its rules. The API server lets neither be edited.
+// Whoever is given a Spec without the rules plans for another Job than there is, and is
+// answered with the whole.
+func trimPolicies(spec *batchv1.JobSpec) {
+	if spec.SuccessPolicy != nil {
+		spec.SuccessPolicy = &batchv1.SuccessPolicy{}
+	}
+	if spec.PodFailurePolicy != nil && spec.PodFailurePolicy.Size() > maxFailurePolicy {
+		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
+	}
+}
+
+// trimStatus keeps no sets of indexes and no Pods: a workflow that starts reads them off
+// the Job.
+func trimStatus(status batchv1.JobStatus) batchv1.JobStatus {
+	status.CompletedIndexes, status.FailedIndexes, status.UncountedTerminatedPods = "", nil, nil
+	status.Conditions = trimConditions(status.Conditions)
+	return status
+}
+
+// trimConditions keeps the conditions that Kubernetes defines.
+func trimConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
+	var trimmed []batchv1.JobCondition
+	for _, condition := range conditions {
+		switch condition.Type {
+		case batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
+			condition.Reason, condition.Message = k8s.Truncated(condition.Reason, maxText), k8s.Truncated(condition.Message, maxText)
+			trimmed = append(trimmed, condition)
+		}
+	}
+	return trimmed
+}
+
+// keepAnnotations copies the annotations of these names, as far as they can be read.
 func keepAnnotations(trimmed *metav1.ObjectMeta, annotations map[string]string, keep ...string) {
 	for _, annotation := range keep {
 		if value, ok := annotations[annotation]; ok {
-			metav1.SetMetaDataAnnotation(trimmed, annotation, value)
+			metav1.SetMetaDataAnnotation(trimmed, annotation, k8s.Truncated(value, maxAnnotation))
 		}
 	}
 }
@@ -106,7 +155,10 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 		DeletionTimestamp: meta.DeletionTimestamp,
 	}
 	if owner := metav1.GetControllerOfNoCopy(&meta); owner != nil {
-		trimmed.OwnerReferences = []metav1.OwnerReference{*owner}
+		reference := *owner
+		reference.APIVersion, reference.Kind = k8s.Truncated(owner.APIVersion, maxReference), k8s.Truncated(owner.Kind, maxReference)
+		reference.Name, reference.UID = k8s.Truncated(owner.Name, maxReference), types.UID(k8s.Truncated(string(owner.UID), maxReference))
+		trimmed.OwnerReferences = []metav1.OwnerReference{reference}
 	}
 	return trimmed
 }

@@ -13,6 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // watch puts what changes into the queues, from now on, and everything there is
@@ -168,7 +169,7 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.takenOver.added(job)
 	owner, owned := c.objects.owner.cronJobOf(job)
-	if at := k8s.ScheduledTime(job); owned && !initial && !at.IsZero() {
+	if at := k8s.ScheduledTime(job); owned && !initial && c.startedFor(job, owner, at) {
 		c.skew.saw(job.CreationTimestamp.Sub(at), c.clock.Now())
 	}
 	if owned && (!finished(job) || !ofARun(job)) {
@@ -181,6 +182,16 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	default:
 		c.main.Add(jobKey(job))
 	}
+}
+
+// startedFor reports whether a controller has made the Job for the run of its CronJob at
+// this time. Whoever makes a Job may write any time and any owner into it.
+func (c *controller) startedFor(job *batchv1.Job, owner claim.CronJob, at time.Time) bool {
+	if at.IsZero() || job.Name != names.ScheduledJob(owner.Name, at) {
+		return false
+	}
+	cronJob := c.objects.cronJob(ownerKey(job, owner))
+	return cronJob != nil && cronJob.UID == owner.UID
 }
 
 // jobUpdated looks at all that decides, since an edit of an annotation does not

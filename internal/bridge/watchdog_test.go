@@ -19,12 +19,13 @@ import (
 
 // While a herd is being started the watchdog waits as much longer as its runs are late.
 func TestAHerdThatIsBeingStartedIsNotPoked(t *testing.T) {
-	w := newWorld(t, cronJob(taken, nextRun(60)))
+	other := func(c *ostinatov1.CronJob) { c.Name, c.UID = "other", "c2" }
+	w := newWorld(t, cronJob(taken, nextRun(60)), cronJob(other, taken, nextRun(600)))
 	w.temporal.running[cronJobID] = "c1"
-	w.lead().hears("start " + cronJobID)
+	w.lead().hears("start cronjob/shop/other", "start "+cronJobID)
 	w.clock.SetTime(after(74))
 	w.putJob(run("r1", func(j *batchv1.Job) {
-		j.Name, j.OwnerReferences[0].Name, j.OwnerReferences[0].UID = "other-r1", "other", "c2"
+		j.Name, j.OwnerReferences[0].Name, j.OwnerReferences[0].UID = names.ScheduledJob("other", after(60)), "other", "c2"
 		j.Annotations[names.ScheduledTimestampAnnotation] = after(60).Format(time.RFC3339)
 		j.CreationTimestamp = *at(74) // 14 s late
 	}))

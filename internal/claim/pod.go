@@ -37,6 +37,13 @@ func Labelled(pod *corev1.Pod) (name string, uid types.UID) {
 	return pod.Labels[batchv1.JobNameLabel], types.UID(pod.Labels[batchv1.ControllerUidLabel])
 }
 
+// IsLeftAlone reports whether Decide leaves a Pod without a controller alone whatever Jobs
+// there are, as far as its labels name them: they name none, and there is nothing to release.
+func IsLeftAlone(pod *corev1.Pod) bool {
+	name, uid := Labelled(pod)
+	return name == "" && uid == "" && !tracked(pod) && !ended(pod)
+}
+
 // HasUIDLabel reports whether the Pod carries the label with this Job's UID. Such a Pod
 // matches the selector of its Job, unless that has a manual one; whether any does,
 // Matches tells.

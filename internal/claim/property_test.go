@@ -121,3 +121,19 @@ func TestEveryVerdictIsAllowedAndSettlesThePod(t *testing.T) {
 		}
 	})
 }
+
+// PodWatch does not read a Pod that is left alone.
+func TestWhatIsLeftAloneIsNobodys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pod := anyPod(t)
+		pod.OwnerReferences, pod.Finalizers, pod.Status.Phase = nil, nil, corev1.PodRunning
+		delete(pod.Labels, batchv1.JobNameLabel)
+		delete(pod.Labels, batchv1.ControllerUidLabel)
+		if !claim.IsLeftAlone(pod) {
+			t.Fatalf("%+v may be a Job's", pod.ObjectMeta)
+		}
+		if verdict := claim.Decide(pod, claim.Claimant(pod, nil, rapid.Bool().Draw(t, "take over"))); verdict != claim.Foreign {
+			t.Fatalf("the verdict on %+v is %v", pod.ObjectMeta, verdict)
+		}
+	})
+}

@@ -149,6 +149,7 @@ func (c *cluster) object() *batchv1.Job {
 	}
 	object.Spec.CompletionMode, object.Spec.Suspend = &mode, &c.spec.Suspend
 	object.Spec.Parallelism, object.Spec.Completions = &c.spec.Parallelism, c.spec.Completions
+	object.Spec.SuccessPolicy = c.policy
 	object.Spec.ActiveDeadlineSeconds = c.spec.ActiveDeadlineSeconds
 	return object
 }

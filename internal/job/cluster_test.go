@@ -26,6 +26,8 @@ type cluster struct {
 	t      fatal
 	config job.Config
 	spec   job.Spec
+	// policy is the Job's successPolicy.
+	policy *batchv1.SuccessPolicy
 	state  job.State
 	now    time.Time
 
@@ -130,6 +132,11 @@ func (c *cluster) plan() job.Plan {
 	c.t.Helper()
 	plan := job.Decide(c.config, c.state, c.spec, c.now)
 	c.checkPlan(plan)
+	if rule, ok := job.MatchedRule(c.object(), plan.Judge); ok {
+		c.state = c.roundTrip(plan.Matched(rule))
+		plan = job.Decide(c.config, c.state, c.spec, c.now)
+		c.checkPlan(plan)
+	}
 	if c.ledger != nil {
 		c.ledger.plan(plan)
 	}

@@ -45,6 +45,17 @@ func drawSpec(t *rapid.T) job.Spec {
 	return spec
 }
 
+// drawCluster draws a Job that the API server accepts, with its success policy.
+func drawCluster(t *rapid.T) *cluster {
+	c := newCluster(t, drawSpec(t))
+	if c.spec.HasSuccessPolicy {
+		c.policy = &batchv1.SuccessPolicy{Rules: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) batchv1.SuccessPolicyRule {
+			return drawSuccessRule(t, *c.spec.Completions)
+		}), 1, 2).Draw(t, "success rules")}
+	}
+	return c
+}
+
 // drawCompletions draws 0 rarely: nothing happens in such a Job.
 func drawCompletions(t *rapid.T) int32 {
 	if oneIn(t, 20, "no completions") {
@@ -70,9 +81,7 @@ func drawIndexed(t *rapid.T, spec *job.Spec) {
 		}
 	}
 	if *spec.Completions > 0 && oneIn(t, 3, "with successPolicy") {
-		spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) batchv1.SuccessPolicyRule {
-			return drawSuccessRule(t, *spec.Completions)
-		}), 1, 2).Draw(t, "success rules")}
+		spec.HasSuccessPolicy = true
 	}
 }
 

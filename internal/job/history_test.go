@@ -68,7 +68,7 @@ func setFlag(t *testing.T, name, value string) {
 }
 
 func runHistory(t *rapid.T) {
-	c := newCluster(t, drawSpec(t)).withLedger()
+	c := drawCluster(t).withLedger()
 	c.roundTrips, c.reread = false, true
 	c.bulk = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "bulk")
 	c.logs = rapid.SampledFrom([]logMode{logsRead, logsMissing, logsLate}).Draw(t, "logs")

@@ -55,7 +55,7 @@ func (l *ledger) rule() ruling {
 			return failure("FailedIndexes")
 		}
 	}
-	if spec.SuccessPolicy != nil && slices.ContainsFunc(spec.SuccessPolicy.Rules, l.satisfies) {
+	if l.c.policy != nil && slices.ContainsFunc(l.c.policy.Rules, l.satisfies) {
 		return ruling{batchv1.JobSuccessCriteriaMet, "SuccessPolicy"}
 	}
 	return ruling{}

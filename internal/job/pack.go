@@ -5,6 +5,18 @@ import "ostinato.dev/ostinato/internal/packed"
 // plainState is a State without methods.
 type plainState State
 
+// plainSpec is a Spec without methods.
+type plainSpec Spec
+
+// MarshalJSON implements json.Marshaler: a Spec with a large podFailurePolicy is
+// compressed. The API server bounds that policy to some 170 kB.
+func (s Spec) MarshalJSON() ([]byte, error) { return packed.Marshal(plainSpec(s)) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainSpec)(s))
+}
+
 // MarshalJSON implements json.Marshaler: a large State is compressed.
 func (s State) MarshalJSON() ([]byte, error) { return packed.Marshal(plainState(s)) }
 

@@ -62,7 +62,7 @@ func TestObserveIsAJoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := drawSpec(t)
 		spec.CompletionMode, spec.Completions, spec.Parallelism, spec.Suspend = batchv1.IndexedCompletion, pointer[int32](3), 3, false
-		spec.SuccessPolicy, spec.ActiveDeadlineSeconds = nil, nil
+		spec.HasSuccessPolicy, spec.ActiveDeadlineSeconds = false, nil
 		state := job.Decide(job.DefaultConfig(), job.NewState("default", "work", "uid-1"), spec, start).Next
 		// Three Pods are asked for; whether they exist is not known.
 
@@ -85,7 +85,7 @@ func TestObserveIsAJoin(t *testing.T) {
 // A State is never changed, only replaced, and survives continue-as-new as it is.
 func TestStatesAreValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(t, drawSpec(t)).withLedger()
+		c := drawCluster(t).withLedger()
 		c.roundTrips, c.reread = false, true
 		actions := c.happenings()
 		check := actions[""]

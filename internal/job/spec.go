@@ -38,8 +38,9 @@ type Spec struct {
 	// PodFailurePolicy is spec.podFailurePolicy; it names containers, exit codes
 	// and Pod conditions.
 	PodFailurePolicy *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
-	// SuccessPolicy is spec.successPolicy of an Indexed Job.
-	SuccessPolicy *batchv1.SuccessPolicy `json:"successPolicy,omitempty"`
+	// HasSuccessPolicy says that an Indexed Job has a spec.successPolicy, which can't be
+	// edited. Its text stays in the object (MatchedRule).
+	HasSuccessPolicy bool `json:"hasSuccessPolicy,omitempty"`
 	// ManualSelector is spec.manualSelector: Pods that match may exist before the Job.
 	ManualSelector bool `json:"manualSelector,omitempty"`
 	// PendingDeadlineSeconds is how long a Pod may wait for its start before its
@@ -76,7 +77,7 @@ func SpecOf(job *batchv1.Job) Spec {
 		BackoffLimitPerIndex:  job.Spec.BackoffLimitPerIndex,
 		MaxFailedIndexes:      job.Spec.MaxFailedIndexes,
 		PodFailurePolicy:      job.Spec.PodFailurePolicy,
-		SuccessPolicy:         job.Spec.SuccessPolicy,
+		HasSuccessPolicy:      job.Spec.SuccessPolicy != nil,
 	}
 	if job.Spec.ManualSelector != nil {
 		spec.ManualSelector = *job.Spec.ManualSelector
@@ -113,7 +114,7 @@ func SpecOf(job *batchv1.Job) Spec {
 //workflowcheck:ignore encoding/json uses reflection; what it writes is deterministic.
 func (s Spec) Digest() string {
 	s.Defaults = Defaults{}
-	data, err := json.Marshal(s)
+	data, err := json.Marshal(plainSpec(s))
 	if err != nil {
 		return ""
 	}

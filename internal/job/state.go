@@ -35,6 +35,8 @@ type State struct {
 	// or the other (Indexed Jobs).
 	Completed     Indexes `json:"completed,omitzero"`
 	FailedIndexes Indexes `json:"failedIndexes,omitzero"`
+	// Judged is what is known of spec.successPolicy.
+	Judged Judged `json:"judged,omitzero"`
 	// Backoff delays the next Pod after failures; IndexFailures do so where every
 	// index has a back-off of its own.
 	Backoff       Backoff       `json:"backoff,omitzero"`

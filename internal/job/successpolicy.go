@@ -6,28 +6,70 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// successPolicy decides that enough indexes succeeded by a rule of
-// spec.successPolicy; the first rule that matches wins (parity 2.14).
-func (p *pass) successPolicy() *Verdict {
-	if p.spec.SuccessPolicy == nil || p.state.Completed.IsZero() {
-		return nil
+// MatchedRule returns the first rule of spec.successPolicy that the completed indexes meet
+// (parity 2.14). The policy's text may be more than a megabyte, so that it stays in the
+// Kubernetes object: whoever has read the Job asks, and the State holds the answer.
+func MatchedRule(job *batchv1.Job, completed Indexes) (index int32, ok bool) {
+	if job.Spec.SuccessPolicy == nil || completed.IsZero() {
+		return 0, false
 	}
-	for i, rule := range p.spec.SuccessPolicy.Rules {
-		if p.matches(rule) {
-			return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", i)}
+	completions := int32(0)
+	if job.Spec.Completions != nil {
+		completions = *job.Spec.Completions
+	}
+	for i, rule := range job.Spec.SuccessPolicy.Rules {
+		if meets(completed, rule, completions) {
+			return int32(i), true
 		}
 	}
-	return nil
+	return 0, false
 }
 
-func (p *pass) matches(rule batchv1.SuccessPolicyRule) bool {
+func meets(completed Indexes, rule batchv1.SuccessPolicyRule, completions int32) bool {
 	if rule.SucceededIndexes == nil {
-		return rule.SucceededCount != nil && p.state.Completed.Len() >= *rule.SucceededCount
+		return rule.SucceededCount != nil && completed.Len() >= *rule.SucceededCount
 	}
-	wanted := ParseIndexes(*rule.SucceededIndexes).Below(p.completions())
+	wanted := ParseIndexes(*rule.SucceededIndexes).Below(completions)
 	if wanted.IsZero() {
 		return false
 	}
-	succeeded := wanted.Common(p.state.Completed)
+	succeeded := wanted.Common(completed)
 	return succeeded == wanted.Len() || rule.SucceededCount != nil && succeeded >= *rule.SucceededCount
+}
+
+// Judged says for which indexes spec.successPolicy was evaluated, and with what result.
+// Completed indexes are only ever added, so that their number names them.
+type Judged struct {
+	Completed   int32 `json:"completed"`
+	Completions int32 `json:"completions"`
+	// Rule is the rule that was met; nil for none.
+	Rule *int32 `json:"rule,omitempty"`
+}
+
+// successPolicy decides that enough indexes succeeded by a rule of spec.successPolicy.
+// Where that is not known the plan asks: it is carried out only if no rule is met.
+func (p *pass) successPolicy() *Verdict {
+	if !p.spec.HasSuccessPolicy || p.state.Completed.IsZero() {
+		return nil
+	}
+	now := Judged{Completed: p.state.Completed.Len(), Completions: p.completions()}
+	known := p.state.Judged
+	if known.Completed != now.Completed || known.Completions != now.Completions {
+		p.state.Judged = now
+		p.plan.Judge = p.state.Completed
+		return nil
+	}
+	if known.Rule == nil {
+		return nil
+	}
+	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, fmt.Sprintf("Matched rules at index %d", *known.Rule)}
+}
+
+// Matched returns the State after nothing of a Plan was carried out, since the indexes of
+// Judge meet this rule of spec.successPolicy.
+func (p Plan) Matched(rule int32) State {
+	state := p.before
+	state.Judged = p.Next.Judged
+	state.Judged.Rule = &rule
+	return state
 }

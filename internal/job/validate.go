@@ -78,10 +78,10 @@ func (s Spec) Validate() error {
 	if err := short(append([]string{string(s.CompletionMode), string(s.RestartPolicy), string(s.PodReplacementPolicy)}, s.Mistakes...)...); err != nil {
 		return err
 	}
-	return validatePolicies(s.PodFailurePolicy, s.SuccessPolicy)
+	return validatePolicy(s.PodFailurePolicy)
 }
 
-func validatePolicies(failure *batchv1.PodFailurePolicy, success *batchv1.SuccessPolicy) error {
+func validatePolicy(failure *batchv1.PodFailurePolicy) error {
 	rules := 0
 	if failure != nil {
 		rules += len(failure.Rules)
@@ -92,11 +92,8 @@ func validatePolicies(failure *batchv1.PodFailurePolicy, success *batchv1.Succes
 			}
 		}
 	}
-	if success != nil {
-		rules += len(success.Rules)
-	}
 	if rules > maxRules {
-		return fmt.Errorf("policies of %d rules, want %d at most", rules, maxRules)
+		return fmt.Errorf("a policy of %d rules, want %d at most", rules, maxRules)
 	}
 	return nil
 }

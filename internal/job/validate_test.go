@@ -67,7 +67,7 @@ var statusRules = []statusRule{
 		return true
 	}},
 	{"with a success policy Complete needs SuccessCriteriaMet", nil, func(_, s batchv1.JobStatus, spec job.Spec) bool {
-		return spec.SuccessPolicy == nil || !isTrue(s, batchv1.JobComplete) || isTrue(s, batchv1.JobSuccessCriteriaMet)
+		return !spec.HasSuccessPolicy || !isTrue(s, batchv1.JobComplete) || isTrue(s, batchv1.JobSuccessCriteriaMet)
 	}},
 	{"completionTime is immutable", nil, func(old, s batchv1.JobStatus, _ job.Spec) bool {
 		return old.CompletionTime == nil || s.CompletionTime == nil || s.CompletionTime.Equal(old.CompletionTime)

@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -298,6 +300,38 @@ func TestTrimPodKeepsTheFacts(t *testing.T) {
 			t.Fatal("the trimmed Pod still has what nobody reads")
 		}
 	})
+}
+
+// A Pod's owner may write more than a megabyte into it; the informer keeps some kilobytes.
+func TestTrimmedPodsAreSmall(t *testing.T) {
+	long := strings.Repeat("x", 250_000)
+	whole := pod(corev1.PodPending).Pod
+	whole.Labels = map[string]string{names.WatchBucketLabel: "0"}
+	for i := range 10_000 {
+		whole.Labels[fmt.Sprintf("label-%044d", i)] = strings.Repeat("v", 50)
+	}
+	whole.Annotations = map[string]string{names.EvidenceAnnotation: long, names.RemovedAnnotation: long}
+	whole.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "work" + long, UID: types.UID(long), Controller: ptr.To(true)}}
+	always := corev1.ContainerRestartPolicyAlways
+	for i := range 20_000 {
+		name := fmt.Sprint("c", i)
+		whole.Spec.InitContainers = append(whole.Spec.InitContainers, corev1.Container{Name: name, RestartPolicy: &always})
+		whole.Status.InitContainerStatuses = append(whole.Status.InitContainerStatuses, corev1.ContainerStatus{Name: name})
+	}
+	trimmed, err := k8s.TrimPod(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := trimmed.(*corev1.Pod)
+	if size := small.Size(); size > 16<<10 {
+		t.Errorf("%d bytes are kept, want 16 KiB at most", size)
+	}
+	if !k8s.LabelsCut(small) {
+		t.Error("a selector may take what is left of the labels for all")
+	}
+	if again, err := k8s.TrimPod(small); err != nil || !k8s.LabelsCut(again.(*corev1.Pod)) {
+		t.Errorf("labels are not cut any more when the Pod is trimmed again, error %v", err)
+	}
 }
 
 func anyPod(t *rapid.T) *corev1.Pod {

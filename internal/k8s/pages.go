@@ -13,12 +13,9 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-const (
-	// listPage is how many objects are listed by one request, and listPages how many
-	// such pages are read ahead: there may be 100,000.
-	listPage  = 500
-	listPages = 1
-)
+// listPage is how many objects are listed by one request: there may be 100,000, and each
+// may have more than a megabyte. Two pages are in memory at a time.
+const listPage = 100
 
 // EachPod calls see with every Pod of a namespace, or of all, that matches the
 // selector, until see returns an error. The list is of one moment. It is read in pages
@@ -47,7 +44,7 @@ func EachJob(ctx context.Context, client kubernetes.Interface, namespace string,
 }
 
 func eachItem[Item any](ctx context.Context, selector labels.Selector, see func(Item) error, page pager.ListPageFunc) error {
-	pages := &pager.ListPager{PageSize: listPage, PageBufferSize: listPages, PageFn: page}
+	pages := &pager.ListPager{PageSize: listPage, PageFn: page}
 	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector.String()}, func(object runtime.Object) error {
 		if item, ok := object.(Item); ok {
 			return see(item)

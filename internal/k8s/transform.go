@@ -6,9 +6,28 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/names"
 )
+
+const (
+	// maxAnnotation bounds what is kept of an annotation's value, in bytes: every value that
+	// can be read is shorter.
+	maxAnnotation = 64
+	// maxReference bounds the texts of an owner reference. No object has a longer name.
+	maxReference = 253
+	// maxLabels bounds the labels that are kept of a Pod, and maxLabelKey their keys, in bytes.
+	maxLabels, maxLabelKey = 64, 128
+	// maxContainers bounds the containers of either kind that are kept of a Pod.
+	maxContainers = 100
+)
+
+// labelsCut is set on a Pod as TrimPod leaves it whose labels are not all kept.
+const labelsCut = "ostinato.dev/labels-cut"
+
+// LabelsCut reports whether TrimPod has left out labels that a selector might need.
+func LabelsCut(pod *corev1.Pod) bool { return pod.Annotations[labelsCut] != "" }
 
 // TrimPod is an informer transform: it keeps of a Pod what PodFact and the
 // PodWatch read, a small part of the object's size. Objects of other types pass
@@ -49,7 +68,7 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	for _, key := range factAnnotations {
 		if value, ok := meta.Annotations[key]; ok {
-			trimmed.Annotations = with(trimmed.Annotations, key, value)
+			trimmed.Annotations = with(trimmed.Annotations, key, bounded(value, maxAnnotation))
 		}
 	}
 	if slices.Contains(meta.Finalizers, names.TrackingFinalizer) {
@@ -57,10 +76,15 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	for _, owner := range meta.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller {
+			owner.APIVersion, owner.Kind = bounded(owner.APIVersion, maxReference), bounded(owner.Kind, maxReference)
+			owner.Name, owner.UID = bounded(owner.Name, maxReference), types.UID(bounded(string(owner.UID), maxReference))
 			trimmed.OwnerReferences = []metav1.OwnerReference{owner}
 		}
 	}
-	trimmed.Labels = trimLabels(meta.Labels, trimmed.OwnerReferences)
+	var cut bool
+	if trimmed.Labels, cut = trimLabels(meta.Labels, trimmed.OwnerReferences); cut || meta.Annotations[labelsCut] != "" {
+		trimmed.Annotations = with(trimmed.Annotations, labelsCut, "true")
+	}
 	return trimmed
 }
 
@@ -74,23 +98,42 @@ var factAnnotations = []string{
 }
 
 // trimLabels keeps what tells whether the Pod belongs to its Job (HasUIDLabel): of
-// nearly every Pod two labels, otherwise all.
-func trimLabels(labels map[string]string, owners []metav1.OwnerReference) map[string]string {
-	if len(owners) == 0 || labels[batchv1.ControllerUidLabel] != string(owners[0].UID) {
-		return labels
+// nearly every Pod two labels. One that a Job controls without that label may match a
+// selector of the Job's own, so that all are kept of it, or none (cut). Of one that nobody
+// controls more is read where it matters.
+func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimmed map[string]string, cut bool) {
+	controlled := len(owners) > 0
+	if controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID) && fewLabels(labels) {
+		return labels, false
 	}
-	trimmed := map[string]string{batchv1.ControllerUidLabel: labels[batchv1.ControllerUidLabel]}
-	if bucket, ok := labels[names.WatchBucketLabel]; ok {
-		trimmed[names.WatchBucketLabel] = bucket
+	keys := []string{batchv1.ControllerUidLabel, names.WatchBucketLabel}
+	if !controlled {
+		// They say whether a Job may claim it (claim.IsLeftAlone).
+		keys = append(keys, batchv1.JobNameLabel)
 	}
-	return trimmed
+	for _, key := range keys {
+		if value, ok := labels[key]; ok {
+			trimmed = with(trimmed, key, value)
+		}
+	}
+	return trimmed, controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID)
+}
+
+// fewLabels reports whether the labels are such as people give to a Pod.
+func fewLabels(labels map[string]string) bool {
+	for key := range labels {
+		if len(key) > maxLabelKey {
+			return false
+		}
+	}
+	return len(labels) <= maxLabels
 }
 
 // trimInitContainers keeps which init containers are restartable.
 func trimInitContainers(containers []corev1.Container) []corev1.Container {
 	var trimmed []corev1.Container
 	for _, container := range containers {
-		if container.RestartPolicy != nil {
+		if container.RestartPolicy != nil && len(trimmed) < maxContainers {
 			trimmed = append(trimmed, corev1.Container{Name: container.Name, RestartPolicy: container.RestartPolicy})
 		}
 	}
@@ -106,7 +149,7 @@ func trimConditions(status corev1.PodStatus) []corev1.PodCondition {
 		small := corev1.PodCondition{
 			Type:               condition.Type,
 			Status:             condition.Status,
-			Reason:             condition.Reason,
+			Reason:             bounded(condition.Reason, maxReason),
 			LastTransitionTime: condition.LastTransitionTime,
 		}
 		if condition.Type == corev1.PodScheduled && status.Phase == corev1.PodPending {
@@ -119,7 +162,7 @@ func trimConditions(status corev1.PodStatus) []corev1.PodCondition {
 
 func trimStatuses(statuses []corev1.ContainerStatus, phase corev1.PodPhase) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
-	for _, status := range statuses {
+	for _, status := range statuses[:min(len(statuses), maxContainers)] {
 		trimmed = append(trimmed, corev1.ContainerStatus{
 			Name:                 status.Name,
 			RestartCount:         status.RestartCount,

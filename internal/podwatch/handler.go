@@ -1,6 +1,8 @@
 package podwatch
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -56,8 +58,8 @@ func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 	}
 	if !ok {
 		// One that a Job has lost just now is looked up for that Job.
-		if !looked && !claim.IsControlled(pod) {
-			w.queue.Add(orphanKey(pod))
+		if !looked && !claim.IsControlled(pod) && !claim.IsLeftAlone(pod) {
+			w.queue.AddAfter(orphanKey(pod), orphanWait(before))
 		}
 		return
 	}
@@ -105,7 +107,16 @@ func see(pod *corev1.Pod) sight {
 // matches reports whether the Pod's labels are known to match the Job's selector. That
 // they don't, and whose the Pod is then, only package claim says.
 func (w *watchedJob) matches(pod *corev1.Pod) bool {
-	return claim.HasUIDLabel(pod, w.uid) || w.selector != nil && w.selector.Matches(labels.Set(pod.Labels))
+	return claim.HasUIDLabel(pod, w.uid) || w.selector != nil && !k8s.LabelsCut(pod) && w.selector.Matches(labels.Set(pod.Labels))
+}
+
+// orphanWait is how long a Pod that nobody controls waits for a look at it: none when it is
+// new or was controlled, so that one that is touched again and again costs a read a second.
+func orphanWait(before *corev1.Pod) time.Duration {
+	if before == nil || claim.IsControlled(before) {
+		return 0
+	}
+	return orphanInterval
 }
 
 func orphanKey(pod *corev1.Pod) key {

@@ -15,6 +15,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/queue"
 )
 
@@ -27,6 +28,8 @@ const (
 	senders = 16
 	// serveTimeout bounds what is done for one Job at a time.
 	serveTimeout = 10 * time.Second
+	// orphanInterval is the least time between two looks at a Pod that nobody controls.
+	orphanInterval = time.Second
 	// firstRetry and lastRetry bound the back-off of a Job that could not be
 	// signalled or looked at.
 	firstRetry = 200 * time.Millisecond
@@ -51,6 +54,8 @@ type Options struct {
 	Namespaces []string
 	// Shard of Shards says which Pods are watched, by names.WatchBucketLabel.
 	Shard, Shards int
+	// Weights are the shares of namespaces where Jobs wait to be served.
+	Weights order.Weights
 	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
 	TakeOverJobs bool
 	Metrics      *Metrics
@@ -81,6 +86,8 @@ type key struct {
 	kind serveKind
 	jobKey
 }
+
+func (k key) inNamespace() string { return k.namespace }
 
 type serveKind int
 
@@ -119,7 +126,7 @@ func New(options Options) (*Watcher, error) {
 	return &Watcher{
 		Options:  options,
 		selector: selector,
-		queue:    queue.New[key]("podwatch", firstRetry, lastRetry, options.Clock, nil),
+		queue:    queue.New("podwatch", firstRetry, lastRetry, queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Weights}, options.Clock, nil),
 		health: &health{
 			now: options.Clock.Now, logger: options.Logger,
 			namespaces: len(k8s.NamespacesToList(options.Namespaces)), outages: map[string]outage{},

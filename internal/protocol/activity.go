@@ -181,6 +181,9 @@ type JobRequest struct {
 	// Digest is job.Spec.Digest of the spec that was planned with. A Job whose spec has
 	// another one is left as it is, and answered with CurrentSpec.
 	Digest string `json:"digest,omitempty"`
+	// Judge are completed indexes for which spec.successPolicy is evaluated before anything
+	// is done; where they meet a rule the answer is Matched.
+	Judge job.Indexes `json:"judge,omitzero"`
 	// Counted are the UIDs of the Pods that Status counts and that are not released yet
 	// (names.CountedAnnotation).
 	Counted []string `json:"counted,omitempty"`
@@ -201,6 +204,9 @@ type JobRequest struct {
 type JobResult struct {
 	// Gone: the Job does not exist or has another UID; no Pod was created.
 	Gone bool `json:"gone,omitempty"`
+	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; nothing was
+	// done then.
+	Matched *int32 `json:"matched,omitempty"`
 	// Created lists the Pods that exist now, new or found from an earlier attempt.
 	Created []CreatedPod `json:"created,omitempty"`
 	// Refused says why Creates after the Created ones were not carried out.
@@ -238,7 +244,7 @@ type CreatedPod struct {
 
 // Stopped reports whether what comes later in a plan was not carried out.
 func (r JobResult) Stopped() bool {
-	return r.Gone || r.Foreign || r.Unplanned || r.Refused != nil || r.StatusRefused != ""
+	return r.Gone || r.Foreign || r.Unplanned || r.Matched != nil || r.Refused != nil || r.StatusRefused != ""
 }
 
 // Add takes in the result of what came later in the same plan.
@@ -253,6 +259,9 @@ func (r *JobResult) Add(later JobResult) {
 		r.Refused = later.Refused
 	}
 	r.StatusRefused = cmp.Or(later.StatusRefused, r.StatusRefused)
+	if later.Matched != nil {
+		r.Matched = later.Matched
+	}
 	if later.Current != nil {
 		r.Current = later.Current
 	}
@@ -266,6 +275,8 @@ type CreatePodsRequest struct {
 	Job     ObjectReference `json:"job"`
 	Digest  string          `json:"digest,omitempty"`
 	Creates []job.Create    `json:"creates"`
+	// Judge is as in a JobRequest.
+	Judge job.Indexes `json:"judge,omitzero"`
 	// Base is as in a JobRequest.
 	Base *job.Base `json:"base,omitempty"`
 }
@@ -275,6 +286,8 @@ type DeletePodsRequest struct {
 	Job     ObjectReference `json:"job"`
 	Digest  string          `json:"digest,omitempty"`
 	Deletes []job.Delete    `json:"deletes"`
+	// Judge is as in a JobRequest.
+	Judge job.Indexes `json:"judge,omitzero"`
 }
 
 // ReleasePodsRequest releases Pods whose outcome is recorded; it reads the logs

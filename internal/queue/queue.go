@@ -1,4 +1,5 @@
-// Package queue runs work queues of keys. A key that is added while it is handled
+// Package queue runs work queues of keys. Namespaces share a queue by their weights, so
+// that what one of them has in it does not hold up the others. A key that is added while it is handled
 // is handled once more afterwards, never by two workers of a queue at a time; one
 // that failed is tried again after a wait that doubles.
 package queue
@@ -30,10 +31,18 @@ type Queue[K comparable] struct {
 
 // New returns a queue. Its name is that of its metrics, which provider makes (none
 // where it is nil). A key that failed is tried again after first, doubling up to last.
-func New[K comparable](name string, first, last time.Duration, clock clock.WithTicker, provider workqueue.MetricsProvider) *Queue[K] {
+func New[K comparable](name string, first, last time.Duration, shares Shares[K], clock clock.WithTicker, provider workqueue.MetricsProvider) *Queue[K] {
+	ready := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
+		Name: name, MetricsProvider: provider, Clock: clock, Queue: newFair(shares),
+	})
 	return &Queue[K]{items: workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[K](first, last),
-		workqueue.TypedRateLimitingQueueConfig[K]{Name: name, MetricsProvider: provider, Clock: clock},
+		workqueue.TypedRateLimitingQueueConfig[K]{
+			Name: name, MetricsProvider: provider, Clock: clock,
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+				Name: name, MetricsProvider: provider, Clock: clock, Queue: ready,
+			}),
+		},
 	)}
 }
 

@@ -19,6 +19,9 @@ const (
 	last  = 4 * time.Second
 )
 
+// shares has a key's first letter for its namespace.
+var shares = queue.Shares[string]{Namespace: func(key string) string { return key[:1] }}
+
 // shop is a running queue whose handler does what a test tells it.
 type shop struct {
 	t     *testing.T
@@ -42,7 +45,7 @@ func open(t *testing.T, workers int) *shop {
 		t: t, clock: clocktesting.NewFakeClock(time.Unix(0, 0)),
 		begun: make(chan string, 10), answers: make(chan answer), ended: make(chan struct{}),
 	}
-	s.queue = queue.New[string]("shop", first, last, s.clock, nil)
+	s.queue = queue.New("shop", first, last, shares, s.clock, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
 	go func() {

@@ -1,0 +1,74 @@
+package bridge
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+func trimmedJob(t *testing.T, whole *batchv1.Job) *batchv1.Job {
+	t.Helper()
+	trimmed, err := ownership{}.trimJob(whole)
+	require.NoError(t, err)
+	return trimmed.(*batchv1.Job)
+}
+
+// Whoever may create Jobs may write more than a megabyte into one.
+func TestTrimmedJobsAreSmall(t *testing.T) {
+	long := strings.Repeat("1,", 32<<10)
+	whole := run("r1", func(j *batchv1.Job) {
+		j.OwnerReferences[0].Name, j.OwnerReferences[0].UID = long, types.UID(long)
+		for _, annotation := range append(settingAnnotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation) {
+			j.Annotations[annotation] = long
+		}
+		j.Spec.Template.Annotations = map[string]string{names.BackoffCapAnnotation: long}
+		j.Spec.SuccessPolicy, j.Spec.PodFailurePolicy = &batchv1.SuccessPolicy{}, &batchv1.PodFailurePolicy{}
+		for i := range 20 {
+			j.Spec.SuccessPolicy.Rules = append(j.Spec.SuccessPolicy.Rules, batchv1.SuccessPolicyRule{SucceededIndexes: &long})
+			rule := batchv1.PodFailurePolicyRule{Action: batchv1.PodFailurePolicyActionIgnore}
+			for range 20 {
+				rule.OnPodConditions = append(rule.OnPodConditions, batchv1.PodFailurePolicyOnPodConditionsPattern{
+					Type: corev1.PodConditionType(fmt.Sprintf("%0253d/x", i)), Status: corev1.ConditionTrue,
+				})
+			}
+			j.Spec.PodFailurePolicy.Rules = append(j.Spec.PodFailurePolicy.Rules, rule)
+		}
+		j.Status.CompletedIndexes, j.Status.FailedIndexes = long, &long
+		j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{types.UID(long)}}
+		j.Status.Conditions = []batchv1.JobCondition{
+			{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, Message: long}, {Type: "example.com/other", Message: long},
+		}
+	})
+	trimmed := trimmedJob(t, whole)
+	assert.Less(t, trimmed.Size(), 4<<10)
+	assert.True(t, job.SpecOf(trimmed).HasSuccessPolicy)
+	assert.NotEqual(t, job.SpecOf(whole).Digest(), job.SpecOf(trimmed).Digest(), "who plans without the rules is found out")
+	assert.Len(t, trimmed.Status.Conditions, 1)
+	assert.Equal(t, job.SpecOf(whole).Mistakes, job.SpecOf(trimmed).Mistakes)
+}
+
+// What people write is kept: the workflow's input is what an activity would read.
+func TestTrimmedJobsPlanTheSame(t *testing.T) {
+	whole := run("r1", func(j *batchv1.Job) {
+		j.Annotations[names.BackoffBaseAnnotation] = "5"
+		j.Spec.Completions, j.Spec.CompletionMode = ptr.To[int32](4), ptr.To(batchv1.IndexedCompletion)
+		j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
+		j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action: batchv1.PodFailurePolicyActionFailJob,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{1, 42},
+			},
+		}}}
+	})
+	assert.Equal(t, job.SpecOf(whole), job.SpecOf(trimmedJob(t, whole)))
+}

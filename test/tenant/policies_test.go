@@ -1,0 +1,134 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+const (
+	// creators is how many clients create objects at a time.
+	creators = 8
+	// mostHistory is how large the history of a Job's workflow may be, in bytes, whatever
+	// the policies of the Job: a few events of some kilobytes.
+	mostHistory = 64 << 10
+)
+
+// fatRules are nineteen rules of a success policy, each of the largest size that the API
+// server takes, 64 KiB; the indexes of none are completed soon.
+func fatRules() (rules []batchv1.SuccessPolicyRule) {
+	var indexes strings.Builder
+	for index := 10_000; indexes.Len() < 64<<10-len(",99999"); index += 2 {
+		if indexes.Len() > 0 {
+			indexes.WriteByte(',')
+		}
+		fmt.Fprint(&indexes, index)
+	}
+	for range 19 {
+		rules = append(rules, harness.SucceededIndexes(indexes.String()))
+	}
+	return rules
+}
+
+// fatJob is a Job of 1.3 MB that is done as soon as its first index is.
+func fatJob(name string, options ...harness.JobOption) *batchv1.Job {
+	rules := append(fatRules(), harness.SucceededIndexes("0"))
+	options = append([]harness.JobOption{harness.Indexed(100_000), harness.Parallelism(1), harness.RunSeconds(1), harness.SuccessPolicy(rules...)}, options...)
+	spec := harness.JobSpec(options...)
+	spec.ManagedBy = ptr.To(names.JobController)
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+}
+
+// create creates Jobs, creators of them at a time.
+func create(t *testing.T, namespace string, count int, job func(i int) *batchv1.Job) {
+	t.Helper()
+	var group errgroup.Group
+	group.SetLimit(creators)
+	for i := range count {
+		group.Go(func() error {
+			_, err := stack.Kubernetes.BatchV1().Jobs(namespace).Create(t.Context(), job(i), metav1.CreateOptions{})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// historySize returns the size of the history of a Job's workflow, in bytes.
+func historySize(ctx context.Context, namespace, job string) (int64, error) {
+	description, err := stack.Temporal.DescribeWorkflowExecution(ctx, harness.JobWorkflow(namespace, job), "")
+	if err != nil {
+		return 0, err
+	}
+	return description.GetWorkflowExecutionInfo().GetHistorySizeBytes(), nil
+}
+
+func TestPoliciesOfMegabytesTakeNoMemory(t *testing.T) {
+	namespace := stack.Namespace(t)
+	count := 100
+	if trial() {
+		count = 1000
+	}
+	memory := measure(t)
+	create(t, namespace, count, func(i int) *batchv1.Job { return fatJob(fmt.Sprintf("fat-%d", i), harness.Suspended()) })
+	for i := range count {
+		harness.Eventually(t, harness.Bulk, func(ctx context.Context) error {
+			return stack.JobHas(ctx, namespace, fmt.Sprintf("fat-%d", i), batchv1.JobSuspended)
+		})
+	}
+	isBounded(t, memory, mostGrowth)
+}
+
+func TestEditsOfAJobWithMegabytesOfPolicyAreSmall(t *testing.T) {
+	namespace := stack.Namespace(t)
+	create(t, namespace, 1, func(int) *batchv1.Job { return fatJob("fat", harness.Suspended()) })
+	jobs := stack.Kubernetes.BatchV1().Jobs(namespace)
+	for parallelism := range 10 {
+		patch := fmt.Appendf(nil, `{"spec":{"parallelism":%d}}`, parallelism+2)
+		if _, err := jobs.Patch(t.Context(), "fat", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		return stack.JobHas(ctx, namespace, "fat", batchv1.JobSuspended)
+	})
+	size, err := historySize(t.Context(), namespace, "fat")
+	if err != nil || size > mostHistory {
+		t.Errorf("the history has %d bytes, want %d at most; error %v", size, mostHistory, err)
+	}
+}
+
+func TestTheLastOfMegabytesOfRulesIsMet(t *testing.T) {
+	namespace := stack.Namespace(t)
+	create(t, namespace, 1, func(int) *batchv1.Job { return fatJob("fat") })
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		return stack.JobHas(ctx, namespace, "fat", batchv1.JobComplete)
+	})
+	found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), "fat", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Status.Succeeded != 1 || found.Status.CompletedIndexes != "0" {
+		t.Errorf("%d succeeded, indexes %s; want the first", found.Status.Succeeded, found.Status.CompletedIndexes)
+	}
+	for _, condition := range found.Status.Conditions {
+		if condition.Type == batchv1.JobSuccessCriteriaMet && condition.Message != "Matched rules at index 19" {
+			t.Errorf("%s says %q", condition.Type, condition.Message)
+		}
+	}
+	size, err := historySize(t.Context(), namespace, "fat")
+	if err != nil || size > mostHistory {
+		t.Errorf("the history has %d bytes, want %d at most; error %v", size, mostHistory, err)
+	}
+}
