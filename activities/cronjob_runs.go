@@ -3,8 +3,10 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"go.temporal.io/sdk/activity"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,17 +25,26 @@ const mostFound = 1000
 // lookAtRuns looks up the runs that are said to have started or ended, and with Search
 // all that the CronJob controls.
 func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) error {
-	found := make([]*batchv1.Job, len(request.Look))
+	found, unread := make([]*batchv1.Job, len(request.Look)), make([]bool, len(request.Look))
 	indexes := make([]int, len(request.Look))
 	for i := range indexes {
 		indexes[i] = i
 	}
 	err := each(indexes, func(i int) (err error) {
 		run := request.Look[i]
+		if err := (protocol.ObjectReference{Namespace: cronJob.Namespace, Name: run.Name, UID: run.UID}).Validate(); err != nil {
+			return invalidRequest(fmt.Errorf("look: %w", err))
+		}
 		found[i], err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, run.Name, types.UID(run.UID))
 		switch {
 		case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found[i], cronJob.Name, cronJob.UID):
 			found[i] = nil
+			return nil
+		case answered(err):
+			// The CronJob itself could be read: one Job that can't be must not hold it up. The
+			// bridge tells again of a run that the status lists and that has ended.
+			activity.GetLogger(ctx).Warn("a Job can't be read", "namespace", cronJob.Namespace, "job", run.Name, "error", err)
+			unread[i] = true
 			return nil
 		case err != nil:
 			return outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
@@ -44,9 +55,11 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 		return err
 	}
 	for i, run := range request.Look {
-		if found[i] == nil {
+		switch {
+		case unread[i]:
+		case found[i] == nil:
 			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
-		} else {
+		default:
 			a.report(result, cronJob, found[i])
 		}
 	}

@@ -204,7 +204,7 @@ func (k *cronJobKube) send(name string, argument any) {
 			k.object = said.Spec
 		}
 	case protocol.JobClosed:
-		k.closed[said.Name] = said.Result
+		k.closed[said.Name] = job.Result{UID: said.Result.UID, Outcome: said.Result.Outcome, CompletionTime: k.environment.Now()}
 	}
 	k.environment.SignalWorkflow(name, argument)
 }

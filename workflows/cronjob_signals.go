@@ -56,11 +56,11 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 			c.takeSpec(ctx, received)
 		case protocol.JobClosedSignal:
 			if closed, ok := open[protocol.JobClosed](ctx, received); ok {
-				c.heard.run(c.cronJob.UID, protocol.JobSeen{CronJobUID: closed.CronJobUID, Name: closed.Name, UID: closed.Result.UID})
+				c.hearOfRun(ctx, received.signal, protocol.JobSeen{CronJobUID: closed.CronJobUID, Name: closed.Name, UID: closed.Result.UID})
 			}
 		case protocol.JobSeenSignal:
 			if seen, ok := open[protocol.JobSeen](ctx, received); ok {
-				c.heard.run(c.cronJob.UID, seen)
+				c.hearOfRun(ctx, received.signal, seen)
 			}
 		case protocol.DeletedSignal:
 			if deleted, ok := open[protocol.Deleted](ctx, received); ok && deleted.UID == c.cronJob.UID {
@@ -113,11 +113,17 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	}
 }
 
-// run notes that a run is to be looked at.
-func (h *cronJobHeard) run(cronJobUID string, seen protocol.JobSeen) {
+// hearOfRun notes that a run is to be looked at. What no Job can have for a name or UID is
+// dropped: the API server could not be asked for it.
+func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen protocol.JobSeen) {
+	reference := protocol.ObjectReference{Namespace: c.cronJob.Namespace, Name: seen.Name, UID: seen.UID}
+	if err := reference.Validate(); err != nil {
+		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", signal, "error", err)
+		return
+	}
 	run := schedule.Run{Name: seen.Name, UID: seen.UID}
-	if seen.CronJobUID == cronJobUID && len(h.runs) < mostRuns && !slices.Contains(h.runs, run) {
-		h.runs = append(h.runs, run)
+	if seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < mostRuns && !slices.Contains(c.heard.runs, run) {
+		c.heard.runs = append(c.heard.runs, run)
 	}
 }
 

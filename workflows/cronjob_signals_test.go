@@ -357,7 +357,7 @@ func TestCronJobJobClosedForAnotherUIDIsIgnored(t *testing.T) {
 	k := newCronJobKube(t)
 	k.after(40*time.Second, func() {
 		k.send(protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: "another", Name: k.jobs[0].Name, Result: job.Result{Outcome: job.Failed},
+			CronJobUID: "another", Name: k.jobs[0].Name, Result: protocol.JobEnd{Outcome: job.Failed},
 		})
 	})
 	k.after(45*time.Second, func() {

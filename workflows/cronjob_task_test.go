@@ -38,7 +38,7 @@ func TestWhatWasFoundIsInTheHistoryBeforeItIsDeleted(t *testing.T) {
 	triggered := names.TriggeredJob(hello.Name, hello.UID, cronStart.UnixMilli()+1)
 	for _, found := range []string{triggered, "by-hand"} {
 		k.signal(5*time.Second, protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: hello.UID, Name: found, Result: job.Result{UID: "of-" + found, Outcome: job.Complete},
+			CronJobUID: hello.UID, Name: found, Result: protocol.JobEnd{UID: "of-" + found, Outcome: job.Complete},
 		})
 	}
 	k.signal(5*time.Second, protocol.TriggerSignal, nil)

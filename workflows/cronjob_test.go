@@ -159,7 +159,7 @@ func TestCronJobRunsThatItDoesNotHearOfAreCarried(t *testing.T) {
 		k.after(after, func() {
 			k.send(protocol.JobClosedSignal, protocol.JobClosed{
 				CronJobUID: hello.UID, Name: k.jobs[0].Name,
-				Result: job.Result{UID: k.jobs[0].UID, Outcome: outcome, CompletionTime: k.environment.Now()},
+				Result: protocol.JobEnd{UID: k.jobs[0].UID, Outcome: outcome},
 			})
 		})
 	}
@@ -292,7 +292,7 @@ func TestCronJobContinuesAsNewWithARunningChildWhenItMust(t *testing.T) {
 			k = newCronJobKube(t)
 			k.environment.SetStartTime(cronStart.Add(time.Minute))
 			k.signal(time.Minute, protocol.JobClosedSignal, protocol.JobClosed{
-				CronJobUID: hello.UID, Name: next.State.Active[0].Name, Result: job.Result{UID: "job-1", Outcome: job.Complete},
+				CronJobUID: hello.UID, Name: next.State.Active[0].Name, Result: protocol.JobEnd{UID: "job-1", Outcome: job.Complete},
 			})
 			k.signal(2*time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 			if err := k.runInput(next); err != nil {
@@ -316,7 +316,7 @@ func TestCronJobStartsOverFromTheObject(t *testing.T) {
 	}
 	k.after(20*time.Second, func() {
 		k.send(protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: hello.UID, Name: running.Name, Result: job.Result{UID: "running", Outcome: job.Complete, CompletionTime: k.environment.Now()},
+			CronJobUID: hello.UID, Name: running.Name, Result: protocol.JobEnd{UID: "running", Outcome: job.Complete},
 		})
 	})
 	k.signal(55*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})

@@ -64,12 +64,19 @@ func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 	}
 }
 
+// patient returns a data converter whose waits the SDK takes for no deadlock: large values
+// are decoded few at a time.
+func patient(ctx workflow.Context) converter.DataConverter {
+	decoding := workflow.DataConverterWithoutDeadlockDetection(converter.GetDefaultDataConverter())
+	return decoding.(workflow.ContextAware).WithWorkflowContext(ctx)
+}
+
 // open decodes a message of our own processes; one that can't be read is dropped
 // with a warning, since anybody may have sent it.
 //
 //workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
 func open[Content any](ctx workflow.Context, received message) (content Content, ok bool) {
-	if err := converter.GetDefaultDataConverter().FromPayload(received.payload, &content); err != nil {
+	if err := patient(ctx).FromPayload(received.payload, &content); err != nil {
 		workflow.GetLogger(ctx).Warn("Signal dropped: its argument can't be read", "signal", received.signal, "error", err)
 		return content, false
 	}

@@ -104,7 +104,7 @@ func (m messages) jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
 	return Signal{protocol.JobClosedSignal, protocol.JobClosed{
 		CronJobUID: string(cronJob.UID),
 		Name:       run.name,
-		Result:     run.result,
+		Result:     protocol.JobEnd{UID: run.result.UID, Outcome: run.result.Outcome},
 	}}
 }
 

@@ -26,6 +26,7 @@ func Decide(config Config, state State, spec Spec, now time.Time) Plan {
 	p.state.IndexFailures = slices.Clone(state.IndexFailures)
 	p.breakSilence()
 	p.clockPending()
+	p.wakeForStrangers()
 	switch {
 	case p.now.Before(p.state.ErrorRetry.Until):
 		p.pause()
@@ -33,7 +34,7 @@ func Decide(config Config, state State, spec Spec, now time.Time) Plan {
 		p.plan.List, p.plan.Rebuild = true, true
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.state.Doubtful, p.listDue(), p.pendingListDue():
+	case p.state.Doubtful, p.strangersDue(), p.listDue(), p.pendingListDue():
 		p.plan.List = true
 	case p.unsupported():
 		p.skip()

@@ -136,7 +136,7 @@ func (s State) Listed(list List, asked time.Time) State {
 		listed[fact.UID] = true
 	}
 	before := s.Pods
-	s = s.Observe(list.Pods)
+	s = s.observe(list.Pods, maxPods)
 	known := newIndex(s.Pods)
 	s = s.takePods(list.Pods)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() })
@@ -154,7 +154,7 @@ func (s State) Listed(list List, asked time.Time) State {
 		lists = 0
 	}
 	s.Silence = Silence{Since: asked, Lists: lists}
-	s.Listing, s.Fresh, s.Doubtful, s.ErrorRetry = asked, true, false, Retry{}
+	s.Listing, s.Fresh, s.Doubtful, s.Strange, s.ErrorRetry = asked, true, false, false, Retry{}
 	return s
 }
 

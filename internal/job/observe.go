@@ -13,9 +13,20 @@ import (
 // order, late, and more than once, and the result is the same. Facts about Pods
 // that are accounted for change nothing, but that one which says that its Pod is
 // alive asks for a list; Pods not known yet (a create whose result was lost) are
-// taken in.
-func (s State) Observe(facts []PodFact) State {
+// taken in, up to some: of more, which anybody who may write to Temporal may have
+// made up, a list tells whether they are there.
+func (s State) Observe(facts []PodFact) State { return s.observe(facts, mostStrangers) }
+
+// observe merges facts, and takes in Pods that are not the Job's by their number up to
+// most of them.
+func (s State) observe(facts []PodFact, most int) State {
 	known := newIndex(s.Pods)
+	strangers := 0
+	for _, pod := range s.Pods {
+		if !s.named(pod) {
+			strangers++
+		}
+	}
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range facts {
 		if fact.UID == "" {
@@ -32,6 +43,10 @@ func (s State) Observe(facts []PodFact) State {
 		}
 		if s.accounted(fact, known) {
 			s.Doubtful = s.Doubtful || fact.alive() || s.reused(fact)
+			continue
+		}
+		if strangers++; strangers > most {
+			s.Strange = true
 			continue
 		}
 		known.byUID[fact.UID] = len(s.Pods)

@@ -2,6 +2,10 @@ package job
 
 import "ostinato.dev/ostinato/internal/packed"
 
+// maxStateSize and maxSpecSize bound the JSON of a State and of a Spec, in bytes. The
+// largest State that a Job can come to takes more than 4 MiB (TestTheLargestStatesFitIntoOnePayload).
+const maxStateSize, maxSpecSize = 6 << 20, 1 << 20
+
 // plainState is a State without methods.
 type plainState State
 
@@ -14,7 +18,7 @@ func (s Spec) MarshalJSON() ([]byte, error) { return packed.Marshal(plainSpec(s)
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *Spec) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainSpec)(s))
+	return packed.UnmarshalPart(data, (*plainSpec)(s), maxSpecSize)
 }
 
 // MarshalJSON implements json.Marshaler: a large State is compressed.
@@ -22,5 +26,5 @@ func (s State) MarshalJSON() ([]byte, error) { return packed.Marshal(plainState(
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *State) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainState)(s))
+	return packed.UnmarshalPart(data, (*plainState)(s), maxStateSize)
 }

@@ -79,6 +79,8 @@ type State struct {
 	// Job's and alive, or not released: it is late, the Pod was let go and is the Job's
 	// again, or its number is also that of another Pod.
 	Doubtful bool `json:"doubtful,omitempty"`
+	// Strange is set when facts came of more Pods that nobody knows than are taken in.
+	Strange bool `json:"strange,omitempty"`
 	// Rebuild is set when the State can't be believed: the Job has a past that it does
 	// not hold, or somebody else has counted.
 	Rebuild bool `json:"rebuild,omitempty"`

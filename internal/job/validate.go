@@ -11,6 +11,14 @@ import (
 const (
 	// maxPods bounds the Pods of a State; twice what Config.MaxActive lets run.
 	maxPods = 20_000
+	// mostStrangers bounds the Pods that facts tell of and that are not the Job's by their
+	// number; upstream's own bound of Pods that wait to be counted.
+	mostStrangers = 500
+	// maxFactText bounds a text of a fact, in bytes: PodWatch cuts messages to 256 and reasons
+	// to 128, and a name of Kubernetes has 253 at most.
+	maxFactText = 1024
+	// maxFactList bounds the exits and conditions of a Pod.
+	maxFactList = 200
 	// maxAccounted bounds the UIDs of a State, which are those of Pods that others made.
 	maxAccounted = 200_000
 	// maxIndexFailures bounds the records of a State: the completions that a Job with a
@@ -173,10 +181,22 @@ func (f PodFact) validate() error {
 	switch {
 	case f.Index != nil && *f.Index < 0, f.Restarts < 0, f.Failures < 0, f.Ignored < 0, f.Attempt < 0, f.Version < 0:
 		return fmt.Errorf("pod %.70q has a negative number", f.Name)
-	case len(f.Exits) > maxList, len(f.Conditions) > maxList:
-		return fmt.Errorf("pod %.70q has too many exits or conditions", f.Name)
+	case len(f.Exits) > maxFactList, len(f.Conditions) > maxFactList:
+		return fmt.Errorf("pod %.70q has %d exits and %d conditions, want %d at most", f.Name, len(f.Exits), len(f.Conditions), maxFactList)
 	}
-	return short(f.Name, f.UID, f.Container, f.Reason, f.Message, f.Node, f.PendingMessage, string(f.Phase), string(f.Pending))
+	texts := []string{f.Name, f.UID, f.Container, f.Reason, f.Message, f.Node, f.PendingMessage, string(f.Phase), string(f.Pending)}
+	for _, exit := range f.Exits {
+		texts = append(texts, exit.Container)
+	}
+	for _, condition := range f.Conditions {
+		texts = append(texts, string(condition))
+	}
+	for _, text := range texts {
+		if len(text) > maxFactText {
+			return fmt.Errorf("pod %.70q has a text of %d bytes, want %d at most", f.Name, len(text), maxFactText)
+		}
+	}
+	return nil
 }
 
 func short(texts ...string) error {

@@ -47,6 +47,19 @@ func (p *pass) listAt() time.Time {
 
 func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
 
+// strangersEvery is how often Pods that nobody knows have the Pods listed.
+const strangersEvery = time.Second
+
+func (p *pass) strangersAt() time.Time { return p.state.Listing.Add(strangersEvery) }
+
+func (p *pass) strangersDue() bool { return p.state.Strange && !p.now.Before(p.strangersAt()) }
+
+func (p *pass) wakeForStrangers() {
+	if p.state.Strange && !p.strangersDue() {
+		p.wake(p.strangersAt(), WakeList)
+	}
+}
+
 func (p *pass) wakeForList() { p.wake(p.listAt(), WakeList) }
 
 // Heard records that facts came at an instant, so that there is no need to list

@@ -17,13 +17,20 @@ const (
 	// threshold is the size in bytes from which on JSON is compressed.
 	threshold = 64 << 10
 	// maxSize bounds what is decompressed, in bytes.
-	maxSize = 16 << 20
+	maxSize = 4 << 20
 	// maxElements bounds the JSON objects and arrays in a value, which take far more
 	// memory than bytes: a State of 10,000 Pods has some 40,000.
-	maxElements = 120_000
+	maxElements = 60_000
 	// maxValues bounds the members of all objects and arrays together.
-	maxValues = 2_000_000
+	maxValues = 1_000_000
+	// atATime is how many large values a process decodes at a time: what they take while
+	// they are read, many times their size, is bounded in sum.
+	atATime = 2
 )
+
+// wholes and parts hold the large values that are being decoded. A value that is part of
+// another waits at a gate of its own, since the other is at the gate of wholes meanwhile.
+var wholes, parts = make(chan struct{}, atATime), make(chan struct{}, atATime)
 
 // envelope is what a compressed value looks like.
 type envelope struct {
@@ -49,10 +56,25 @@ func Marshal(value any) ([]byte, error) {
 }
 
 // Unmarshal reads what Marshal returned. A value that is larger than any that Ostinato
-// writes is an error, found before it takes memory.
-func Unmarshal(data []byte, value any) error {
+// writes is an error, found before it takes memory. One that is compressed, or longer than
+// what is not, waits until few others are read: in workflow code the data converter keeps
+// that wait from the deadlock detector.
+func Unmarshal(data []byte, value any) error { return unmarshal(data, value, maxSize, wholes) }
+
+// UnmarshalPart is Unmarshal of a value that is a field of values that Unmarshal reads. It
+// has no such fields itself. Size is its bound, in bytes.
+func UnmarshalPart(data []byte, value any, size int) error {
+	return unmarshal(data, value, size, parts)
+}
+
+func unmarshal(data []byte, value any, size int, gate chan struct{}) error {
+	compressed := bytes.HasPrefix(data, []byte(`{"gzip":`))
+	if compressed || len(data) > threshold {
+		gate <- struct{}{}
+		defer func() { <-gate }()
+	}
 	var packed envelope
-	if bytes.HasPrefix(data, []byte(`{"gzip":`)) {
+	if compressed {
 		if err := json.Unmarshal(data, &packed); err != nil {
 			return fmt.Errorf("read compressed value: %w", err)
 		}
@@ -60,12 +82,12 @@ func Unmarshal(data []byte, value any) error {
 		if err != nil {
 			return fmt.Errorf("decompress: %w", err)
 		}
-		if data, err = io.ReadAll(io.LimitReader(reader, maxSize+1)); err != nil {
+		if data, err = io.ReadAll(io.LimitReader(reader, int64(size)+1)); err != nil {
 			return fmt.Errorf("decompress: %w", err)
 		}
 	}
-	if len(data) > maxSize {
-		return fmt.Errorf("a value of more than %d MiB", maxSize>>20)
+	if len(data) > size {
+		return fmt.Errorf("a value of more than %d MiB", size>>20)
 	}
 	if err := bounded(data); err != nil {
 		return err

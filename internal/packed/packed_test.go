@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -106,5 +108,42 @@ func TestBombsAreErrorsThatTakeLittleMemory(t *testing.T) {
 				t.Errorf("took %d MiB", took)
 			}
 		})
+	}
+}
+
+// whole is a value with a part, both of which are long.
+type whole struct {
+	Part part `json:"part"`
+}
+
+type part struct{ text string }
+
+func (p *part) UnmarshalJSON(data []byte) error {
+	return packed.UnmarshalPart(data, &p.text, 1<<20)
+}
+
+// TestManyLargeValuesWithLargePartsAreReadAtATime: they wait for each other, and none for ever.
+func TestManyLargeValuesWithLargePartsAreReadAtATime(t *testing.T) {
+	data := []byte(`{"part":"` + strings.Repeat("x", 200_000) + `"}`)
+	ended := make(chan error, 50)
+	for range cap(ended) {
+		go func() {
+			var read whole
+			err := packed.Unmarshal(data, &read)
+			if err == nil && len(read.Part.text) != 200_000 {
+				err = fmt.Errorf("a part of %d bytes", len(read.Part.text))
+			}
+			ended <- err
+		}()
+	}
+	for range cap(ended) {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("values wait for each other for ever")
+		}
 	}
 }

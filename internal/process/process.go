@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"ostinato.dev/ostinato/internal/config"
@@ -82,6 +84,11 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	if err := settings.Payloads.Apply(&options, p.Logger); err != nil {
 		return err
 	}
+	if options.DataConverter == nil {
+		options.DataConverter = converter.GetDefaultDataConverter()
+	}
+	// Large values are decoded few at a time, and wait for each other.
+	options.DataConverter = workflow.DataConverterWithoutDeadlockDetection(options.DataConverter)
 	if settings.SDKMetrics {
 		var closer io.Closer
 		p.SDKMetrics, closer = telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{

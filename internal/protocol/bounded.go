@@ -17,6 +17,7 @@ type (
 	plainDeletePodsRequest  DeletePodsRequest
 	plainReleasePodsRequest ReleasePodsRequest
 	plainListPodsRequest    ListPodsRequest
+	plainJobClosed          JobClosed
 )
 
 // MarshalJSON implements json.Marshaler: a long list is compressed.
@@ -83,4 +84,9 @@ func (r *ReleasePodsRequest) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainListPodsRequest)(l))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JobClosed) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainJobClosed)(j))
 }

@@ -76,11 +76,18 @@ type Deleted struct {
 	UID string `json:"uid"`
 }
 
-// JobClosed reports a finished or vanished run to its CronJob's workflow.
+// JobClosed reports a finished or vanished run to its CronJob's workflow, which looks at
+// the Job.
 type JobClosed struct {
-	CronJobUID string     `json:"cronJobUID"`
-	Name       string     `json:"name"`
-	Result     job.Result `json:"result"`
+	CronJobUID string `json:"cronJobUID"`
+	Name       string `json:"name"`
+	Result     JobEnd `json:"result"`
+}
+
+// JobEnd is which Job ended, and how.
+type JobEnd struct {
+	UID     string      `json:"uid"`
+	Outcome job.Outcome `json:"outcome"`
 }
 
 // JobSeen asks a CronJob's workflow to look at a Job.

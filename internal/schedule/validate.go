@@ -14,8 +14,8 @@ const (
 	// maxRuns bounds the lists of runs of a State.
 	maxRuns = 15_000
 	// mostCarried bounds those that are carried over: all of them, and the status that was
-	// last written, are one payload of Temporal's, which has 2 MiB at most.
-	mostCarried = 5_000
+	// last written, are one value, which has 4 MiB at most (package packed).
+	mostCarried = 3_500
 )
 
 // Validate reports whether the Spec can be that of a CronJob object: anybody who may

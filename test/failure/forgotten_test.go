@@ -60,7 +60,7 @@ func TestWorkerKilledAfterDeletingWhatAnotherHadStarted(t *testing.T) {
 	for i := range made {
 		endByHand(t, &made[i])
 		stack.Signal(t, workflow, protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: string(cronJob.UID), Name: made[i].Name, Result: job.Result{UID: string(made[i].UID), Outcome: job.Complete},
+			CronJobUID: string(cronJob.UID), Name: made[i].Name, Result: protocol.JobEnd{UID: string(made[i].UID), Outcome: job.Complete},
 		})
 	}
 	startWorker(t)

@@ -217,7 +217,7 @@ func TestForgedSignalsDontChangeWhatACronJobIs(t *testing.T) {
 	edited("of no uid", func(signal *protocol.CronJobSpec) { signal.CronJob.UID = "" })
 	for what, closed := range map[string]*batchv1.Job{"its own, which runs": running, "the built-in controller's": others.builtIn, "another's": others.another} {
 		signals["closed: "+what] = forgery{protocol.JobClosedSignal, protocol.JobClosed{
-			CronJobUID: reference.UID, Name: closed.Name, Result: job.Result{UID: string(closed.UID), Outcome: job.Failed, Reason: "Forged"},
+			CronJobUID: reference.UID, Name: closed.Name, Result: protocol.JobEnd{UID: string(closed.UID), Outcome: job.Failed},
 		}}
 		signals["seen: "+what] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: closed.Name, UID: string(closed.UID)}}
 	}
