@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -23,8 +24,15 @@ const (
 	refusedFor = 10 * time.Second
 	// answersKept bounds the answers that are remembered.
 	answersKept = 1000
-	// reviewsPerSecond bounds what strangers can have the API server asked.
-	reviewsPerSecond = 10
+	// keptFor is how long an allowed answer goes on to hold while the API server does not
+	// answer or is not asked: metrics are needed most in an outage.
+	keptFor = 10 * time.Minute
+	// reviewsPerSecond and reviewsPerCaller bound what strangers can have the API server
+	// asked, in sum and from one address, so that a caller with random tokens uses up nobody
+	// else's. callersKept bounds the addresses that are known apart.
+	reviewsPerSecond = 50
+	reviewsPerCaller = 5
+	callersKept      = 1000
 	reviewTimeout    = 5 * time.Second
 )
 
@@ -36,7 +44,11 @@ type Access struct {
 	client  kubernetes.Interface
 	logger  *slog.Logger
 	answers *cache.LRUExpireCache
+	// kept are the questions whose last answer was that the caller may.
+	kept    *cache.LRUExpireCache
 	limiter flowcontrol.RateLimiter
+	mutex   sync.Mutex
+	callers *cache.LRUExpireCache
 }
 
 // NewAccess returns an Access that asks by client.
@@ -45,6 +57,8 @@ func NewAccess(client kubernetes.Interface, logger *slog.Logger) *Access {
 		client:  client,
 		logger:  logger,
 		answers: cache.NewLRUExpireCache(answersKept),
+		kept:    cache.NewLRUExpireCache(answersKept),
+		callers: cache.NewLRUExpireCache(callersKept),
 		limiter: flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, 2*reviewsPerSecond),
 	}
 }
@@ -82,7 +96,11 @@ func (a *Access) judge(r *http.Request) int {
 	if status, known := a.answers.Get(asked); known {
 		return status.(int)
 	}
-	if !a.limiter.TryAccept() {
+	_, kept := a.kept.Get(asked)
+	if !a.caller(hostOf(r.RemoteAddr)).TryAccept() || !a.limiter.TryAccept() {
+		if kept {
+			return http.StatusOK
+		}
 		return http.StatusTooManyRequests
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
@@ -90,14 +108,32 @@ func (a *Access) judge(r *http.Request) int {
 	status, err := a.review(ctx, token, asked)
 	if err != nil {
 		a.logger.Warn("who reads metrics can't be told", "path", asked.path, "error", err)
+		if kept {
+			return http.StatusOK
+		}
 		return http.StatusServiceUnavailable
 	}
 	held := refusedFor
 	if status == http.StatusOK {
 		held = allowedFor
+		a.kept.Add(asked, true, keptFor)
+	} else {
+		a.kept.Remove(asked)
 	}
 	a.answers.Add(asked, status, held)
 	return status
+}
+
+// caller returns the limiter of an address.
+func (a *Access) caller(host string) flowcontrol.RateLimiter {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if known, ok := a.callers.Get(host); ok {
+		return known.(flowcontrol.RateLimiter)
+	}
+	limiter := flowcontrol.NewTokenBucketRateLimiter(reviewsPerCaller, 2*reviewsPerCaller)
+	a.callers.Add(host, limiter, time.Minute)
+	return limiter
 }
 
 // review asks the API server.

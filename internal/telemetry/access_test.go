@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -152,6 +153,45 @@ func TestStrangersCanNotFloodTheAPIServer(t *testing.T) {
 	assert.Positive(t, refused)
 	assert.Equal(t, int32(201-refused), authority.asked.Load())
 	assert.Equal(t, http.StatusOK, read("Bearer reader", "/metrics"), "whoever is known reads on")
+}
+
+// TestACallerWithRandomTokensUsesUpNobodyElses: each address has a bucket of its own.
+func TestACallerWithRandomTokensUsesUpNobodyElses(t *testing.T) {
+	authority := newAuthority()
+	handler := telemetry.NewAccess(authority.client, slog.New(slog.DiscardHandler)).Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	read := func(address, token string) int {
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.RemoteAddr = address + ":1234"
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	for i := range 1000 {
+		read("10.0.0.1", fmt.Sprintf("made-up-%d", i))
+	}
+	assert.Equal(t, http.StatusTooManyRequests, read("10.0.0.1", "one-more"))
+	assert.Equal(t, http.StatusOK, read("10.0.0.2", "reader"))
+}
+
+// TestWhoMayReadReadsOnInAnOutage: an answer that has run out holds while no other is to be had.
+func TestWhoMayReadReadsOnInAnOutage(t *testing.T) {
+	authority := newAuthority()
+	access := telemetry.NewAccess(authority.client, slog.New(slog.DiscardHandler))
+	handler := access.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	read := func(token string) int {
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	require.Equal(t, http.StatusOK, read("reader"))
+	require.Equal(t, http.StatusForbidden, read("nobody-special"))
+	telemetry.Expire(access)
+	authority.down.Store(true)
+	assert.Equal(t, http.StatusOK, read("reader"))
+	assert.Equal(t, http.StatusServiceUnavailable, read("nobody-special"))
 }
 
 func TestTheCertificateMayBeRenewed(t *testing.T) {

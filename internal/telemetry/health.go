@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,7 +50,7 @@ func (h *Health) Ready(ctx context.Context) error {
 	for i, name := range names {
 		group.Go(func() {
 			if err := checks[name](ctx); err != nil {
-				results[i] = fmt.Errorf("%s: %w", name, err)
+				results[i] = &checkError{name, err}
 			}
 		})
 	}
@@ -56,17 +58,44 @@ func (h *Health) Ready(ctx context.Context) error {
 	return errors.Join(results...)
 }
 
-func (h *Health) register(mux *http.ServeMux) {
+// register serves the checks. An answer names those that fail; why they do, which may name
+// addresses, is logged.
+func (h *Health) register(mux *http.ServeMux, logger *slog.Logger) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if err := h.Ready(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			logger.Warn("not ready", "error", err)
+			http.Error(w, "not ready: "+strings.Join(failing(err), ", "), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
 	})
+}
+
+// checkError is why a check fails.
+type checkError struct {
+	name string
+	err  error
+}
+
+func (e *checkError) Error() string { return e.name + ": " + e.err.Error() }
+func (e *checkError) Unwrap() error { return e.err }
+
+// failing returns the names of the checks that fail.
+func failing(err error) (names []string) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	for _, one := range joined.Unwrap() {
+		var failed *checkError
+		if errors.As(one, &failed) {
+			names = append(names, failed.name)
+		}
+	}
+	return names
 }
 
 // Cached returns a check that asks check again only after the time given, so

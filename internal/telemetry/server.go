@@ -32,6 +32,19 @@ type ServerOptions struct {
 	Logger        *slog.Logger
 }
 
+// Bounds of what callers may hold: nobody has to show a token to connect.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	// writeTimeout is longer than a profile of a minute takes.
+	writeTimeout = 90 * time.Second
+	idleTimeout  = 2 * time.Minute
+	maxHeader    = 32 << 10
+	// scrapesAtATime and scrapeTimeout bound the metrics that are written at a time.
+	scrapesAtATime = 10
+	scrapeTimeout  = 30 * time.Second
+)
+
 // Server is the HTTP server for metrics and health.
 type Server struct {
 	servers []*http.Server
@@ -49,7 +62,9 @@ func Serve(options ServerOptions) (*Server, error) {
 		}
 		metrics.Handle(pattern, handler)
 	}
-	handle("GET /metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{}))
+	handle("GET /metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: scrapesAtATime, Timeout: scrapeTimeout,
+	}))
 	if options.Profiling {
 		handle("GET /debug/pprof/", http.HandlerFunc(pprof.Index))
 		handle("GET /debug/pprof/profile", http.HandlerFunc(pprof.Profile))
@@ -60,7 +75,7 @@ func Serve(options ServerOptions) (*Server, error) {
 	if options.MetricsAddress == options.HealthAddress {
 		health = metrics
 	}
-	options.Health.register(health)
+	options.Health.register(health, options.Logger)
 
 	server := &Server{}
 	var err error
@@ -86,10 +101,14 @@ func (s *Server) listen(address string, secure *tls.Config, handler http.Handler
 		return "", fmt.Errorf("listen for %s: %w", purpose, err)
 	}
 	actual := listener.Addr().String()
+	listener = newBoundedListener(listener)
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+	}
 	s.servers = append(s.servers, server)
 	go func() {
 		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
