@@ -55,7 +55,7 @@ func (c *controller) forgetJobs() {
 func (c *controller) scanCronJobs(ctx context.Context) error {
 	return c.eachRunning(ctx, protocol.CronJobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseCronJobWorkflowID(workflowID)
-		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && c.objects.serves(namespace) && c.objects.cronJob(key{cronJobKind, full}) == nil {
+		if full := (types.NamespacedName{Namespace: namespace, Name: name}); ok && nameable(full) && c.objects.serves(namespace) && c.objects.cronJob(key{cronJobKind, full}) == nil {
 			c.sweep.Add(key{orphanCronJobKind, full})
 		}
 	})
@@ -64,10 +64,10 @@ func (c *controller) scanCronJobs(ctx context.Context) error {
 func (c *controller) scanJobs(ctx context.Context) error {
 	return c.eachRunning(ctx, protocol.JobWorkflow, func(workflowID string) {
 		namespace, name, ok := c.messages.cluster.ParseJobWorkflowID(workflowID)
-		if !ok || !c.objects.serves(namespace) {
+		full := types.NamespacedName{Namespace: namespace, Name: name}
+		if !ok || !nameable(full) || !c.objects.serves(namespace) {
 			return
 		}
-		full := types.NamespacedName{Namespace: namespace, Name: name}
 		switch found := c.objects.job(full); {
 		case found == nil:
 			c.sweep.Add(key{orphanJobKind, full})
@@ -84,7 +84,7 @@ func (c *controller) scanNativeCronJobs(ctx context.Context) error {
 		namespace, name, ok := c.messages.cluster.ParseNativeCronJobWorkflowID(workflowID)
 		full := types.NamespacedName{Namespace: namespace, Name: name}
 		switch {
-		case !ok || !c.objects.serves(namespace):
+		case !ok || !nameable(full) || !c.objects.serves(namespace):
 		case !c.objects.owner.takeOverCronJobs:
 			c.sweep.Add(key{strayCronJobKind, full})
 		case c.objects.cronJob(key{nativeCronJobKind, full}) == nil:

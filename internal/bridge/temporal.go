@@ -147,7 +147,7 @@ func (t *temporalClient) Runs(ctx context.Context, workflowID string) (bool, err
 
 func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
 	before, err := t.describe(ctx, workflowID)
-	if err != nil || !isOpen(before) {
+	if err != nil || !isOpen(before) || !ours(before.GetWorkflowExecutionInfo(), t.cluster) {
 		return JobWorkflow{}, err
 	}
 	workflow := JobWorkflow{Running: true}
@@ -223,7 +223,9 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 		}
 		page := make([]string, 0, len(response.GetExecutions()))
 		for _, execution := range response.GetExecutions() {
-			page = append(page, execution.GetExecution().GetWorkflowId())
+			if ours(execution, t.cluster) {
+				page = append(page, execution.GetExecution().GetWorkflowId())
+			}
 		}
 		if next = response.GetNextPageToken(); !visit(page) || len(next) == 0 {
 			return nil
@@ -232,7 +234,11 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 }
 
 func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (string, bool, error) {
-	value, err := t.sdk.QueryWorkflow(ctx, workflowID, "", protocol.DescribeQuery)
+	execution, err := t.describe(ctx, workflowID)
+	if err != nil || !ours(execution.GetWorkflowExecutionInfo(), t.cluster) {
+		return "", false, err
+	}
+	value, err := t.sdk.QueryWorkflow(ctx, workflowID, execution.GetWorkflowExecutionInfo().GetExecution().GetRunId(), protocol.DescribeQuery)
 	if notFound(err) {
 		return "", false, nil
 	}

@@ -18,6 +18,8 @@ type (
 	plainReleasePodsRequest ReleasePodsRequest
 	plainListPodsRequest    ListPodsRequest
 	plainJobClosed          JobClosed
+	plainJobDescription     JobDescription
+	plainCronJobDescription CronJobDescription
 )
 
 // MarshalJSON implements json.Marshaler: a long list is compressed.
@@ -89,4 +91,14 @@ func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON implements json.Unmarshaler.
 func (j *JobClosed) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobClosed)(j))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JobDescription) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainJobDescription)(j))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *CronJobDescription) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCronJobDescription)(c))
 }

@@ -56,6 +56,8 @@ func TestBombsAreRefusedBeforeTheyTakeMemory(t *testing.T) {
 		value any
 	}{
 		"CronJobInput":       {"children", &protocol.CronJobInput{}},
+		"CronJobDescription": {"ledger", &protocol.CronJobDescription{}},
+		"JobDescription":     {"pods", &protocol.JobDescription{}},
 		"CronJobRequest":     {"deletes", &protocol.CronJobRequest{}},
 		"CronJobResult":      {"ended", &protocol.CronJobResult{}},
 		"CreatePodsRequest":  {"creates", &protocol.CreatePodsRequest{}},
