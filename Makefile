@@ -33,6 +33,8 @@ STACKS ?= 2
 GENERATED := api deploy/crd deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
 TOOL_MODULES := tools/kwok tools/plot
+# How long make fuzz fuzzes each target.
+FUZZTIME ?= 5m
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -64,6 +66,19 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; fi; \
 	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
+
+.PHONY: fuzz
+fuzz: ## Fuzz what strangers send: every target for FUZZTIME, one after the other.
+	@for file in $$(git grep -l '^func Fuzz' -- '*_test.go'); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$file); do \
+			echo "fuzz $$target of $$(dirname $$file) for $(FUZZTIME)"; \
+			$(GO) test ./$$(dirname $$file) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+		done; \
+	done
+
+.PHONY: trial-tenant
+trial-tenant: tools ## Attack as a tenant at ten times the size that make test has.
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 60m -v ./test/tenant
 
 .PHONY: trial-neighbours
 trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside every attack (ten minutes).
