@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -16,13 +17,18 @@ import (
 
 // cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled
 // time, asks the planner, carries out what that says and sleeps again, until the
-// object is gone. It returns an error only when it is cancelled, continues as new, or
-// was started with an input that nobody of Ostinato sends.
+// object is gone. Who cancels it stops nothing: it says so in an Event and continues as new.
+// It returns an error only when it continues as new, or was started with an input that
+// nobody of Ostinato sends.
 func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protocol.CronJobInput) error {
 	if err := valid(ctx, input.CronJob.CronJobWorkflowID(cluster), input); err != nil {
 		return err
 	}
+	// What is under way when somebody cancels the workflow is carried out to its end.
+	cancelled := ctx
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	c := newCronJob(ctx, cluster, input)
+	c.cancelled = func() bool { return cancelled.Err() != nil }
 	err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe)
 	if err == nil {
 		err = workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger)
@@ -63,6 +69,11 @@ type runningCronJob struct {
 
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
+
+	// cancelled reports whether somebody has cancelled this workflow run, answered that the
+	// state has the Event that says so.
+	cancelled func() bool
+	answered  bool
 }
 
 func newCronJob(ctx workflow.Context, cluster names.Cluster, input *protocol.CronJobInput) *runningCronJob {
@@ -134,13 +145,12 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	c.hear(ctx)
 	now := workflow.Now(ctx)
 	switch {
-	case ctx.Err() != nil:
-		return rest{}, true, ctx.Err()
 	case c.gone:
 		return rest{}, true, c.finish(ctx)
 	case !c.pause.over(now):
 		return rest{c.pause.until, "retry"}, false, nil
 	}
+	c.answerCancellation(ctx)
 	c.state = c.evaluated(ctx, c.state, now)
 	plan := schedule.Decide(c.state, c.spec, now)
 	if plan.Pause {
@@ -198,13 +208,24 @@ func wakeReason(plan schedule.Plan) string {
 	return "retry"
 }
 
-// wait blocks until the wake is due, a signal arrives, a run starts or ends, or the
-// workflow is cancelled.
+// answerCancellation has an Event say what a cancellation does.
+func (c *runningCronJob) answerCancellation(ctx workflow.Context) {
+	if !c.cancelled() || c.answered {
+		return
+	}
+	c.answered = true
+	c.state.Outbox = append(c.state.Outbox, event.Warning(event.WorkflowCancelled,
+		"The CronJob's workflow in Temporal was cancelled, which does not stop the CronJob; to stop it, set spec.suspend or delete it"))
+	workflow.GetLogger(ctx).Warn("Cancelled; the CronJob is there, so its workflow goes on")
+}
+
+// wait blocks until the wake is due, a signal arrives, a run starts or ends, or somebody
+// cancels the workflow.
 func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	workflow.SetCurrentDetails(ctx, c.details())
 	c.alarm.set(ctx, until.wake, until.reason, until.reason+" "+until.wake.UTC().Format(time.RFC3339))
-	// The only error is that of a cancelled context, which act looks at.
+	// The only error is that of a cancelled context, which this one never is.
 	_ = workflow.Await(ctx, func() bool {
-		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0
+		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0 || c.cancelled() && !c.answered
 	})
 }

@@ -12,10 +12,11 @@ import (
 const cronJobHistoryBudget = 1000
 
 // mayContinueAsNew reports whether this is a quiet point at which to continue as
-// new: nothing received is unhandled and no child is being started.
+// new: nothing received is unhandled and no child is being started. A run that was
+// cancelled takes the first, since Temporal accepts no second cancellation of it.
 func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	suggested, length := info.GetContinueAsNewSuggested(), info.GetCurrentHistoryLength()
+	suggested, length := info.GetContinueAsNewSuggested() || c.answered, info.GetCurrentHistoryLength()
 	if !suggested && length <= cronJobHistoryBudget {
 		return false
 	}

@@ -42,7 +42,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+	case errors.Is(err, errGaveWay):
 		return
 	case err != nil:
 		c.failed(ctx, "Carrying out the plan failed", err)
@@ -107,7 +107,7 @@ func (c *runningCronJob) search(ctx workflow.Context, plan schedule.Plan) {
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+	case errors.Is(err, errGaveWay):
 		return
 	case err != nil:
 		c.failed(ctx, "Looking for the CronJob's Jobs failed", err)
@@ -135,7 +135,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+	case errors.Is(err, errGaveWay):
 		return
 	case err != nil:
 		c.failed(ctx, "Suspending the CronJob after failures failed", err)

@@ -39,7 +39,7 @@ func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering
 func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.takeChildren(ctx)
 	c.take(ctx)
-	for ctx.Err() == nil && !c.gone && c.heard.pending() && c.pause.over(workflow.Now(ctx)) {
+	for !c.gone && c.heard.pending() && c.pause.over(workflow.Now(ctx)) {
 		if c.heard.reasonToLook() {
 			c.look(ctx)
 		} else {
@@ -139,7 +139,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errGaveWay):
+	case errors.Is(err, errGaveWay):
 		return
 	case err != nil:
 		c.failed(ctx, "Looking at the CronJob failed", err)
@@ -202,8 +202,6 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
-	case ctx.Err() != nil:
-		return
 	case errors.Is(err, errGaveWay):
 		c.heard.steering = c.heard.steering[1:]
 		c.take(ctx)

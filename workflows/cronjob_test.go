@@ -9,8 +9,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
@@ -331,14 +333,25 @@ func TestCronJobStartsOverFromTheObject(t *testing.T) {
 	expectList(t, "events", k.reasons(), "SawCompletedJob", "SawCompletedJob")
 }
 
-func TestCronJobThatIsCancelledLeavesItsRunsAlone(t *testing.T) {
+// What was asked for and not done yet is done, or goes with it.
+func TestCronJobThatIsCancelledSaysSoAndContinuesAsNew(t *testing.T) {
 	k := newCronJobKube(t)
 	k.runs = []time.Duration{time.Hour}
-	k.after(40*time.Second, k.environment.CancelWorkflow)
+	k.signal(90*time.Second-time.Millisecond, protocol.SuspendSignal, protocol.SignalNote{By: "ada"})
+	k.signal(90*time.Second-time.Millisecond, protocol.TriggerSignal, protocol.SignalNote{By: "ada"})
+	k.after(90*time.Second, k.environment.CancelWorkflow)
 	err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)})
-	var cancelled *temporal.CanceledError
-	if !errors.As(err, &cancelled) {
-		t.Errorf("got %v, want cancelled", err)
+	var again *workflow.ContinueAsNewError
+	if !errors.As(err, &again) {
+		t.Fatalf("got %v, want a continue-as-new", err)
+	}
+	expectList(t, "events", k.reasons(), "WorkflowCancelled")
+	var input protocol.CronJobInput
+	if err := converter.GetDefaultDataConverter().FromPayloads(again.Input, &input); err != nil {
+		t.Fatal(err)
+	}
+	if len(input.State.Active) != 2 || !input.Spec.Suspend {
+		t.Errorf("goes on with the runs %v, suspended %v, want the scheduled one and the triggered one", input.State.Active, input.Spec.Suspend)
 	}
 }
 

@@ -388,4 +388,7 @@ const (
 	// and is not suspended. The bridge writes it; a CronJob that never had such a namesake
 	// has no such condition.
 	ConditionNativeCronJobActive = "NativeCronJobActive"
+	// ConditionWorkflowPaused is True while somebody has paused the CronJob's workflow in
+	// Temporal. The bridge writes it.
+	ConditionWorkflowPaused = "WorkflowPaused"
 )

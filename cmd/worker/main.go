@@ -57,7 +57,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		return err
 	}
 	defer workers.stop()
-	if err := startPodWatches(ctx, p.Temporal, settings); err != nil {
+	if err := startPodWatches(ctx, p.Temporal, settings, p.Logger); err != nil {
 		return err
 	}
 	go keepPodWatches(ctx, p.Temporal, settings, p.Logger)

@@ -2,25 +2,18 @@ package bridge
 
 import (
 	"context"
-	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"ostinato.dev/ostinato/internal/job"
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// restartedReason is the reason of the Event on a Job whose workflow had ended.
-const restartedReason = "WorkflowRestarted"
-
-// attendRegularly makes rounds over the Jobs under way: a workflow that somebody has
-// cancelled or terminated tells nobody. A round writes nothing. It reads the list of
-// the workflows that run, and asks for those that are not in it: visibility may be
-// behind, so only a description says that a workflow does not run.
+// attendRegularly makes rounds over the CronJobs and the Jobs under way: a workflow that
+// somebody has cancelled, terminated, paused or replaced tells nobody. A round writes nothing.
+// It reads the list of the workflows that run, and asks for those that are not in it:
+// visibility may be behind, so only a description says that a workflow does not run.
 func (c *controller) attendRegularly(ctx context.Context) {
 	ticker := c.clock.NewTicker(attendPeriod)
 	defer ticker.Stop()
@@ -34,7 +27,7 @@ func (c *controller) attendRegularly(ctx context.Context) {
 		if err := c.attend(ctx); err != nil && ctx.Err() == nil {
 			// The others are looked at in the next round.
 			c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-			c.logger.Warn("a round over the Jobs under way was cut short", "class", errorClass(err), "error", err)
+			c.logger.Warn("a round over CronJobs and the Jobs under way was cut short", "class", errorClass(err), "error", err)
 		}
 		c.metrics.attendSeconds.Observe(c.clock.Since(begun).Seconds())
 	}
@@ -42,40 +35,57 @@ func (c *controller) attendRegularly(ctx context.Context) {
 
 // attend makes one round.
 func (c *controller) attend(ctx context.Context) error {
-	due := map[string]*batchv1.Job{}
 	now := c.clock.Now()
-	behind := c.behind.worstOf(now)
-	c.objects.eachJob(func(object *batchv1.Job) {
-		if toAttend(c.objects.owner, object, c.memory.restartsOf(object), behind, now) {
-			due[c.messages.cluster.JobWorkflowID(object.Namespace, object.Name)] = object
+	cronJobs, jobs := map[string]attended{}, map[string]attended{}
+	c.objects.eachCronJob(func(object *ostinatov1.CronJob) {
+		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restartsOf(item), now) {
+			cronJobs[cronJobReference(object).CronJobWorkflowID(c.messages.cluster)] = attended{item, string(object.UID)}
 		}
 	})
+	behind := c.behind.worstOf(now)
+	c.objects.eachJob(func(object *batchv1.Job) {
+		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restartsOf(item), behind, now) {
+			jobs[c.messages.cluster.JobWorkflowID(object.Namespace, object.Name)] = attended{item, string(object.UID)}
+		}
+	})
+	// First those on which the others depend.
+	err := c.attendTo(ctx, protocol.CronJobWorkflow, cronJobs, &c.cronJobsUpTo)
+	if err == nil {
+		err = c.attendTo(ctx, protocol.JobWorkflow, jobs, &c.jobsUpTo)
+	}
+	c.countPaused()
+	return err
+}
+
+// attendTo makes the part of a round that looks for the workflows of one type. It goes on
+// after the ID upTo.
+func (c *controller) attendTo(ctx context.Context, workflowType string, due map[string]attended, upTo *string) error {
 	round := newAttendance(due)
 	if round.wantsPage() {
-		c.list(ctx, round)
+		c.list(ctx, workflowType, round)
 	}
 	var ids []string
-	ids, c.attendedUpTo = round.toAsk(c.attendedUpTo)
+	ids, *upTo = round.toAsk(*upTo)
 	for _, id := range ids {
 		if err := c.attendLimiter.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.attendJob(ctx, id, due[id]); err != nil {
+		if err := c.ask(ctx, id, workflowType, due[id]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// list reads which of the Jobs' workflows run, as far as visibility knows. Where it
-// does not answer, the workflows are asked for.
-func (c *controller) list(ctx context.Context, round *attendance) {
+// list reads which workflows of a type run, as far as visibility knows. Where it does not
+// answer, the workflows are asked for.
+func (c *controller) list(ctx context.Context, workflowType string, round *attendance) {
 	ctx, cancel := context.WithTimeout(ctx, attendPeriod)
 	defer cancel()
-	err := c.temporal.Running(ctx, protocol.JobWorkflow, func(page []string) bool {
+	err := c.temporal.Running(ctx, workflowType, func(page []string) bool {
 		for _, id := range page {
-			if object := round.due[id]; object != nil {
-				c.memory.attended(object)
+			if object, ok := round.due[id]; ok {
+				c.runs(object)
 			}
 		}
 		round.read(page)
@@ -83,53 +93,34 @@ func (c *controller) list(ctx context.Context, round *attendance) {
 	})
 	if err != nil {
 		c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-		c.logger.Warn("could not list the workflows of Jobs, asking for each", "class", errorClass(err), "error", err)
+		c.logger.Warn("could not list the workflows, asking for each", "type", workflowType, "class", errorClass(err), "error", err)
 	}
 }
 
-// attendJob asks whether a Job's workflow runs.
-func (c *controller) attendJob(ctx context.Context, workflowID string, object *batchv1.Job) error {
+// ask asks what runs under the ID of an object's workflow.
+func (c *controller) ask(ctx context.Context, workflowID, workflowType string, object attended) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	running, err := c.temporal.Runs(ctx, workflowID)
-	switch {
-	case err != nil:
+	found, err := c.temporal.Look(ctx, workflowID, workflowType)
+	if err != nil {
 		return err
-	case running:
-		c.memory.attended(object)
+	}
+	switch found {
+	case holder.Ours:
+		c.runs(object)
+	case holder.Paused:
+		c.paused(object)
 	default:
-		c.main.Add(key{unattendedJobKind, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+		c.main.Add(key{unattended[object.item.kind], object.item.NamespacedName})
 	}
 	return nil
 }
 
-// syncUnattended starts the workflow of a Job anew that no longer has one, when the
-// API server confirms that the Job is under way: a workflow that did its work ends
-// before the cache says that its Job has.
-func (c *controller) syncUnattended(ctx context.Context, name types.NamespacedName) error {
-	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
+// runs notes that an object's workflow runs: the last restart of it holds.
+func (c *controller) runs(object attended) {
+	c.memory.attended(object.item)
+	// Its condition may be an earlier leader's.
+	if c.memory.notePaused(object, false) && object.item.kind == cronJobKind {
+		c.main.Add(object.item)
 	}
-	if err != nil {
-		return fmt.Errorf("get Job %s: %w", name, err)
-	}
-	now := c.clock.Now()
-	if !toAttend(c.objects.owner, found, c.memory.restartsOf(found), c.behind.worstOf(now), now) {
-		return nil
-	}
-	running, err := c.temporal.Start(ctx, c.messages.jobStart(found))
-	if err != nil {
-		return err
-	}
-	c.metrics.sent("job-start", foundLabel(running))
-	if running {
-		return nil
-	}
-	c.memory.restarted(found, c.clock.Now())
-	c.memory.putJob(name, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
-	c.logger.Warn("Job under way had no workflow, started one", "namespace", name.Namespace, "name", name.Name)
-	c.recorder.Event(jobEventReference(found), corev1.EventTypeWarning, restartedReason,
-		"The Job's workflow in Temporal had ended before the Job did; started it anew. To stop the Job, suspend or delete it")
-	return nil
 }

@@ -3,13 +3,19 @@ package bridge
 import (
 	"fmt"
 	"path"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/holder"
 )
 
 func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
@@ -25,7 +31,7 @@ func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
 	assert.Contains(t, <-w.events.Events, "Warning WorkflowRestarted The Job's workflow in Temporal had ended before the Job did")
 
 	// One that ends at once is started again ever more seldom.
-	for _, rounds := range []int{1, 2, 4, 8, 16, 20, 20} {
+	for _, rounds := range []int{2, 3, 6, 12, 24, 30, 30} {
 		looks := w.temporal.lookedAt(jobID)
 		w.temporal.lose(jobID)
 		for range rounds - 1 {
@@ -181,15 +187,15 @@ func TestWithoutVisibilityEveryWorkflowIsAskedFor(t *testing.T) {
 	w.round()
 	w.hears("start " + ids[150])
 	assert.Equal(t, 200, w.temporal.asked())
-	assert.Equal(t, 1, w.said("could not list the workflows of Jobs"))
+	assert.Equal(t, 1, w.said("could not list the workflows"))
 }
 
 // Others' workflows may fill the list: then it is left before it costs more than it
 // saves.
 func TestALongListOfOthersIsLeft(t *testing.T) {
-	due := map[string]*batchv1.Job{}
+	due := map[string]attended{}
 	for n := range 2*attendPageWorth + 1 {
-		due[fmt.Sprint(n)] = standalone(running)
+		due[fmt.Sprint(n)] = attended{item: jobKey(standalone(running))}
 	}
 	round := newAttendance(due)
 	pages := 0
@@ -206,4 +212,116 @@ func TestARoundTakesATenthOfTheSweepsRate(t *testing.T) {
 	w := newWorld(t)
 	w.settings.SweepRate = 200
 	assert.InDelta(t, 20, w.bridge().newController().attendLimiter.QPS(), 0.001)
+}
+
+const reportID = "cronjob/shop/report"
+
+// attends makes a world that holds a CronJob whose workflow runs.
+func attends(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, cronJob(taken))
+	w.temporal.running[reportID] = "c1"
+	w.lead().hears("start " + reportID)
+	w.round()
+	return w
+}
+
+func TestTheWorkflowOfACronJobThatWasTerminatedIsStartedAnew(t *testing.T) {
+	w := attends(t)
+	w.temporal.lose(reportID)
+	w.clock.Step(attendPeriod)
+	w.hears("start " + reportID)
+	assert.Contains(t, <-w.events.Events, "Warning WorkflowRestarted The CronJob's workflow in Temporal had ended before the CronJob did")
+	// One that ends at once is no hot loop.
+	w.temporal.lose(reportID)
+	w.round()
+	w.hears()
+	w.clock.Step(attendPeriod)
+	w.hears("start " + reportID)
+}
+
+func TestAForeignWorkflowUnderAnIDOfOursIsReplaced(t *testing.T) {
+	w := newWorld(t, cronJob(taken), standalone(running))
+	w.temporal.running[reportID], w.temporal.running[jobID] = "c1", "j1"
+	w.lead().hears("start "+reportID, "start "+jobID)
+	w.round()
+	w.temporal.put(reportID, holder.Foreign)
+	w.temporal.put(jobID, holder.Foreign)
+	w.clock.Step(attendPeriod)
+	w.hears("start "+reportID, "start "+jobID)
+	said := []string{<-w.events.Events, <-w.events.Events}
+	slices.Sort(said)
+	assert.Contains(t, said[0], "Warning WorkflowReplaced Another workflow ran in Temporal under the ID of the CronJob's")
+	assert.Contains(t, said[1], "Warning WorkflowReplaced Another workflow ran in Temporal under the ID of the Job's")
+	assert.InDelta(t, 1, w.measured("ostinato_bridge_messages_total", "cronjob-start", "foreign"), 0)
+	assert.InDelta(t, 1, w.measured("ostinato_bridge_messages_total", "job-start", "foreign"), 0)
+}
+
+func TestThePausedWorkflowOfACronJobIsLeftAndSaid(t *testing.T) {
+	w := attends(t)
+	pausedNow := func() metav1.ConditionStatus {
+		if found := meta.FindStatusCondition(w.cronJobs.Stored("shop", "report").Status.Conditions, ostinatov1.ConditionWorkflowPaused); found != nil {
+			return found.Status
+		}
+		return ""
+	}
+	assert.Empty(t, pausedNow())
+	w.temporal.put(reportID, holder.Paused)
+	w.round()
+	w.eventually(func() bool { return pausedNow() == metav1.ConditionTrue }, "the condition is True")
+	assert.Contains(t, <-w.events.Events, "Warning WorkflowPaused Somebody has paused the workflow cronjob/shop/report in Temporal")
+	assert.InDelta(t, 1, w.measured("ostinato_bridge_paused_workflows", "CronJob"), 0)
+	w.round()
+	assert.Empty(t, w.events.Events, "it is said once")
+
+	w.temporal.put(reportID, "")
+	w.round()
+	w.eventually(func() bool { return pausedNow() == metav1.ConditionFalse }, "the condition is False")
+	assert.Zero(t, w.measured("ostinato_bridge_paused_workflows", "CronJob"))
+	w.hears()
+}
+
+// Two conditions are the bridge's: writing one of them takes the other not away.
+func TestAPausedWorkflowAndANamesakeAreSaidTogether(t *testing.T) {
+	w := newWorld(t, cronJob(taken), native(nativeTaken))
+	w.temporal.running[reportID] = "c1"
+	w.temporal.put(reportID, holder.Paused)
+	w.lead()
+	w.eventually(func() bool { return w.nativeActive() == metav1.ConditionTrue }, "the namesake is said")
+	w.round()
+	conditions := func() []metav1.Condition { return w.cronJobs.Stored("shop", "report").Status.Conditions }
+	w.eventually(func() bool { return meta.IsStatusConditionTrue(conditions(), ostinatov1.ConditionWorkflowPaused) }, "the pause is said")
+	assert.True(t, meta.IsStatusConditionTrue(conditions(), ostinatov1.ConditionNativeCronJobActive))
+}
+
+func TestThePausedWorkflowOfAJobIsLeftAndSaid(t *testing.T) {
+	w := newWorld(t, standalone(running))
+	w.temporal.running[jobID] = "j1"
+	w.lead().hears("start " + jobID)
+	w.temporal.put(jobID, holder.Paused)
+	w.round()
+	assert.Contains(t, <-w.events.Events, "Warning WorkflowPaused Somebody has paused the workflow job/shop/")
+	assert.InDelta(t, 1, w.measured("ostinato_bridge_paused_workflows", "Job"), 0)
+	w.round()
+	assert.Empty(t, w.events.Events)
+	w.putJob(standalone(complete))
+	w.eventually(func() bool { w.round(); return w.measured("ostinato_bridge_paused_workflows", "Job") == 0 }, "it counts no more")
+	w.hears()
+}
+
+// The condition that an earlier leader wrote goes when a round has seen the workflow run, not before.
+func TestAnEarlierLeadersWordOfAPauseHoldsUntilSomebodyLooks(t *testing.T) {
+	known := func(c *ostinatov1.CronJob) {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+			Type: ostinatov1.ConditionWorkflowPaused, Status: metav1.ConditionTrue, Reason: pausedReason, LastTransitionTime: *at(1),
+		})
+	}
+	w := newWorld(t, cronJob(taken, known))
+	w.temporal.running[reportID] = "c1"
+	w.lead().hears("start " + reportID)
+	conditions := func() []metav1.Condition { return w.cronJobs.Stored("shop", "report").Status.Conditions }
+	assert.True(t, meta.IsStatusConditionTrue(conditions(), ostinatov1.ConditionWorkflowPaused))
+	w.round()
+	w.eventually(func() bool { return meta.IsStatusConditionFalse(conditions(), ostinatov1.ConditionWorkflowPaused) }, "the condition is False")
+	assert.Empty(t, w.events.Events)
 }

@@ -46,8 +46,10 @@ const (
 	strayCronJobKind kind = "stray batch/v1 CronJob workflow"
 	// strayJobKind is a workflow of a Job that another controller has.
 	strayJobKind kind = "stray Job workflow"
-	// unattendedJobKind is a Job under way whose workflow has ended.
-	unattendedJobKind kind = "unattended Job"
+	// Objects whose workflow has ended, or in whose place another runs.
+	unattendedJobKind           kind = "unattended Job"
+	unattendedCronJobKind       kind = "unattended CronJob"
+	unattendedNativeCronJobKind kind = "unattended batch/v1 CronJob"
 	// The searches for them; their names are empty.
 	cronJobScanKind       kind = "scan for orphaned CronJob workflows"
 	nativeCronJobScanKind kind = "scan for orphaned batch/v1 CronJob workflows"
@@ -84,8 +86,8 @@ type controller struct {
 	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
-	// attendedUpTo is where the rounds over listed workflows are.
-	attendedUpTo string
+	// cronJobsUpTo and jobsUpTo are where the rounds over listed workflows are.
+	cronJobsUpTo, jobsUpTo string
 
 	main  *queue.Queue[key]
 	sweep *queue.Queue[key]
@@ -196,6 +198,8 @@ func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Durat
 		return 0, c.scanJobs(ctx)
 	case unattendedJobKind:
 		return 0, c.syncUnattended(ctx, item.NamespacedName)
+	case unattendedCronJobKind, unattendedNativeCronJobKind:
+		return 0, c.syncUnattendedCronJob(ctx, item)
 	case strayCronJobKind:
 		return 0, c.syncStrayCronJob(ctx, item.NamespacedName)
 	case strayJobKind:

@@ -57,7 +57,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 		again = earliest(again, later)
 	}
 	c.memory.putCronJob(item, &known)
-	return earliest(decision.again, again), errors.Join(err, c.warnOfNamesake(ctx, cronJob))
+	return earliest(decision.again, again), errors.Join(err, c.warn(ctx, item, cronJob))
 }
 
 // endStale ends a workflow that began before the built-in controller went on with the
@@ -88,15 +88,8 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	case leaveCronJob:
 		return nil
 	case ensureCronJob:
-		running, err := c.temporal.Start(ctx, c.messages.cronJobStart(cronJob, c.objects.jobsOf(cronJob)))
-		if err != nil {
-			return err
-		}
-		c.metrics.sent("cronjob-start", foundLabel(running))
-		if !running {
-			c.logger.Warn("CronJob had no workflow, started one", "namespace", cronJob.Namespace, "name", cronJob.Name)
-		}
-		return nil
+		_, err := c.ensure(ctx, cronJob)
+		return err
 	}
 	start := c.messages.cronJobStart(cronJob, c.objects.jobsOf(cronJob))
 	if err := c.temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -50,11 +51,13 @@ type fakeTemporal struct {
 	readThrough int
 	// described is what Jobs' workflows say of themselves.
 	described map[string]JobWorkflow
+	// standing is that of what runs under an ID, where it is not ours.
+	standing map[string]holder.Standing
 }
 
 func newFakeTemporal() *fakeTemporal {
 	return &fakeTemporal{
-		running: map[string]string{}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{}, looks: map[string]int{}, ghosts: map[string]bool{}, described: map[string]JobWorkflow{},
+		running: map[string]string{}, began: map[string]time.Time{}, held: map[string]chan struct{}{}, inside: map[string]int{}, looks: map[string]int{}, ghosts: map[string]bool{}, described: map[string]JobWorkflow{}, standing: map[string]holder.Standing{},
 	}
 }
 
@@ -161,17 +164,50 @@ func (f *fakeTemporal) Signal(_ context.Context, workflowID string, signal Signa
 	return running, nil
 }
 
-// Runs counts the looks at a workflow.
-func (f *fakeTemporal) Runs(_ context.Context, workflowID string) (bool, error) {
+// Look counts the looks at a workflow.
+func (f *fakeTemporal) Look(_ context.Context, workflowID, _ string) (holder.Standing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failures > 0 {
 		f.failures--
-		return false, serviceerror.NewUnavailable("down")
+		return "", serviceerror.NewUnavailable("down")
 	}
 	f.looks[workflowID]++
-	_, running := f.running[workflowID]
-	return running, nil
+	return f.stands(workflowID), nil
+}
+
+func (f *fakeTemporal) stands(workflowID string) holder.Standing {
+	if standing := f.standing[workflowID]; standing != "" {
+		return standing
+	}
+	if _, running := f.running[workflowID]; running {
+		return holder.Ours
+	}
+	return holder.Nobody
+}
+
+// Replace records a start, also of what runs.
+func (f *fakeTemporal) Replace(_ context.Context, start Start) (holder.Standing, error) {
+	defer f.enter(start.ID)()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.record("start %s", start.ID); err != nil {
+		return "", err
+	}
+	found := f.stands(start.ID)
+	if found == holder.Nobody || found == holder.Foreign {
+		delete(f.standing, start.ID)
+		f.begin(start)
+	}
+	return found, nil
+}
+
+// put makes what runs under an ID stand so; ours again where it is empty. What is not ours is
+// in no list.
+func (f *fakeTemporal) put(workflowID string, standing holder.Standing) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.standing[workflowID] = standing
 }
 
 // starts starts a workflow that nobody here asked for.
@@ -234,7 +270,7 @@ func (f *fakeTemporal) Running(_ context.Context, _ string, visit func([]string)
 		f.mu.Unlock()
 		return serviceerror.NewUnavailable("visibility is down")
 	}
-	ids := slices.Sorted(maps.Keys(f.running))
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(f.running)), func(id string) bool { return f.standing[id] != "" })
 	for id := range f.ghosts {
 		ids = append(ids, id)
 	}

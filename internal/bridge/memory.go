@@ -1,11 +1,11 @@
 package bridge
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -14,8 +14,10 @@ type memory struct {
 	mu       sync.Mutex
 	cronJobs map[key]cronJobMemory
 	jobs     map[types.NamespacedName]jobMemory
-	// restarts are those of Jobs' workflows.
-	restarts map[types.NamespacedName]restarts
+	// restarts are those of workflows, by their objects.
+	restarts map[key]restarts
+	// paused says of objects whether their workflow was last seen paused.
+	paused map[key]bool
 	// strays are Jobs to be handed back, with what each was last seen to wait for.
 	strays map[types.NamespacedName]string
 	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may
@@ -29,7 +31,8 @@ func newMemory() memory {
 	return memory{
 		cronJobs: map[key]cronJobMemory{},
 		jobs:     map[types.NamespacedName]jobMemory{},
-		restarts: map[types.NamespacedName]restarts{},
+		restarts: map[key]restarts{},
+		paused:   map[key]bool{},
 		strays:   map[types.NamespacedName]string{},
 		pruned:   map[key][]pruned{},
 		gone:     map[key][]string{},
@@ -72,31 +75,64 @@ func (m *memory) putJob(name types.NamespacedName, known *jobMemory) {
 	m.jobs[name] = *known
 }
 
-// restartsOf returns the restarts of a Job's workflow.
-func (m *memory) restartsOf(job *batchv1.Job) restarts {
+// restartsOf returns the restarts of an object's workflow.
+func (m *memory) restartsOf(item key) restarts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.restarts[jobKey(job).NamespacedName]
+	return m.restarts[item]
 }
 
 // restarted remembers another restart.
-func (m *memory) restarted(job *batchv1.Job, now time.Time) {
+func (m *memory) restarted(item key, uid string, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name, known := jobKey(job).NamespacedName, restarts{uid: string(job.UID)}
-	if before := m.restarts[name]; before.uid == known.uid {
+	known := restarts{uid: uid}
+	if before := m.restarts[item]; before.uid == known.uid {
 		known.times = before.times
 	}
 	known.times++
 	known.last = now
-	m.restarts[name] = known
+	m.restarts[item] = known
 }
 
 // attended forgets restarts, since the last of them holds.
-func (m *memory) attended(job *batchv1.Job) {
+func (m *memory) attended(item key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.restarts, jobKey(job).NamespacedName)
+	delete(m.restarts, item)
+}
+
+// notePaused remembers whether an object's workflow is paused, and reports whether that is news.
+func (m *memory) notePaused(object attended, paused bool) (news bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, known := m.paused[object.item]
+	m.paused[object.item] = paused
+	return before != paused || !known
+}
+
+// pausedOf returns whether an object's workflow was last seen paused; known is false where
+// nobody has looked.
+func (m *memory) pausedOf(item key) (paused, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	paused, known = m.paused[item]
+	return paused, known
+}
+
+// countPaused counts the paused workflows by the kind of their objects, and forgets objects
+// that are gone.
+func (m *memory) countPaused(there func(key) bool) map[kind]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.paused, func(item key, _ bool) bool { return !there(item) })
+	count := map[kind]int{}
+	for item, paused := range m.paused {
+		if paused {
+			count[item.kind]++
+		}
+	}
+	return count
 }
 
 // stray remembers a Job to be handed back, and returns how many there are.

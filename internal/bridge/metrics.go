@@ -22,6 +22,8 @@ type Metrics struct {
 	attendSeconds prometheus.Histogram
 	// toHandBack is above 0 only after take-over was given up.
 	toHandBack prometheus.Gauge
+	// paused are workflows that somebody has paused in Temporal.
+	paused *prometheus.GaugeVec
 	// external, ttlDeletion and builtInWrites count only where Jobs are taken over,
 	// builtInCronJobWrites only where CronJobs are.
 	external             *prometheus.CounterVec
@@ -61,6 +63,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		toHandBack: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_jobs_to_hand_back", Help: "Jobs that are another controller's and whose workflow still runs, since they are not drained.",
 		}),
+		paused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_paused_workflows", Help: "Workflows of CronJobs, and of Jobs under way, that somebody has paused in Temporal.",
+		}, []string{"kind"}),
 		// These two have upstream's names, labels and buckets (parity 2.15, 2.16).
 		external: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "job_controller_jobs_by_external_controller_total", Help: "Jobs added that another controller than this one manages.",
@@ -79,7 +84,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Times kube-controller-manager was seen to write the status of a CronJob taken over: its cronjob controller runs too.",
 		}),
 	}
-	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.census, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.census, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.paused, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
 	return m
 }
 

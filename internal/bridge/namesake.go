@@ -1,11 +1,9 @@
 package bridge
 
 import (
-	"context"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
@@ -13,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/k8s"
 )
 
 // namesakeInformer watches the CronJobs of batch/v1 where those are not taken over. A
@@ -70,27 +67,4 @@ func (c *controller) watchNamesakes(namespace string, add func(cache.SharedIndex
 		func(_, native *ostinatov1.CronJob) { c.namesakeChanged(native) },
 		c.namesakeChanged,
 	))
-}
-
-// warnOfNamesake writes the condition NativeCronJobActive of a CronJob of ours when it has
-// changed, and emits an Event when it has become True.
-func (c *controller) warnOfNamesake(ctx context.Context, cronJob *ostinatov1.CronJob) error {
-	if k8s.IsNative(cronJob) || cronJob.DeletionTimestamp != nil {
-		return nil
-	}
-	native, known := c.objects.namesake(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name})
-	if !known {
-		return nil
-	}
-	condition, write := namesakeCondition(cronJob, native, c.clock.Now())
-	if !write {
-		return nil
-	}
-	if err := k8s.ApplyCronJobCondition(ctx, c.clients.CronJobs, cronJob, condition); err != nil {
-		return err
-	}
-	if condition.Status == metav1.ConditionTrue {
-		c.recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, namesakeActiveReason, condition.Message)
-	}
-	return nil
 }

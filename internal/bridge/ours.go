@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"slices"
-
 	"go.temporal.io/api/workflow/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,12 +8,23 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// ours reports whether a workflow is of a type and on a task queue of Ostinato's. Anybody
-// who may write to Temporal may run one under any ID, on a queue that he serves himself: what
-// it says of itself is not asked for.
+// taskQueue returns the queue of the workflows of a type; empty where Ostinato has none.
+func taskQueue(cluster names.Cluster, workflowType string) string {
+	switch workflowType {
+	case protocol.JobWorkflow:
+		return cluster.JobTaskQueue()
+	case protocol.CronJobWorkflow, protocol.PodWatchWorkflow:
+		return cluster.ControlTaskQueue()
+	}
+	return ""
+}
+
+// ours reports whether a workflow is of a type of Ostinato's, on the task queue of that
+// type. Anybody who may write to Temporal may run one under any ID, on a queue that he
+// serves himself: what it says of itself is not asked for.
 func ours(execution *workflow.WorkflowExecutionInfo, cluster names.Cluster) bool {
-	return slices.Contains(protocol.Workflows, execution.GetType().GetName()) &&
-		slices.Contains([]string{cluster.ControlTaskQueue(), cluster.JobTaskQueue()}, execution.GetTaskQueue())
+	queue := taskQueue(cluster, execution.GetType().GetName())
+	return queue != "" && execution.GetTaskQueue() == queue
 }
 
 // nameable reports whether an object can have the namespace and name that a workflow ID holds.

@@ -20,6 +20,7 @@ func TestOursIsWhatRunsAWorkflowOfOursOnAQueueOfOurs(t *testing.T) {
 		"a CronJob's":                     {"CronJob", "ostinato", true},
 		"another's queue":                 {"Job", "attacker", false},
 		"another's type":                  {"Nobody", "ostinato", false},
+		"the queue of another type":       {"CronJob", "ostinato-jobs", false},
 		"the queue of another cluster":    {"Job", "west-ostinato-jobs", false},
 		"nothing is said of what it is":   {"", "", false},
 		"a queue where no workflow waits": {"Job", "ostinato-bulk", false},

@@ -5,12 +5,15 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 const (
-	// attendPeriod is the time between the beginnings of two rounds over the Jobs that
-	// are under way, unless one takes longer.
-	attendPeriod = 30 * time.Second
+	// attendPeriod is the time between the beginnings of two rounds over the CronJobs and the
+	// Jobs that are under way, unless one takes longer. A workflow that was terminated is
+	// back within 30 s.
+	attendPeriod = 20 * time.Second
 	// attendShare is the part of the sweep's rate that a round may take.
 	attendShare = 0.1
 	// attendPageWorth is how many workflows a round rather asks for one by one than
@@ -21,7 +24,7 @@ const (
 	attendListed = 10
 )
 
-// restarts is what the bridge remembers of a Job whose workflow it had to start again
+// restarts is what the bridge remembers of an object whose workflow it had to start again
 // because the one before had ended. Losing it costs a restart.
 type restarts struct {
 	uid   string
@@ -40,22 +43,38 @@ func toAttend(owner ownership, job *batchv1.Job, known restarts, behind time.Dur
 	if !acknowledgedJob(job) && now.Sub(job.CreationTimestamp.Time) < childGrace+behind {
 		return false
 	}
-	return known.uid != string(job.UID) || now.Sub(known.last) >= repeatWait(known.times)
+	return known.rested(string(job.UID), now)
 }
 
-// attendance is a round over the Jobs that are under way, by the IDs of their
-// workflows: some are found in a list of those that run, the others are asked for. So
-// a round makes at most attendPageWorth and attendListed questions however many Jobs
-// run, and a page for each attendPageWorth Jobs at most.
+// toAttendCronJob is toAttend for CronJobs, whose workflows start at once.
+func toAttendCronJob(cronJob *ostinatov1.CronJob, known restarts, now time.Time) bool {
+	return cronJob.DeletionTimestamp == nil && known.rested(string(cronJob.UID), now)
+}
+
+// rested reports whether the workflow of the object may be started again.
+func (r restarts) rested(uid string, now time.Time) bool {
+	return r.uid != uid || now.Sub(r.last) >= repeatWait(r.times)
+}
+
+// attended is an object whose workflow a round looks for.
+type attended struct {
+	item key
+	uid  string
+}
+
+// attendance is a round over the objects of one kind, by the IDs of their workflows: some
+// are found in a list of those that run, the others are asked for. So a round makes at most
+// attendPageWorth and attendListed questions however many workflows run, and a page for each
+// attendPageWorth objects at most.
 type attendance struct {
-	due map[string]*batchv1.Job
+	due map[string]attended
 	// unlisted are those of due that no page has shown yet.
 	unlisted map[string]bool
 	// pages is how many more pages are worth reading.
 	pages int
 }
 
-func newAttendance(due map[string]*batchv1.Job) *attendance {
+func newAttendance(due map[string]attended) *attendance {
 	a := &attendance{due: due, unlisted: make(map[string]bool, len(due)), pages: len(due) / attendPageWorth}
 	for id := range due {
 		a.unlisted[id] = true

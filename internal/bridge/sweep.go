@@ -27,7 +27,7 @@ func (c *controller) sweepRegularly(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			c.forgetJobs()
+			c.forgetWhatIsOver()
 			c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { c.sweep.Add(cronJobKey(cronJob)) })
 			c.objects.eachJob(func(job *batchv1.Job) {
 				if c.objects.owner.ours(job) && !finished(job) {
@@ -38,16 +38,22 @@ func (c *controller) sweepRegularly(ctx context.Context) {
 	}
 }
 
-// forgetJobs forgets Jobs that ended while a message for them was under way.
-func (c *controller) forgetJobs() {
+// forgetWhatIsOver forgets Jobs that ended while a message for them was under way, and
+// CronJobs that are gone.
+func (c *controller) forgetWhatIsOver() {
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
-	over := func(name types.NamespacedName) bool {
-		job := c.objects.job(name)
-		return job == nil || finished(job)
+	maps.DeleteFunc(c.memory.jobs, func(name types.NamespacedName, _ jobMemory) bool { return !c.underWay(key{jobKind, name}) })
+	maps.DeleteFunc(c.memory.restarts, func(item key, _ restarts) bool { return !c.underWay(item) })
+}
+
+// underWay reports whether the object is a CronJob that is there, or a Job that has not finished.
+func (c *controller) underWay(item key) bool {
+	if item.kind == jobKind {
+		job := c.objects.job(item.NamespacedName)
+		return job != nil && !finished(job)
 	}
-	maps.DeleteFunc(c.memory.jobs, func(name types.NamespacedName, _ jobMemory) bool { return over(name) })
-	maps.DeleteFunc(c.memory.restarts, func(name types.NamespacedName, _ restarts) bool { return over(name) })
+	return c.objects.cronJob(item) != nil
 }
 
 // scanCronJobs and scanJobs find running workflows whose object went away, or to

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -57,8 +58,11 @@ type Temporal interface {
 	SignalWithStart(ctx context.Context, start Start, signal Signal) error
 	// Signal signals a running workflow; found is false when none runs.
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
-	// Runs reports whether a workflow of the ID runs. It needs no worker.
-	Runs(ctx context.Context, workflowID string) (bool, error)
+	// Look says what runs under the ID of a workflow of a type. It needs no worker.
+	Look(ctx context.Context, workflowID, workflowType string) (holder.Standing, error)
+	// Replace starts a workflow unless it runs, and ends what else runs under its ID. found
+	// is what ran there.
+	Replace(ctx context.Context, start Start) (found holder.Standing, err error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
 	// Terminate ends the running workflow of the object with this UID, where it began
@@ -90,13 +94,9 @@ type temporalClient struct {
 }
 
 func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
-	queue := t.cluster.ControlTaskQueue()
-	if start.Type == protocol.JobWorkflow {
-		queue = t.cluster.JobTaskQueue()
-	}
 	return client.StartWorkflowOptions{
 		ID:                    start.ID,
-		TaskQueue:             queue,
+		TaskQueue:             taskQueue(t.cluster, start.Type),
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: start.Attributes,
 		StaticSummary:         start.Summary,
@@ -105,12 +105,16 @@ func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
 }
 
 func (t *temporalClient) Start(ctx context.Context, start Start) (bool, error) {
-	options := t.options(start)
 	// Failing on a running workflow, rather than using it, says that it runs; the
 	// server writes nothing for either.
-	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL
+	return t.start(ctx, start, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL)
+}
+
+func (t *temporalClient) start(ctx context.Context, start Start, conflict enumspb.WorkflowIdConflictPolicy) (running bool, err error) {
+	options := t.options(start)
+	options.WorkflowIDConflictPolicy = conflict
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
-	_, err := t.sdk.ExecuteWorkflow(ctx, options, start.Type, start.Input)
+	_, err = t.sdk.ExecuteWorkflow(ctx, options, start.Type, start.Input)
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		t.place(ctx, start)
 		return true, nil
@@ -140,9 +144,30 @@ func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal S
 	return true, nil
 }
 
-func (t *temporalClient) Runs(ctx context.Context, workflowID string) (bool, error) {
-	description, err := t.describe(ctx, workflowID)
-	return isOpen(description), err
+func (t *temporalClient) Look(ctx context.Context, workflowID, workflowType string) (holder.Standing, error) {
+	return holder.Look(ctx, t.sdk, t.wanted(workflowID, workflowType))
+}
+
+func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Standing, error) {
+	found, err := t.Look(ctx, start.ID, start.Type)
+	switch {
+	case err != nil:
+		return "", err
+	case found == holder.Ours:
+		t.place(ctx, start)
+		return found, nil
+	case found == holder.Paused:
+		return found, nil
+	}
+	running, err := t.start(ctx, start, found.ConflictPolicy(enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL))
+	if running {
+		found = holder.Ours
+	}
+	return found, err
+}
+
+func (t *temporalClient) wanted(workflowID, workflowType string) holder.Wanted {
+	return holder.Wanted{ID: workflowID, Type: workflowType, TaskQueue: taskQueue(t.cluster, workflowType)}
 }
 
 func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {

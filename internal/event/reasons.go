@@ -21,6 +21,9 @@ const (
 	InvalidTemplate    = "InvalidTemplate"
 )
 
+// WorkflowCancelled is the reason of the Event on a CronJob whose workflow somebody has cancelled.
+const WorkflowCancelled = "WorkflowCancelled"
+
 // normal and warning are all reasons of Events, by type. What a plan asks for and a
 // request carries has one of them, and nothing else is emitted.
 var (
@@ -30,7 +33,7 @@ var (
 		"BackfillAccepted", "BackfillDryRun", "BackfillCancelled", "JobAlreadyActive", "MissingJob", "SawCompletedJob",
 	}
 	warning = []string{
-		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, InvalidTemplate,
+		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, InvalidTemplate, WorkflowCancelled,
 		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
 		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
 		"PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",

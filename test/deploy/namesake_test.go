@@ -118,7 +118,7 @@ func TestTheBridgesTokenWritesOneCondition(t *testing.T) {
 	condition := metav1.Condition{
 		Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionTrue, Reason: "NativeCronJobActive", LastTransitionTime: now,
 	}
-	if err := k8s.ApplyCronJobCondition(t.Context(), clients.CronJobs, cronJob, condition); err != nil {
+	if err := k8s.ApplyCronJobConditions(t.Context(), clients.CronJobs, cronJob, condition); err != nil {
 		t.Errorf("the bridge can't write its own condition: %v", err)
 	}
 	if _, err := clients.CronJobs.CronJobs(namespace).Patch(t.Context(), "report", types.MergePatchType,

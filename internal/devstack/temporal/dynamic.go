@@ -15,8 +15,8 @@ type assignment struct {
 	settings []dynamicconfig.GenericSetting
 }
 
-// assignments differ from the server's defaults in three ways only: rates that protect a shared cluster are lifted, work
-// that nobody here looks at is not done, and tasks that wait are dispatched fairly. Limits on a single workflow (its history, signals, children, payloads)
+// assignments differ from the server's defaults in few ways only: rates that protect a shared cluster are lifted, work
+// that nobody here looks at is not done, tasks that wait are dispatched fairly, and workflows can be paused. Limits on a single workflow (its history, signals, children, payloads)
 // are left as they are anywhere else, so that what exceeds them fails here first.
 var assignments = []assignment{
 	{unlimited, []dynamicconfig.GenericSetting{
@@ -44,6 +44,8 @@ var assignments = []assignment{
 	}},
 	// Backlogs are shared by fairness keys, which are Kubernetes namespaces. Priorities are on by default.
 	{true, []dynamicconfig.GenericSetting{dynamicconfig.MatchingEnableFairness}},
+	// Workflows can be paused, which is off by default: people do it where it is on.
+	{true, []dynamicconfig.GenericSetting{dynamicconfig.WorkflowPauseEnabled}},
 	// 128,000 cached workflows by default, more than a development machine's memory.
 	{16384, []dynamicconfig.GenericSetting{dynamicconfig.HistoryCacheHostLevelMaxSize}},
 	{false, []dynamicconfig.GenericSetting{

@@ -1,0 +1,54 @@
+package bridge
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// warn writes the conditions of a CronJob of ours that are the bridge's, when one of them has
+// changed, and emits an Event for each that has become True.
+func (c *controller) warn(ctx context.Context, item key, cronJob *ostinatov1.CronJob) error {
+	if k8s.IsNative(cronJob) || cronJob.DeletionTimestamp != nil {
+		return nil
+	}
+	// One apply has them all: a condition that it left out would be taken away.
+	var all, changed []metav1.Condition
+	take := func(kind string, known bool, judge func() (metav1.Condition, bool)) {
+		before := meta.FindStatusCondition(cronJob.Status.Conditions, kind)
+		if known {
+			if condition, write := judge(); write {
+				all, changed = append(all, condition), append(changed, condition)
+				return
+			}
+		}
+		if before != nil {
+			all = append(all, *before)
+		}
+	}
+	now := c.clock.Now()
+	native, known := c.objects.namesake(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name})
+	take(ostinatov1.ConditionNativeCronJobActive, known, func() (metav1.Condition, bool) { return namesakeCondition(cronJob, native, now) })
+	paused, known := c.memory.pausedOf(item)
+	take(ostinatov1.ConditionWorkflowPaused, known, func() (metav1.Condition, bool) {
+		return pausedCondition(cronJob, c.messages.cluster, paused, now)
+	})
+	if len(changed) == 0 {
+		return nil
+	}
+	if err := k8s.ApplyCronJobConditions(ctx, c.clients.CronJobs, cronJob, all...); err != nil {
+		return err
+	}
+	for _, condition := range changed {
+		if condition.Status == metav1.ConditionTrue {
+			c.recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, condition.Reason, condition.Message)
+		}
+	}
+	return nil
+}

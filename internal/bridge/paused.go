@@ -1,0 +1,69 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// Reasons of the condition WorkflowPaused. The first is that of the Warning Event, too.
+const (
+	pausedReason   = "WorkflowPaused"
+	unpausedReason = "WorkflowNotPaused"
+)
+
+// pausedAdvice is what the condition and the Events say.
+func pausedAdvice(workflowID string) string {
+	return fmt.Sprintf("Somebody has paused the workflow %s in Temporal, so nothing of it is done: unpause it there; "+
+		"to stop the object, set spec.suspend", workflowID)
+}
+
+// pausedCondition returns the condition WorkflowPaused of a CronJob of ours, and whether it
+// has to be written. A CronJob whose workflow was never paused gets none.
+func pausedCondition(cronJob *ostinatov1.CronJob, cluster names.Cluster, paused bool, now time.Time) (condition metav1.Condition, write bool) {
+	condition = metav1.Condition{
+		Type: ostinatov1.ConditionWorkflowPaused, Status: metav1.ConditionFalse, Reason: unpausedReason,
+		Message:            "The CronJob's workflow is not paused",
+		ObservedGeneration: cronJob.Generation, LastTransitionTime: metav1.Time{Time: now.Truncate(time.Second)},
+	}
+	if paused {
+		condition.Status, condition.Reason = metav1.ConditionTrue, pausedReason
+		condition.Message = pausedAdvice(cronJobReference(cronJob).CronJobWorkflowID(cluster))
+	}
+	known := meta.FindStatusCondition(cronJob.Status.Conditions, condition.Type)
+	return condition, known == nil && paused || known != nil && known.Status != condition.Status
+}
+
+// paused notes that somebody has paused an object's workflow. It is left to that person. A
+// CronJob of ours gets a condition, others an Event.
+func (c *controller) paused(object attended) {
+	if !c.memory.notePaused(object, true) {
+		return
+	}
+	c.logger.Warn("somebody has paused the workflow", "kind", object.item.kind, "namespace", object.item.Namespace, "name", object.item.Name)
+	switch object.item.kind {
+	case jobKind:
+		if job := c.objects.job(object.item.NamespacedName); job != nil {
+			c.recorder.Event(jobEventReference(job), corev1.EventTypeWarning, pausedReason, pausedAdvice(c.messages.cluster.JobWorkflowID(job.Namespace, job.Name)))
+		}
+	case nativeCronJobKind:
+		if cronJob := c.objects.cronJob(object.item); cronJob != nil {
+			c.recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, pausedReason, pausedAdvice(cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)))
+		}
+	default:
+		c.main.Add(object.item)
+	}
+}
+
+// countPaused counts the workflows that are paused, and forgets what objects that are gone had.
+func (c *controller) countPaused() {
+	count := c.memory.countPaused(c.underWay)
+	c.metrics.paused.WithLabelValues("CronJob").Set(float64(count[cronJobKind] + count[nativeCronJobKind]))
+	c.metrics.paused.WithLabelValues("Job").Set(float64(count[jobKind]))
+}

@@ -1,0 +1,77 @@
+// Package holder says what runs under the ID of a workflow of Ostinato's. Whoever may write
+// to the Temporal namespace may run any workflow under any ID, and IDs are what Ostinato
+// finds its workflows by.
+package holder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// Wanted is the workflow that is to run under an ID.
+type Wanted struct {
+	ID        string
+	Type      string
+	TaskQueue string
+}
+
+// Standing is how what runs under an ID stands to the workflow that is to.
+type Standing string
+
+const (
+	// Nobody runs under the ID.
+	Nobody Standing = "nobody"
+	// Ours is the workflow that is to run.
+	Ours Standing = "ours"
+	// Paused is that workflow, which somebody has paused. It is left to that person.
+	Paused Standing = "paused"
+	// Foreign is a workflow of another type or on another task queue.
+	Foreign Standing = "foreign"
+)
+
+// Judge tells from what Temporal says of the newest run under an ID; nil stands for none.
+func Judge(info *workflowpb.WorkflowExecutionInfo, want Wanted) Standing {
+	status := info.GetStatus()
+	switch {
+	case status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && status != enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		return Nobody
+	case info.GetType().GetName() != want.Type || info.GetTaskQueue() != want.TaskQueue:
+		return Foreign
+	case status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+		return Paused
+	}
+	return Ours
+}
+
+// Look asks Temporal what runs under an ID. It needs no worker and writes nothing.
+func Look(ctx context.Context, temporal client.Client, want Wanted) (Standing, error) {
+	description, err := temporal.DescribeWorkflowExecution(ctx, want.ID, "")
+	if missing(err) {
+		return Nobody, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("describe workflow %s: %w", want.ID, err)
+	}
+	return Judge(description.GetWorkflowExecutionInfo(), want), nil
+}
+
+// ConflictPolicy returns what a start is to do with what runs under the ID: a Foreign workflow
+// ends, which takes no right but that to start. Others run on, and the start fails, or uses
+// what runs, as otherwise says.
+func (s Standing) ConflictPolicy(otherwise enumspb.WorkflowIdConflictPolicy) enumspb.WorkflowIdConflictPolicy {
+	if s == Foreign {
+		return enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
+	}
+	return otherwise
+}
+
+func missing(err error) bool {
+	var none *serviceerror.NotFound
+	return errors.As(err, &none)
+}
