@@ -84,6 +84,7 @@ func New(options Options) *Activities {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
+	options.Metrics.watch.Shards(options.WatchShards)
 	bulk := flowcontrol.NewFakeAlwaysRateLimiter()
 	if options.BulkQPS > 0 {
 		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
@@ -107,18 +108,18 @@ type Registry interface {
 // RegisterControl registers the short activities, which run on the control task
 // queue, most of them as local activities of the workflows' worker.
 func (a *Activities) RegisterControl(registry Registry) {
-	register(registry, protocol.ReconcileCronJobActivity, serving(a, func(r protocol.CronJobRequest) subject { return aCronJob(r.CronJob) }, a.ReconcileCronJob))
-	register(registry, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob))
-	register(registry, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans))
-	register(registry, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods))
-	register(registry, protocol.SetSuspendActivity, serving(a, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend))
+	register(registry, protocol.ReconcileCronJobActivity, counting(a, protocol.ReconcileCronJobActivity, serving(a, func(r protocol.CronJobRequest) subject { return aCronJob(r.CronJob) }, a.ReconcileCronJob)))
+	register(registry, protocol.ReconcileJobActivity, counting(a, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob)))
+	register(registry, protocol.ReleaseOrphansActivity, counting(a, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)))
+	register(registry, protocol.ListPodsActivity, counting(a, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)))
+	register(registry, protocol.SetSuspendActivity, counting(a, protocol.SetSuspendActivity, serving(a, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)))
 }
 
 // RegisterBulk registers the activities of the bulk task queue.
 func (a *Activities) RegisterBulk(registry Registry) {
-	register(registry, protocol.CreatePodsActivity, serving(a, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods))
-	register(registry, protocol.DeletePodsActivity, serving(a, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods))
-	register(registry, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods))
+	register(registry, protocol.CreatePodsActivity, counting(a, protocol.CreatePodsActivity, serving(a, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods)))
+	register(registry, protocol.DeletePodsActivity, counting(a, protocol.DeletePodsActivity, serving(a, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods)))
+	register(registry, protocol.ReleasePodsActivity, counting(a, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)))
 }
 
 // RegisterWatch registers the activity of the watch task queue.

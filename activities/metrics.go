@@ -40,6 +40,7 @@ type Metrics struct {
 	indexesFinished *prometheus.CounterVec
 	failuresHandled *prometheus.CounterVec
 	refusals        *prometheus.CounterVec
+	requestsRefused *prometheus.CounterVec
 	watch           *podwatch.Metrics
 }
 
@@ -67,10 +68,17 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		indexesFinished: counter(jobs, "job_finished_indexes_total", "The number of finished indexes by status (succeeded, failed) and the kind of their back-off limit (perIndex, global)", "status", "backoffLimit"),
 		failuresHandled: counter(jobs, "pod_failures_handled_by_failure_policy_total", "The number of failed Pods handled by failure policy with respect to the failure policy action applied based on the matched rule", "action"),
 		refusals:        counter(ostinato, "kubernetes_refusals_total", "The number of creates and status writes the API server refused, by kind and reason", "kind", "reason"),
+		requestsRefused: counter(ostinato, "requests_refused_total", "The number of requests that activities refused since no workflow of Ostinato's makes them, by activity and reason", "activity", "reason"),
 		watch:           podwatch.NewMetrics(registerer),
 	}
+	// An alert sees no increase in a series that begins with it.
+	for _, name := range protocol.Activities {
+		for _, reason := range refusedReasons {
+			m.requestsRefused.WithLabelValues(name, reason)
+		}
+	}
 	registerer.MustRegister(m.creationSkew, m.syncDuration, m.syncs, m.jobsFinished, m.podsFinished, m.podsCreated,
-		m.indexesFinished, m.failuresHandled, m.refusals)
+		m.indexesFinished, m.failuresHandled, m.refusals, m.requestsRefused)
 	return m
 }
 

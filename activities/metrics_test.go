@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -9,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // Names and labels of the metrics are upstream's (parity 2.16).
@@ -20,6 +23,7 @@ const (
 	indexesFinished = "job_controller_job_finished_indexes_total"
 	failuresHandled = "job_controller_pod_failures_handled_by_failure_policy_total"
 	podsCreated     = "job_controller_job_pods_creation_total"
+	requestsRefused = "ostinato_requests_refused_total"
 )
 
 func indexedJob(completions int32) *batchv1.Job {
@@ -150,6 +154,30 @@ func TestAnEndThatIsNoneOfOursIsCountedAsOther(t *testing.T) {
 		s.write(batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: reason}}}, nil)
 		if got := s.metric("job_controller_jobs_finished_total", "NonIndexed", want, "failed"); got != 1 {
 			t.Errorf("reason %q is counted %v times as %q", reason, got, want)
+		}
+	}
+}
+
+func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
+	s := newStage(t, objects(helloJob()), []*ostinatov1.CronJob{helloCronJob()})
+	reference := protocol.ObjectReference{Namespace: "%", Name: "x", UID: "y"}
+	if _, err := run[any](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: reference}); err == nil {
+		t.Error("no error")
+	}
+	if _, err := run[any](s, protocol.WatchPodsActivity, protocol.PodWatchInput{Shard: 0, Shards: 1}); err == nil {
+		t.Error("no error")
+	}
+	start := &schedule.Start{Name: "hello-1", Scheduled: scheduled.Add(time.Hour)}
+	refused := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Start: start})
+	if refused.Refused == nil {
+		t.Error("a start that the schedule does not name is not refused")
+	}
+	for activity, reason := range map[string]string{
+		protocol.ReconcileJobActivity: protocol.InvalidRequestErrorType, protocol.WatchPodsActivity: protocol.InvalidRequestErrorType,
+		protocol.ReconcileCronJobActivity: protocol.RefusedNotPrescribed,
+	} {
+		if got := s.metric(requestsRefused, activity, reason); got != 1 {
+			t.Errorf("%s, %s: counted %v times", activity, reason, got)
 		}
 	}
 }

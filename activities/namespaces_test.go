@@ -43,6 +43,9 @@ func TestObjectsOutsideTheNamespacesServedAreRefused(t *testing.T) {
 			if !errors.As(err, &refused) || refused.Type() != activities.NotServedErrorType || !refused.NonRetryable() {
 				t.Fatalf("error %v", err)
 			}
+			if got := s.metric(requestsRefused, name, activities.NotServedErrorType); got != 1 {
+				t.Errorf("counted %v times", got)
+			}
 			for _, want := range []string{`"default"`, "shop, billing", "--namespaces"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v does not say %s", err, want)

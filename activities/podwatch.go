@@ -17,12 +17,16 @@ import (
 // of that shard, and for nobody else: two watches of a shard would tell everything twice.
 // It runs until it is cancelled, or until its worker stops or the Pods can't be watched,
 // and then returns a retryable error, so that another worker takes over.
-func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput) error {
+func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput) (err error) {
+	defer func() { a.countRefused(ctx, protocol.WatchPodsActivity, refusedFor(err), err) }()
 	watcher, err := podwatch.New(podwatch.Options{
 		Kubernetes: a.Kubernetes, Temporal: a.Temporal, Cluster: a.Cluster, Namespaces: a.Namespaces,
 		Shard: input.Shard, Shards: input.Shards, TakeOverJobs: a.TakeOverJobs, Weights: a.Weights,
 		Metrics: a.Metrics.watch, Logger: activity.GetLogger(ctx), Clock: a.Clock,
-		Report: func(details podwatch.Details) { activity.RecordHeartbeat(ctx, details) },
+		Report: func(details podwatch.Details) {
+			activity.RecordHeartbeat(ctx, details)
+			a.Metrics.watch.Heartbeat(input.Shard, a.Clock.Now())
+		},
 	})
 	if err != nil {
 		return invalidRequest(err)

@@ -14,6 +14,7 @@ type Metrics struct {
 	// cronJobsServed stays 0 on a cluster without the CRD.
 	cronJobsServed prometheus.Gauge
 	overdue        prometheus.Gauge
+	nextTimeWrong  prometheus.Gauge
 	census         *census
 	pokes          prometheus.Counter
 	messages       *prometheus.CounterVec
@@ -45,6 +46,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		overdue: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ostinato_bridge_overdue_cronjobs", Help: "CronJobs whose next run's time has passed, by more than the grace, without a run.",
+		}),
+		nextTimeWrong: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ostinato_bridge_wrong_next_times", Help: "CronJobs whose status.nextScheduleTime is missing, or later than their schedule says.",
 		}),
 		pokes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ostinato_bridge_overdue_pokes_total", Help: "Times the workflow of an overdue CronJob was poked.",
@@ -84,7 +88,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Times kube-controller-manager was seen to write the status of a CronJob taken over: its cronjob controller runs too.",
 		}),
 	}
-	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.census, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.paused, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
+	// An alert sees no increase in a series that begins with it.
+	for _, kind := range []string{"cronjob-start", "job-start"} {
+		m.messages.WithLabelValues(kind, foreignLabel)
+	}
+	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.nextTimeWrong, m.census, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.paused, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
 	return m
 }
 

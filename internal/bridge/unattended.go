@@ -108,10 +108,13 @@ func (c *controller) ensure(ctx context.Context, cronJob *ostinatov1.CronJob) (b
 	return before, nil
 }
 
+// foreignLabel stands for a workflow that was not Ostinato's.
+const foreignLabel = "foreign"
+
 // standingLabel is the value of the label "workflow" of the messages metric.
 func standingLabel(found holder.Standing) string {
 	if found == holder.Foreign {
-		return "foreign"
+		return foreignLabel
 	}
 	return foundLabel(found != holder.Nobody)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 const (
@@ -14,6 +15,10 @@ const (
 	// mostPokes bounds the overdue CronJobs looked at in one period, the most
 	// overdue first, so that a cluster that is behind is not held up further.
 	mostPokes = 200
+	// nextTimesPeriod is how often the next time of every CronJob is computed.
+	nextTimesPeriod = time.Minute
+	// mostNamed bounds the CronJobs that one line of the log names.
+	mostNamed = 5
 )
 
 // watchdog looks for CronJobs whose workflow does not do what it should.
@@ -22,12 +27,17 @@ func (c *controller) watchdog(ctx context.Context) {
 	defer ticker.Stop()
 	defer c.metrics.census.forget()
 	c.metrics.census.count(c.objects, c.clock.Now())
+	var compared time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
 			c.inspect(c.clock.Now())
+			if now := c.clock.Now(); now.Sub(compared) >= nextTimesPeriod {
+				compared = now
+				c.compareNextTimes(now)
+			}
 			c.metrics.census.count(c.objects, c.clock.Now())
 		}
 	}
@@ -60,5 +70,21 @@ func (c *controller) inspect(now time.Time) {
 	})
 	for _, cronJob := range overdue[:min(len(overdue), mostPokes)] {
 		c.main.Add(cronJobKey(cronJob))
+	}
+}
+
+// compareNextTimes counts the CronJobs whose status says another next time than their
+// schedule: nothing of them would ever be overdue.
+func (c *controller) compareNextTimes(now time.Time) {
+	var wrong []string
+	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
+		// Its workflow is yet to say what it makes of an edit.
+		if acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))) && schedule.NextDisagrees(cronJob, now) {
+			wrong = append(wrong, cronJob.Namespace+"/"+cronJob.Name)
+		}
+	})
+	c.metrics.nextTimeWrong.Set(float64(len(wrong)))
+	if len(wrong) > 0 {
+		c.logger.Warn("CronJobs whose status.nextScheduleTime disagrees with their schedule", "count", len(wrong), "first", wrong[:min(len(wrong), mostNamed)])
 	}
 }

@@ -1,6 +1,11 @@
 package podwatch
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Values of the label "result" of signals.
 const (
@@ -18,6 +23,8 @@ type Metrics struct {
 	projections       prometheus.Counter
 	orphans           prometheus.Counter
 	jobs              prometheus.Gauge
+	heartbeat         *prometheus.GaugeVec
+	shards            prometheus.Gauge
 	signalSeconds     prometheus.Histogram
 }
 
@@ -43,6 +50,12 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		jobs: prometheus.NewGauge(prometheus.GaugeOpts{
 			Subsystem: subsystem, Name: "podwatch_jobs", Help: "The number of Jobs that have Pods in the watch",
 		}),
+		heartbeat: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Subsystem: subsystem, Name: "podwatch_heartbeat_timestamp_seconds", Help: "When this process last reported that it watches a shard, in seconds since the epoch",
+		}, []string{"shard"}),
+		shards: prometheus.NewGauge(prometheus.GaugeOpts{
+			Subsystem: subsystem, Name: "podwatch_shards", Help: "The number of shards that somebody has to watch (--watch-shards)",
+		}),
 		signalSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Subsystem: subsystem, Name: "podwatch_signal_duration_seconds", Help: "The time Temporal took to take a signal",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
@@ -52,6 +65,14 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	for _, result := range []string{resultSent, resultNotFound, resultError} {
 		m.signals.WithLabelValues(result)
 	}
-	registerer.MustRegister(m.terminatedTracked, m.signals, m.facts, m.projections, m.orphans, m.jobs, m.signalSeconds)
+	registerer.MustRegister(m.terminatedTracked, m.signals, m.facts, m.projections, m.orphans, m.jobs, m.heartbeat, m.shards, m.signalSeconds)
 	return m
 }
+
+// Heartbeat notes that this process watches a shard.
+func (m *Metrics) Heartbeat(shard int, now time.Time) {
+	m.heartbeat.WithLabelValues(strconv.Itoa(shard)).Set(float64(now.Unix()))
+}
+
+// Shards notes how many shards somebody has to watch.
+func (m *Metrics) Shards(count int) { m.shards.Set(float64(count)) }

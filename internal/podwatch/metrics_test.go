@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -27,5 +28,25 @@ func TestSignalsAreCountedFromZero(t *testing.T) {
 		if count, ok := found[result]; !ok || count != 0 {
 			t.Errorf("%s: %v, %t", result, count, ok)
 		}
+	}
+}
+
+func TestAHeartbeatHasItsTime(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics := NewMetrics(registry)
+	metrics.Shards(4)
+	metrics.Heartbeat(3, time.Unix(1_800_000_000, 0))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"ostinato_podwatch_shards": 4, "ostinato_podwatch_heartbeat_timestamp_seconds": 1_800_000_000}
+	for _, family := range families {
+		if value, ok := want[family.GetName()]; ok && family.GetMetric()[0].GetGauge().GetValue() == value {
+			delete(want, family.GetName())
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("without %v", want)
 	}
 }

@@ -1,0 +1,52 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// refusedReasons are the types of the errors by which an activity refuses a request that no
+// workflow of Ostinato's makes, and the reason of a Refusal that says the same of a start.
+var refusedReasons = []string{
+	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, protocol.RefusedNotPrescribed,
+}
+
+// counting returns the activity, which counts what it refuses, and says who has asked.
+func counting[Request, Result any](a *Activities, name string, perform func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
+	return func(ctx context.Context, request Request) (Result, error) {
+		result, err := perform(ctx, request)
+		reason := refusedFor(err)
+		if answer, ok := any(result).(protocol.CronJobResult); ok && answer.Refused != nil && answer.Refused.Reason == protocol.RefusedNotPrescribed {
+			reason = answer.Refused.Reason
+		}
+		a.countRefused(ctx, name, reason, err)
+		return result, err
+	}
+}
+
+// refusedFor returns the reason for which an error refuses a request; empty for other errors.
+func refusedFor(err error) string {
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) && slices.Contains(refusedReasons, application.Type()) {
+		return application.Type()
+	}
+	return ""
+}
+
+// countRefused counts a request that was refused, unless reason is empty.
+func (a *Activities) countRefused(ctx context.Context, name, reason string, err error) {
+	if reason == "" {
+		return
+	}
+	a.Metrics.requestsRefused.WithLabelValues(name, reason).Inc()
+	if activity.IsActivity(ctx) {
+		// The SDK's logger says which workflow and run have asked.
+		activity.GetLogger(ctx).Warn("Request refused: no workflow of Ostinato's makes it", "reason", reason, "error", err)
+	}
+}
