@@ -30,7 +30,7 @@ STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/tak
 # How many of them run at a time.
 STACKS ?= 2
 # What make generate writes.
-GENERATED := api deploy/crd deploy/components/prometheus-operator
+GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
 TOOL_MODULES := tools/kwok tools/plot
 # How long make fuzz fuzzes each target.
@@ -98,9 +98,10 @@ check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, a
 	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- $(GENERATED); exit 1; }
 
 .PHONY: generate
-generate: cli ## Regenerate deep copies, the CRD and the PrometheusRule.
+generate: cli ## Regenerate deep copies, the CRD, the admission policies of bounds and the PrometheusRule.
 	$(call TOOL,controller-gen) object paths=./api/v1
 	$(call TOOL,controller-gen) crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
+	$(GO) run ./internal/policygen > deploy/base/admission-bounds.yaml
 	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
 
 .PHONY: vulncheck

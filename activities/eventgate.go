@@ -15,9 +15,6 @@ const (
 	eventsPerSecond, eventsBurst = 50, 500
 	// namespacesHeard bounds the namespaces that are known apart.
 	namespacesHeard = 1000
-	// mostMessage bounds the message of an Event, in bytes: the API server's own bound of
-	// those of events.k8s.io/v1.
-	mostMessage = 1024
 )
 
 // eventGate lets the Events of a worker through that it has room for. No namespace takes

@@ -114,9 +114,9 @@ func (r Recorders) emit(recorder record.EventRecorder, object *corev1.ObjectRefe
 		r.gate.drop(beyond)
 		events = events[:mostEvents]
 	}
-	for _, event := range events {
+	for _, one := range events {
 		if r.gate.pass(object.Namespace) {
-			recorder.Event(object, event.Type, event.Reason, k8s.Truncated(event.Message, mostMessage))
+			recorder.Event(object, one.Type, one.Reason, k8s.Truncated(one.Message, event.MaxMessage))
 		}
 	}
 }

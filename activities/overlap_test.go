@@ -62,7 +62,7 @@ func TestWhoMayAskForOverlap(t *testing.T) {
 	}
 }
 
-func TestAnOverlapThatIsAskedForIsJudgedByTheJobsThatRun(t *testing.T) {
+func TestAnOverlapThatIsAskedForIsJudgedByTheJobsThatTheStatusNames(t *testing.T) {
 	for overlap, starts := range map[batchv1.ConcurrencyPolicy]bool{"": false, "Allow": true, "Forbid": false, "Queue": false} {
 		t.Run(string("overlap "+overlap), func(t *testing.T) {
 			cronJob := concurrent(batchv1.ForbidConcurrent)

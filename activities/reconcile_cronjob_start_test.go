@@ -95,8 +95,8 @@ func TestStartFindsTheJobOfAnAttemptThatWasInTime(t *testing.T) {
 	}
 }
 
-// TestOverlapIsJudgedByTheJobsThatRun: by those that the CronJob's status names.
-func TestOverlapIsJudgedByTheJobsThatRun(t *testing.T) {
+// TestOverlapIsJudgedByTheJobsThatTheStatusNames: each of these is read. A Job that the status does not name is not looked for.
+func TestOverlapIsJudgedByTheJobsThatTheStatusNames(t *testing.T) {
 	anothers := cronJobsJob("active")
 	anothers.OwnerReferences = nil
 	recreated := cronJobsJob("active")
@@ -106,15 +106,16 @@ func TestOverlapIsJudgedByTheJobsThatRun(t *testing.T) {
 		policy  batchv1.ConcurrencyPolicy
 		starts  bool
 	}{
-		"one runs":               {[]runtime.Object{cronJobsJob("active")}, batchv1.ForbidConcurrent, false},
-		"one runs, Allow":        {[]runtime.Object{cronJobsJob("active")}, batchv1.AllowConcurrent, true},
-		"one has finished":       {[]runtime.Object{finishedCronJobsJob("active", batchv1.JobFailed)}, batchv1.ForbidConcurrent, true},
-		"it is gone":             {nil, batchv1.ForbidConcurrent, true},
-		"it was re-created":      {[]runtime.Object{recreated}, batchv1.ForbidConcurrent, true},
-		"it is not the CronJobs": {[]runtime.Object{anothers}, batchv1.ForbidConcurrent, true},
-		"one runs, Queue":        {[]runtime.Object{cronJobsJob("active")}, ostinatov1.QueueConcurrent, false},
-		"two run":                {[]runtime.Object{cronJobsJob("active"), cronJobsJob("other")}, batchv1.AllowConcurrent, false},
-		"two run, Replace":       {[]runtime.Object{cronJobsJob("active"), cronJobsJob("other")}, batchv1.ReplaceConcurrent, true},
+		"one runs that the status does not name": {[]runtime.Object{cronJobsJob("unnamed")}, batchv1.ForbidConcurrent, true},
+		"one runs":                               {[]runtime.Object{cronJobsJob("active")}, batchv1.ForbidConcurrent, false},
+		"one runs, Allow":                        {[]runtime.Object{cronJobsJob("active")}, batchv1.AllowConcurrent, true},
+		"one has finished":                       {[]runtime.Object{finishedCronJobsJob("active", batchv1.JobFailed)}, batchv1.ForbidConcurrent, true},
+		"it is gone":                             {nil, batchv1.ForbidConcurrent, true},
+		"it was re-created":                      {[]runtime.Object{recreated}, batchv1.ForbidConcurrent, true},
+		"it is not the CronJobs":                 {[]runtime.Object{anothers}, batchv1.ForbidConcurrent, true},
+		"one runs, Queue":                        {[]runtime.Object{cronJobsJob("active")}, ostinatov1.QueueConcurrent, false},
+		"two run":                                {[]runtime.Object{cronJobsJob("active"), cronJobsJob("other")}, batchv1.AllowConcurrent, false},
+		"two run, Replace":                       {[]runtime.Object{cronJobsJob("active"), cronJobsJob("other")}, batchv1.ReplaceConcurrent, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cronJob := concurrent(test.policy)

@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // overdueReason is the reason of the Event on an overdue CronJob.
-const overdueReason = "RunOverdue"
+const overdueReason = event.RunOverdue
 
 // syncCronJob sends what a CronJob's workflow needs to hear.
 func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (time.Duration, error) {

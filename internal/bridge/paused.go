@@ -9,12 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
 )
 
 // Reasons of the condition WorkflowPaused. The first is that of the Warning Event, too.
 const (
-	pausedReason   = "WorkflowPaused"
+	pausedReason   = event.WorkflowPaused
 	unpausedReason = "WorkflowNotPaused"
 )
 

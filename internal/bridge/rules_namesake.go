@@ -9,11 +9,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 )
 
 // Reasons of the condition NativeCronJobActive. The first is that of the Warning Event, too.
 const (
-	namesakeActiveReason    = "NativeCronJobActive"
+	namesakeActiveReason    = event.NativeCronJobActive
 	namesakeSuspendedReason = "NativeCronJobSuspended"
 	namesakeGoneReason      = "NoNativeCronJob"
 )

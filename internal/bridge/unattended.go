@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -17,8 +18,8 @@ import (
 
 // Reasons of the Events on an object whose workflow had ended, or in whose place another ran.
 const (
-	restartedReason = "WorkflowRestarted"
-	replacedReason  = "WorkflowReplaced"
+	restartedReason = event.WorkflowRestarted
+	replacedReason  = event.WorkflowReplaced
 )
 
 // unattended maps the kind of an object to that of its key when its workflow does not run.

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // What batch/v1 checks in the template of a CronJob (parity 1.1) and a schema can say.
 // The types of the template are upstream's, so that api/v1 can't annotate them. The
 // rules are at the deepest node that they need: an edit that leaves a node of an old
@@ -64,7 +66,7 @@ func amendments() []amendment {
 	for _, containers := range []string{"containers", "initContainers"} {
 		list = append(list, amendment{at: podSpec + "." + containers + "[].name", schema: map[string]any{"maxLength": 63, "pattern": dnsLabel}})
 	}
-	return append(append(list, failurePolicy()...), successPolicy()...)
+	return slices.Concat(list, failurePolicy(), successPolicy(), status())
 }
 
 func jobRules() []rule {

@@ -24,6 +24,22 @@ const (
 // WorkflowCancelled is the reason of the Event on a CronJob whose workflow somebody has cancelled.
 const WorkflowCancelled = "WorkflowCancelled"
 
+// Reasons of the Events that the bridge emits, all of them warnings.
+const (
+	RunOverdue          = "RunOverdue"
+	WorkflowRestarted   = "WorkflowRestarted"
+	WorkflowReplaced    = "WorkflowReplaced"
+	WorkflowPaused      = "WorkflowPaused"
+	NativeCronJobActive = "NativeCronJobActive"
+)
+
+// OfBridge are these reasons. No plan asks for one.
+var OfBridge = []string{RunOverdue, WorkflowRestarted, WorkflowReplaced, WorkflowPaused, NativeCronJobActive}
+
+// MaxMessage bounds the message of an Event, in bytes: the API server's own bound of those of
+// events.k8s.io/v1.
+const MaxMessage = 1024
+
 // normal and warning are all reasons of Events, by type. What a plan asks for and a
 // request carries has one of them, and nothing else is emitted.
 var (

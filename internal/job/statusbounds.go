@@ -12,11 +12,11 @@ import (
 const (
 	// maxStatus bounds its JSON without the indexes, in bytes.
 	maxStatus = 64 << 10
-	// maxStatusIndexes bounds completedIndexes and failedIndexes each, in bytes: every second
+	// MaxStatusIndexes bounds completedIndexes and failedIndexes each, in bytes: every second
 	// one of 100,000 takes 300 kB.
-	maxStatusIndexes = 512 << 10
-	// maxConditionText bounds the reason and the message of a condition, in bytes.
-	maxConditionText = 1024
+	MaxStatusIndexes = 512 << 10
+	// MaxConditionText bounds the reason and the message of a condition, in bytes.
+	MaxConditionText = 1024
 )
 
 // ConditionTypes are those that Ostinato writes to Jobs.
@@ -35,9 +35,9 @@ func ValidateStatus(status batchv1.JobStatus) error {
 		if !slices.Contains(ConditionTypes, condition.Type) {
 			return fmt.Errorf("status: a condition of type %.64q: Ostinato writes none", string(condition.Type))
 		}
-		if len(condition.Reason) > maxConditionText || len(condition.Message) > maxConditionText {
+		if len(condition.Reason) > MaxConditionText || len(condition.Message) > MaxConditionText {
 			return fmt.Errorf("status: the condition %s has a reason of %d and a message of %d bytes, want %d at most",
-				condition.Type, len(condition.Reason), len(condition.Message), maxConditionText)
+				condition.Type, len(condition.Reason), len(condition.Message), MaxConditionText)
 		}
 	}
 	indexes := []string{status.CompletedIndexes}
@@ -45,8 +45,8 @@ func ValidateStatus(status batchv1.JobStatus) error {
 		indexes = append(indexes, *status.FailedIndexes)
 	}
 	for _, text := range indexes {
-		if len(text) > maxStatusIndexes {
-			return fmt.Errorf("status: indexes of %d bytes, want %d at most", len(text), maxStatusIndexes)
+		if len(text) > MaxStatusIndexes {
+			return fmt.Errorf("status: indexes of %d bytes, want %d at most", len(text), MaxStatusIndexes)
 		}
 	}
 	status.CompletedIndexes, status.FailedIndexes = "", nil

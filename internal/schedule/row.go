@@ -9,8 +9,8 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// recentRuns bounds status.recentRuns.
-const recentRuns = 10
+// MaxRecentRuns bounds status.recentRuns.
+const MaxRecentRuns = 10
 
 // StatusRecorded returns the status with the outcome of a start in it. It is pure and
 // idempotent; the status passed in is not changed.
@@ -21,7 +21,7 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 		return status
 	}
 	rows := append([]ostinatov1.RecentRun{entry.row()}, status.RecentRuns...)
-	status.RecentRuns = rows[:min(len(rows), recentRuns)]
+	status.RecentRuns = rows[:min(len(rows), MaxRecentRuns)]
 	status.LastOutcome = string(entry.Outcome)
 	return status
 }
@@ -29,7 +29,7 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 // rows renders the last entries, newest first.
 func rows(ledger []LedgerEntry) []ostinatov1.RecentRun {
 	var rows []ostinatov1.RecentRun
-	for _, entry := range ledger[max(len(ledger)-recentRuns, 0):] {
+	for _, entry := range ledger[max(len(ledger)-MaxRecentRuns, 0):] {
 		// The API server takes no row without a time, and then no status at all.
 		if !entry.Scheduled.IsZero() {
 			rows = append(rows, entry.row())
@@ -66,7 +66,7 @@ func entryOf(row ostinatov1.RecentRun) LedgerEntry {
 
 // takeRows goes on with what the object's status has of the ledger.
 func (s *State) takeRows(status ostinatov1.CronJobStatus) {
-	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), recentRuns)] {
+	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), MaxRecentRuns)] {
 		// A row that Ostinato has not written can't be written again.
 		if slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
 			s.Ledger = append(s.Ledger, entryOf(row))

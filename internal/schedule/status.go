@@ -44,7 +44,7 @@ func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) o
 	if !known {
 		active = append(active, reference(run, namespace))
 	}
-	status.Active = active[max(len(active)-maxStatusActive, 0):]
+	status.Active = active[max(len(active)-MaxStatusActive, 0):]
 	if !run.Manual && (status.LastScheduleTime == nil || status.LastScheduleTime.Time.Before(run.Scheduled)) {
 		status.LastScheduleTime = timestamp(run.Scheduled)
 	}
@@ -80,7 +80,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	if queue := state.Queue(); queue != nil {
 		status.Queued = int32(min(queue.Times(), math.MaxInt32))
 	}
-	for _, run := range state.Active[max(len(state.Active)-maxStatusActive, 0):] {
+	for _, run := range state.Active[max(len(state.Active)-MaxStatusActive, 0):] {
 		status.Active = append(status.Active, reference(run, state.Namespace))
 	}
 	if !spec.Suspend && !spec.Deleting && len(state.Calendar.Upcoming) > 0 {

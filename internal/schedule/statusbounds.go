@@ -14,55 +14,55 @@ import (
 const (
 	// maxStatus bounds its JSON without active, in bytes.
 	maxStatus = 64 << 10
-	// maxStatusActive bounds active: of more runs that are active the status names the ones
+	// MaxStatusActive bounds active: of more runs that are active the status names the ones
 	// that started last.
-	maxStatusActive = 1000
-	// maxStatusText bounds a text in it, in bytes.
-	maxStatusText = 1024
-	// maxStatusUID bounds a UID, which is 36 characters where the API server makes it.
-	maxStatusUID = 128
+	MaxStatusActive = 1000
+	// MaxStatusText bounds a text in it, in bytes.
+	MaxStatusText = 1024
+	// MaxStatusUID bounds a UID, which is 36 characters where the API server makes it.
+	MaxStatusUID = 128
 )
 
-// conditionTypes are those that a plan writes to CronJobs.
-var conditionTypes = []string{ostinatov1.ConditionScheduleValid, ostinatov1.ConditionSuspended, ostinatov1.ConditionTemplateValid}
+// ConditionTypes are those that a plan writes to CronJobs.
+var ConditionTypes = []string{ostinatov1.ConditionScheduleValid, ostinatov1.ConditionSuspended, ostinatov1.ConditionTemplateValid}
 
 // ValidateStatus reports whether a status can be one that a plan writes for a CronJob of the
 // namespace, by what it consists of and how large it is: anybody who may write to Temporal
 // may have asked for it. It does not say whether the status is true.
 func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
-	if len(status.Active) > maxStatusActive {
-		return fmt.Errorf("status: %d active Jobs, want %d at most", len(status.Active), maxStatusActive)
+	if len(status.Active) > MaxStatusActive {
+		return fmt.Errorf("status: %d active Jobs, want %d at most", len(status.Active), MaxStatusActive)
 	}
 	for _, run := range status.Active {
-		if run.Kind != "Job" || run.Namespace != namespace || run.FieldPath != "" || len(run.APIVersion) > maxStatusUID ||
-			len(run.ResourceVersion) > maxStatusUID || len(run.UID) > maxStatusUID || len(apivalidation.NameIsDNSSubdomain(run.Name, false)) > 0 {
+		if run.Kind != "Job" || run.Namespace != namespace || run.FieldPath != "" || len(run.APIVersion) > MaxStatusUID ||
+			len(run.ResourceVersion) > MaxStatusUID || len(run.UID) > MaxStatusUID || len(apivalidation.NameIsDNSSubdomain(run.Name, false)) > 0 {
 			return fmt.Errorf("status: active names %s %.70q in namespace %.70q, which is no Job of the CronJob", run.Kind, run.Name, run.Namespace)
 		}
 	}
 	if status.LastOutcome != "" && !slices.Contains(Outcomes, LedgerOutcome(status.LastOutcome)) {
 		return fmt.Errorf("status: lastOutcome is %.64q, want one of %v", status.LastOutcome, Outcomes)
 	}
-	if len(status.RecentRuns) > recentRuns {
-		return fmt.Errorf("status: %d recent runs, want %d at most", len(status.RecentRuns), recentRuns)
+	if len(status.RecentRuns) > MaxRecentRuns {
+		return fmt.Errorf("status: %d recent runs, want %d at most", len(status.RecentRuns), MaxRecentRuns)
 	}
 	for _, row := range status.RecentRuns {
 		if !slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
 			return fmt.Errorf("status: a recent run has the outcome %.64q, want one of %v", row.Outcome, Outcomes)
 		}
-		if len(row.Reason) > maxStatusText || len(row.Message) > maxStatusText {
-			return fmt.Errorf("status: a recent run has a reason of %d and a message of %d bytes, want %d at most", len(row.Reason), len(row.Message), maxStatusText)
+		if len(row.Reason) > MaxStatusText || len(row.Message) > MaxStatusText {
+			return fmt.Errorf("status: a recent run has a reason of %d and a message of %d bytes, want %d at most", len(row.Reason), len(row.Message), MaxStatusText)
 		}
 	}
-	if len(status.Conditions) > len(conditionTypes) {
-		return fmt.Errorf("status: %d conditions, want %d at most", len(status.Conditions), len(conditionTypes))
+	if len(status.Conditions) > len(ConditionTypes) {
+		return fmt.Errorf("status: %d conditions, want %d at most", len(status.Conditions), len(ConditionTypes))
 	}
 	for _, condition := range status.Conditions {
-		if !slices.Contains(conditionTypes, condition.Type) {
-			return fmt.Errorf("status: a condition of type %.64q, want one of %v", condition.Type, conditionTypes)
+		if !slices.Contains(ConditionTypes, condition.Type) {
+			return fmt.Errorf("status: a condition of type %.64q, want one of %v", condition.Type, ConditionTypes)
 		}
-		if len(condition.Reason) > maxStatusText || len(condition.Message) > maxStatusText {
+		if len(condition.Reason) > MaxStatusText || len(condition.Message) > MaxStatusText {
 			return fmt.Errorf("status: the condition %s has a reason of %d and a message of %d bytes, want %d at most",
-				condition.Type, len(condition.Reason), len(condition.Message), maxStatusText)
+				condition.Type, len(condition.Reason), len(condition.Message), MaxStatusText)
 		}
 	}
 	status.Active = nil

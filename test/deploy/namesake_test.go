@@ -87,7 +87,7 @@ func TestTheBridgesTokenWritesOneCondition(t *testing.T) {
 	time, err := json.Marshal(now)
 	fatal(t, err)
 	values := map[string]string{
-		"active":              `[{"name":"forged"}]`,
+		"active":              `[{"kind":"Job","name":"forged"}]`,
 		"lastScheduleTime":    string(time),
 		"lastSuccessfulTime":  string(time),
 		"observedGeneration":  `7`,

@@ -302,7 +302,8 @@ func (h *hands) ownedPod(t *testing.T, name string, owner metav1.OwnerReference)
 // Kubernetes checks the policies' expressions against the kinds they are about, and
 // finds nothing to warn of.
 func TestThePoliciesAreWellTyped(t *testing.T) {
-	for _, name := range []string{"ostinato-worker-pods", "ostinato-worker-jobs", "ostinato-worker-cronjobs", "ostinato-bridge-cronjobs"} {
+	for _, name := range []string{"ostinato-worker-pods", "ostinato-worker-jobs", "ostinato-worker-cronjobs", "ostinato-bridge-cronjobs",
+		"ostinato-events", "ostinato-jobs-status", "ostinato-cronjobs-status", "ostinato-native-cronjobs-status"} {
 		harness.Eventually(t, harness.Slack, func(ctx context.Context) error { return deployment.WellTyped(ctx, stack.Kubernetes, name) })
 	}
 }

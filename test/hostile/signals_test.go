@@ -166,24 +166,33 @@ func TestGarbageStillSuspendsAndResumes(t *testing.T) {
 	}
 }
 
-// TestForgedStatusIsOverwritten: what an attacker writes as a Job's progress lasts until
-// the workflow writes the next one.
+// TestForgedStatusIsOverwritten: what an attacker writes as a Job's progress lasts until the workflow writes the next one, but
+// for the counters of ended Pods, which Kubernetes never lets fall.
 func TestForgedStatusIsOverwritten(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
 	attacker := newAttacker(t)
-	ours := victim(t, namespace, "ours", harness.RunSeconds(8))
-	begun := metav1.Now()
-	attacker.schedule(t, protocol.ReconcileJobActivity, protocol.JobRequest{
-		Job: referenceTo(ours), Digest: digestOf(ours), Status: &batchv1.JobStatus{StartTime: &begun, Active: 7, Failed: 3},
-		Counted: []string{"a", "b"},
-	})
-	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
-	found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
+	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
+	jobs := stack.Kubernetes.BatchV1().Jobs(namespace)
+	before, err := jobs.Get(t.Context(), ours.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.Status.Succeeded != 1 || found.Status.Active != 0 {
+	// Another startTime would be refused, and nothing forged.
+	forged := batchv1.JobStatus{StartTime: before.Status.StartTime, Active: 7, Failed: 3}
+	given := tells[protocol.JobResult](t, attacker.schedule(t, protocol.ReconcileJobActivity, protocol.JobRequest{
+		Job: referenceTo(ours), Digest: digestOf(ours), Status: &forged, Counted: []string{"a", "b"},
+	}))
+	if found, err := jobs.Get(t.Context(), ours.Name, metav1.GetOptions{}); err != nil || found.Status.Failed != 3 || found.Status.Active != 7 {
+		t.Fatalf("nothing was forged: status %+v, error %v, answer %+v", found.Status, err, given)
+	}
+	stack.LetGo(t, namespace, ours.Name, 0)
+	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
+	found, err := jobs.Get(t.Context(), ours.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Status.Succeeded != 1 || found.Status.Active != 0 || found.Status.CompletedIndexes != "0" || found.Status.Failed != 3 {
 		t.Errorf("status %+v", found.Status)
 	}
 }

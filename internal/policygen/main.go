@@ -1,0 +1,71 @@
+// Command policygen writes the admission policies that bound what Ostinato's accounts write to
+// the API server, from the lists by which the activities judge it. They hold too where a
+// process does not judge, or its token is somebody else's.
+//
+//	go run ./internal/policygen > deploy/base/admission-bounds.yaml
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/template"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+//go:embed policies.yaml.tmpl
+var policies string
+
+// combined is what client-go puts before the message of Events that it combines.
+const combined = len("(combined from similar events): ")
+
+func main() {
+	if err := write(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "policygen:", err)
+		os.Exit(1)
+	}
+}
+
+func write(out io.Writer) error {
+	parsed, err := template.New("policies").Parse(policies)
+	if err != nil {
+		return fmt.Errorf("parse the template: %w", err)
+	}
+	err = parsed.Execute(out, map[string]any{
+		"Normal":            list(event.Reasons("Normal")),
+		"Warning":           list(event.Reasons("Warning"), event.OfBridge),
+		"Message":           event.MaxMessage + combined,
+		"JobConditions":     list(job.ConditionTypes),
+		"JobText":           job.MaxConditionText,
+		"Indexes":           job.MaxStatusIndexes,
+		"Uncounted":         2 * job.DefaultConfig().MaxPods,
+		"UID":               schedule.MaxStatusUID,
+		"CronJobConditions": list(schedule.ConditionTypes, ofBridge),
+		"CronJobText":       schedule.MaxStatusText,
+		"Active":            schedule.MaxStatusActive,
+	})
+	if err != nil {
+		return fmt.Errorf("render the policies: %w", err)
+	}
+	return nil
+}
+
+// ofBridge are the condition types that the bridge writes.
+var ofBridge = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
+
+// list renders texts as a list of CEL, each once, in order.
+func list[Text ~string](texts ...[]Text) string {
+	var quoted []string
+	for _, text := range slices.Concat(texts...) {
+		quoted = append(quoted, fmt.Sprintf("%q", string(text)))
+	}
+	slices.Sort(quoted)
+	return "[" + strings.Join(slices.Compact(quoted), ", ") + "]"
+}

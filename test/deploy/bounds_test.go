@@ -1,0 +1,145 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/k8s"
+	planner "ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/test/deploy/deployment"
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// TestHowMuchOstinatosTokensWrite: who has a token of Ostinato's fills etcd by no Event and no status, and what Ostinato
+// writes is admitted.
+func TestHowMuchOstinatosTokensWrite(t *testing.T) {
+	h := newHands(t)
+	bridge, err := deployment.Clients(t.Context(), stack.Stack, deployment.BridgeAccount)
+	fatal(t, err)
+	// As somebody else's controller would: it stays where Ostinato writes.
+	_, err = stack.Kubernetes.BatchV1().Jobs(h.namespace).Patch(t.Context(), h.second.Name, types.MergePatchType,
+		[]byte(`{"status":{"conditions":[{"type":"example.com/seen","status":"True","message":"`+strings.Repeat("x", 5000)+`"}]}}`), metav1.PatchOptions{}, "status")
+	fatal(t, err)
+	const now = `"2026-01-01T00:00:00Z"`
+	condition := func(kind, message string) string {
+		return `{"conditions":[{"type":"` + kind + `","status":"True","reason":"ByHand","message":"` + message + `","lastTransitionTime":` + now + `}]}`
+	}
+	emit := func(client kubernetes.Interface, kind, reason, message string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := client.CoreV1().Events(h.namespace).Create(ctx, &corev1.Event{
+				ObjectMeta:     metav1.ObjectMeta{GenerateName: "by-hand-"},
+				InvolvedObject: corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: h.namespace, Name: h.ours.Name, UID: h.ours.UID},
+				Type:           kind, Reason: reason, Message: message,
+			}, metav1.CreateOptions{DryRun: dryRun})
+			return err
+		}
+	}
+	job := func(status string) func(context.Context) error {
+		return func(ctx context.Context) error { return h.patchJob(ctx, h.ours, `{"status":`+status+`}`, "status") }
+	}
+	cronJob := func(clients k8s.CronJobsGetter, status string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := clients.CronJobs(h.namespace).Patch(ctx, h.cronJob.Name, types.MergePatchType, []byte(`{"status":`+status+`}`), metav1.PatchOptions{DryRun: dryRun}, "status")
+			return err
+		}
+	}
+	// Others' conditions are not the bridge's to leave out.
+	apply := func(message string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := bridge.CronJobs.CronJobs(h.namespace).Patch(ctx, h.cronJob.Name, types.ApplyPatchType, []byte(`{"apiVersion":"batch.ostinato.dev/v1","kind":"CronJob","status":`+
+				condition("WorkflowPaused", message)+`}`), metav1.PatchOptions{DryRun: dryRun, FieldManager: k8s.BridgeFieldManager, Force: ptr.To(true)}, "status")
+			return err
+		}
+	}
+	var indexes, uids []string
+	for i := range 75_000 {
+		indexes = append(indexes, strconv.Itoa(1_000_000+2*i))
+	}
+	for i := range 1001 {
+		uids = append(uids, strconv.Quote(strconv.Itoa(i)))
+	}
+	indexed := stack.CreateJob(t, h.namespace, "indexed", harness.JobSpec(suspended, harness.Indexed(10_000_000), func(spec *batchv1.JobSpec) { spec.Parallelism = ptr.To[int32](1) }))
+	long := strings.Repeat("x", 900_000)
+	run := func(fields string) string { return `{"recentRuns":[{"scheduledTime":` + now + fields + `}]}` }
+	many := func(item string, count int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(item+",", count), ",") + "]"
+	}
+	reference := `{"kind":"Job","namespace":"` + h.namespace + `","name":"x","uid":"y","apiVersion":"batch/v1"}`
+	type attempt struct {
+		act func(context.Context) error
+		// refused is part of what the API server says; empty: admitted.
+		refused string
+	}
+	attempts := map[string]attempt{
+		"an Event of 900 kB":                  {emit(h.worker, "Warning", "FailedCreate", long), "1056 characters at most"},
+		"an Event of 900 kB, by the bridge":   {emit(bridge.Kubernetes, "Warning", "RunOverdue", long), "1056 characters at most"},
+		"an Event with a reason of one's own": {emit(h.worker, "Warning", "Evil1", "x"), "no Event of this type and reason"},
+		"an Event of another type":            {emit(h.worker, "Normal", "FailedCreate", "x"), "no Event of this type and reason"},
+		"the longest Event, combined":         {emit(h.worker, "Warning", "FailedCreate", "(combined from similar events): "+strings.Repeat("x", event.MaxMessage)), ""},
+		"a condition of 900 kB":               {job(condition("FailureTarget", long)), "1024 characters at most"},
+		"a condition of one's own":            {job(condition("evil.example/x", "x")), "its own conditions of Jobs"},
+		"a condition of Ostinato's":           {job(`{"conditions":[{"type":"FailureTarget","status":"True","reason":"BackoffLimitExceeded","message":"x"}]}`), ""},
+		"indexes of 900 kB": {func(ctx context.Context) error {
+			return h.patchJob(ctx, indexed, `{"status":{"completedIndexes":"`+strings.Join(indexes, ",")+`"}}`, "status")
+		}, "524288 characters at most"},
+		"a thousand uncounted Pods":            {job(`{"uncountedTerminatedPods":{"failed":[` + strings.Join(uids, ",") + `]}}`), "uncounted Pods at most"},
+		"an uncounted Pod of 900 kB":           {job(`{"uncountedTerminatedPods":{"failed":["` + long + `"]}}`), "uncounted Pods at most"},
+		"a counter":                            {job(`{"failed":1}`), ""},
+		"a counter beside another's condition": {func(ctx context.Context) error { return h.patchJob(ctx, h.second, `{"status":{"failed":1}}`, "status") }, ""},
+		"lastOutcome of 900 kB":                {cronJob(h.cronJobs, `{"lastOutcome":"`+long+`"}`), "Unsupported value"},
+		"an outcome of one's own":              {cronJob(h.cronJobs, run(`,"outcome":"Evil"`)), "Unsupported value"},
+		"a message of 900 kB":                  {cronJob(h.cronJobs, run(`,"outcome":"Started","message":"`+long+`"`)), "Too long"},
+		"eleven recent runs":                   {cronJob(h.cronJobs, `{"recentRuns":`+many(`{"scheduledTime":`+now+`,"outcome":"Started"}`, 11)+`}`), "Too many"},
+		"1,001 active Jobs":                    {cronJob(h.cronJobs, `{"active":`+many(reference, 1001)+`}`), "Too many"},
+		"an active Job with a name of 900 kB":  {cronJob(h.cronJobs, `{"active":[{"kind":"Job","name":"`+long+`"}]}`), "Too long"},
+		"a CronJob's condition of 30 kB":       {cronJob(h.cronJobs, condition("Suspended", long[:30_000])), "1024 characters at most"},
+		"a CronJob's condition of one's own":   {cronJob(h.cronJobs, condition("Evil", "x")), "its own conditions of CronJobs"},
+		"the bridge's condition of 30 kB":      {apply(long[:30_000]), "1024 characters at most"},
+		"the bridge's condition":               {apply("x"), ""},
+		"a workflow with an ID of 900 kB":      {cronJob(h.cronJobs, `{"workflow":{"namespace":"default","id":"`+long+`"}}`), "Too long"},
+		"what a workflow writes":               {cronJob(h.cronJobs, `{"lastOutcome":"Started","active":[`+reference+`]}`), ""},
+	}
+	for _, outcome := range planner.Outcomes {
+		attempts["outcome "+string(outcome)] = attempt{cronJob(h.cronJobs, run(fmt.Sprintf(`,"outcome":%q,"result":"Deleted","reason":"x","jobName":"y"`, outcome))), ""}
+	}
+	for _, kind := range []string{"Normal", "Warning"} {
+		for _, reason := range event.Reasons(kind) {
+			attempts[kind+" "+reason] = attempt{emit(h.worker, kind, reason, "x"), ""}
+		}
+	}
+	for _, reason := range event.OfBridge {
+		attempts["the bridge's "+reason] = attempt{emit(bridge.Kubernetes, "Warning", reason, "x"), ""}
+	}
+	// A policy is in force a moment after it is stored.
+	for _, name := range []string{"an Event with a reason of one's own", "a condition of one's own", "a CronJob's condition of one's own"} {
+		harness.Eventually(t, harness.Slack, func(ctx context.Context) error {
+			if err := attempts[name].act(ctx); err == nil {
+				return fmt.Errorf("%s is admitted", name)
+			}
+			return nil
+		})
+	}
+	for name, attempt := range attempts {
+		t.Run(name, func(t *testing.T) {
+			err := attempt.act(t.Context())
+			switch {
+			case attempt.refused == "" && err != nil:
+				t.Errorf("refused: %.300s", err)
+			case attempt.refused != "" && (!apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), attempt.refused)):
+				t.Errorf("%.300v, want it to be refused with %q", err, attempt.refused)
+			}
+		})
+	}
+}
