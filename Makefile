@@ -35,6 +35,8 @@ GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/
 TOOL_MODULES := tools/kwok tools/plot
 # How long make fuzz fuzzes each target.
 FUZZTIME ?= 5m
+# How long make test does.
+FUZZTIME_OF_TEST := 10s
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -64,17 +66,12 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
 	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
 	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
-	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; fi; \
+	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
 	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
 
 .PHONY: fuzz
-fuzz: ## Fuzz what strangers send: every target for FUZZTIME, one after the other.
-	@for file in $$(git grep -l '^func Fuzz' -- '*_test.go'); do \
-		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\).*/\1/p' $$file); do \
-			echo "fuzz $$target of $$(dirname $$file) for $(FUZZTIME)"; \
-			$(GO) test ./$$(dirname $$file) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
-		done; \
-	done
+fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
+	@GO='$(GO)' test/fuzz.sh $(FUZZTIME)
 
 .PHONY: trial-tenant
 trial-tenant: tools ## Attack as a tenant at ten times the size that make test has.

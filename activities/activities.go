@@ -74,9 +74,11 @@ type Activities struct {
 	// the statuses that are written.
 	held          *room
 	turns, writes *seats
-	known         *memory
-	unanswered    unanswered
-	jobSearch     k8s.JobSearch
+	// lists are those of all Pods of a namespace.
+	lists      *seats
+	known      *memory
+	unanswered unanswered
+	jobSearch  k8s.JobSearch
 }
 
 // New returns activities.
@@ -95,6 +97,7 @@ func New(options Options) *Activities {
 	return &Activities{
 		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
 		moments: newMoments(options.Clock), held: &room{room: order.Room{Places: options.MaxHeld, Weights: options.Weights}},
+		lists: newSeats(mostLists, options.Weights),
 		turns: newSeats(mostTurns, options.Weights), writes: newSeats(mostTurns, options.Weights),
 		known: newMemory(options.Clock), unanswered: newUnanswered(),
 	}

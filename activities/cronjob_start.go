@@ -27,7 +27,11 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 		result.Lead = a.moments.lead(request.Ran)
 		return cronJob, err
 	}
-	moment := a.moments.come(*request.Start, cronJob.Namespace)
+	// A time that somebody has made up is no moment.
+	moment := &arrival{}
+	if schedule.Prescribed(cronJob, *request.Start, a.Clock.Now()) == "" {
+		moment = a.moments.come(*request.Start, cronJob.Namespace)
+	}
 	defer moment.leave()
 	if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start); err != nil {
 		return nil, err

@@ -23,6 +23,10 @@ import (
 // workflow knows and has not counted.
 const maxUndecided = 20_000
 
+// mostLists is how many lists of all Pods of a namespace this process reads at a time. Any
+// request can ask for one, by a UID that there is not.
+const mostLists = 4
+
 // ListPods lists the Pods of a Job that are of interest: those that can still run,
 // those that ended and were not released, and those that the request asks for, in
 // the order of their names. What is to be written to a Pod is package claim's: Pods
@@ -56,8 +60,13 @@ func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequ
 	if len(census.undecided) > 0 {
 		// They are gone, or their labels were changed: only a look at all Pods of the
 		// namespace tells.
+		leave, err := a.lists.take(ctx, request.Job.Namespace)
+		if err != nil {
+			return protocol.PodList{}, outage(err, "list all Pods of namespace %s", request.Job.Namespace)
+		}
+		defer leave()
 		look := census.look(ctx)
-		err := a.eachPod(ctx, request.Job.Namespace, labels.Everything(), func(pod *corev1.Pod) func() error {
+		err = a.eachPod(ctx, request.Job.Namespace, labels.Everything(), func(pod *corev1.Pod) func() error {
 			if selector.Matches(labels.Set(pod.Labels)) {
 				return nil
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,5 +286,34 @@ func TestFactsOfAListAreInOrder(t *testing.T) {
 	list := s.list(protocol.ListPodsRequest{})
 	if !slices.IsSortedFunc(list.Facts, func(a, b job.PodFact) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }) || !list.Facts[1].Ready {
 		t.Errorf("facts %+v", list.Facts)
+	}
+}
+
+// Anybody who may write to Temporal may ask for a Pod that there is not, any number of times.
+func TestFewListsOfAllPodsAreReadAtATime(t *testing.T) {
+	s := newStage(t, objects(helloJob()), nil)
+	var reading, most atomic.Int32
+	s.kubernetes.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if list, ok := action.(clienttesting.ListAction); ok && list.GetListRestrictions().Labels.Empty() {
+			now := reading.Add(1)
+			defer reading.Add(-1)
+			for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return false, nil, nil
+	})
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			_, err := s.activities.ListPods(t.Context(), protocol.ListPodsRequest{Job: jobRef, Undecided: []string{strconv.Itoa(i)}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if most.Load() == 0 || most.Load() > 4 {
+		t.Errorf("%d lists at a time", most.Load())
 	}
 }

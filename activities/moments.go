@@ -19,6 +19,9 @@ const (
 	mostWait = 3500 * time.Millisecond
 	// momentKept is how long a moment is remembered.
 	momentKept = 15 * time.Minute
+	// mostMoments bounds the moments that are remembered but for those with starts under way:
+	// one for each second of the time they are kept.
+	mostMoments = 900
 	// mostLag bounds what counts as lag. What comes later was not held up by a herd.
 	mostLag = time.Minute
 )
@@ -29,6 +32,8 @@ type moments struct {
 	clock clock.WithTicker
 	mutex sync.Mutex
 	at    map[int64]*moment
+	// order are the keys of at, those that came first at the front.
+	order []int64
 }
 
 // moment is one scheduled time.
@@ -71,13 +76,9 @@ func (m *moments) come(start schedule.Start, namespace string) *arrival {
 	now, key := m.clock.Now(), start.Scheduled.Unix()
 	known := m.at[key]
 	if known == nil {
-		for other, old := range m.at {
-			if old.coming == 0 && now.Sub(old.touched) > momentKept {
-				delete(m.at, other)
-			}
-		}
+		m.forget(now)
 		known = &moment{of: m}
-		m.at[key] = known
+		m.at[key], m.order = known, append(m.order, key)
 	}
 	if known.coming == 0 {
 		known.calm = make(chan struct{})
@@ -88,6 +89,24 @@ func (m *moments) come(start schedule.Start, namespace string) *arrival {
 	known.all++
 	known.touched = now
 	return &arrival{moment: known, start: start, namespace: namespace}
+}
+
+// forget makes room for one more moment. It looks at two, so that a start is not held up by how
+// many there are: as many as came go, in time.
+func (m *moments) forget(now time.Time) {
+	for range min(2, len(m.order)) {
+		key := m.order[0]
+		old := m.at[key]
+		switch {
+		case old.coming > 0:
+			m.order = append(m.order[1:], key)
+		case len(m.order) >= mostMoments || now.Sub(old.touched) > momentKept:
+			delete(m.at, key)
+			m.order = m.order[1:]
+		default:
+			return
+		}
+	}
 }
 
 // arrival is one start of a moment; that of a manual run belongs to none.

@@ -126,7 +126,7 @@ func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 }
 
 // resultOf returns a child's result, which that of a failed Job gives as an error.
-func resultOf(ctx workflow.Context, child workflow.Future) (result job.Result, err error) {
+func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobClosing, err error) {
 	err = child.Get(ctx, &result)
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) && application.Type() == protocol.JobFailedErrorType && application.HasDetails() {

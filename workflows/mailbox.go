@@ -49,10 +49,18 @@ func (m *mailbox) holds(condition func(signal string) bool) bool {
 	return false
 }
 
-// drain takes the signals that wait, one after the other.
+// drainAtATime is how many signals are taken before others of the process may go on.
+const drainAtATime = 20
+
+// drain takes the signals that wait, one after the other. After some of them it lets go of the
+// workflow's turn: what takes long in sum, for many signals are large, is no deadlock, and what
+// was decoded is garbage by then.
 func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 	return func(yield func(message) bool) {
-		for m.pending() {
+		for taken := 1; m.pending(); taken++ {
+			if taken%drainAtATime == 0 {
+				yieldTurn(ctx)
+			}
 			signal := m.order.waiting[0]
 			m.order.waiting = m.order.waiting[1:]
 			var value converter.RawValue
@@ -62,6 +70,15 @@ func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 			}
 		}
 	}
+}
+
+// yieldTurn ends the turn of the coroutine within the workflow task: it writes nothing to the
+// history, and a replay does the same.
+func yieldTurn(ctx workflow.Context) {
+	over, end := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(workflow.Context) { end.SetValue(nil) })
+	// The only error is that of a cancelled context, for which nothing has to be waited.
+	_ = over.Get(ctx, nil)
 }
 
 // patient returns a data converter whose waits the SDK takes for no deadlock: large values

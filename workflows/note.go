@@ -68,8 +68,7 @@ func decodeNoteObject(data []byte) (note protocol.SignalNote, unread string, ok 
 	if !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
 		return protocol.SignalNote{}, "", false
 	}
-	var all map[string]json.RawMessage
-	if fields.Note == nil && fields.By == nil && json.Unmarshal(data, &all) == nil && len(all) > 0 {
+	if fields.Note == nil && fields.By == nil && len(bytes.Trim(data, "{} \t\r\n")) > 0 {
 		unread = unreadFields
 	}
 	return protocol.SignalNote{Note: decodeNoteField(fields.Note), By: decodeNoteField(fields.By)}, unread, true

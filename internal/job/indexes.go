@@ -19,6 +19,10 @@ type Indexes struct {
 	runs []run
 }
 
+// maxDecoded bounds the intervals of a set, and the records of failures, that are decoded: a
+// short text can stand for many. A status of more can't be written (MaxStatusIndexes).
+const maxDecoded = 1 << 18
+
 // run is an interval of indexes, both ends included.
 type run struct{ first, last int32 }
 
@@ -200,6 +204,9 @@ func (x *Indexes) UnmarshalJSON(data []byte) error {
 	}
 	encoded, ok := strings.CutPrefix(text, bitsPrefix)
 	if !ok {
+		if parts := strings.Count(text, ",") + 1; parts > maxDecoded {
+			return fmt.Errorf("a set of %d intervals of indexes, want %d at most", parts, maxDecoded)
+		}
 		*x = ParseIndexes(text)
 		return nil
 	}
@@ -207,8 +214,8 @@ func (x *Indexes) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("read a set of indexes: %w", err)
 	}
-	*x = indexesOf(bits)
-	return nil
+	*x, err = indexesOf(bits)
+	return err
 }
 
 // bytes is the length of bits.
@@ -224,16 +231,18 @@ func (x Indexes) bits() []byte {
 	return bits
 }
 
-func indexesOf(bits []byte) Indexes {
+func indexesOf(bits []byte) (Indexes, error) {
 	var runs []run
 	for i := range int32(len(bits)) * 8 {
 		switch {
 		case bits[i/8]&(1<<(i%8)) == 0:
 		case len(runs) > 0 && runs[len(runs)-1].last == i-1:
 			runs[len(runs)-1].last = i
+		case len(runs) == maxDecoded:
+			return Indexes{}, fmt.Errorf("a set of more than %d intervals of indexes", maxDecoded)
 		default:
 			runs = append(runs, run{i, i})
 		}
 	}
-	return Indexes{runs}
+	return Indexes{runs}, nil
 }

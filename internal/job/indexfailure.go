@@ -76,6 +76,9 @@ func (f *IndexFailures) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("read the failures of indexes: %w", err)
 	}
+	if records := strings.Count(text, " ") + 1; records > maxDecoded {
+		return fmt.Errorf("%d records of the failures of indexes, want %d at most", records, maxDecoded)
+	}
 	*f = nil
 	for field := range strings.FieldsSeq(text) {
 		var record IndexFailure

@@ -20,13 +20,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, value := range []any{
-			&protocol.JobInput{}, &protocol.CronJobInput{}, &protocol.PodWatchInput{}, &protocol.CronJobSpec{}, &protocol.JobSpec{},
-			&protocol.PodFacts{}, &protocol.JobClosed{}, &protocol.JobSeen{}, &protocol.Deleted{},
-			&protocol.CronJobRequest{}, &protocol.CronJobResult{}, &protocol.JobRequest{}, &protocol.JobResult{},
-			&protocol.CreatePodsRequest{}, &protocol.DeletePodsRequest{}, &protocol.ReleasePodsRequest{}, &protocol.ListPodsRequest{}, &protocol.PodList{},
-			&protocol.SetSuspendRequest{}, &protocol.JobDescription{}, &protocol.CronJobDescription{},
-		} {
+		for _, value := range protocol.Decoded() {
 			if json.Unmarshal(data, value) != nil {
 				continue
 			}

@@ -84,6 +84,17 @@ type JobClosed struct {
 	Result     JobEnd `json:"result"`
 }
 
+// JobClosing is what a CronJob's workflow reads of the result of a Job's workflow (job.Result),
+// which names evidence, too. Anybody who may write to Temporal may have completed that one.
+type JobClosing struct {
+	UID            string      `json:"uid"`
+	Outcome        job.Outcome `json:"outcome"`
+	Reason         string      `json:"reason,omitempty"`
+	StartTime      time.Time   `json:"startTime,omitzero"`
+	CompletionTime time.Time   `json:"completionTime,omitzero"`
+	Failed         int32       `json:"failed"`
+}
+
 // JobEnd is which Job ended, and how.
 type JobEnd struct {
 	UID     string      `json:"uid"`

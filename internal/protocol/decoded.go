@@ -1,0 +1,21 @@
+package protocol
+
+// Decoded returns a new value of each type that bytes of strangers are decoded into: inputs and
+// results of workflows and activities, arguments of signals, updates and queries, and answers to
+// queries. Whoever may write to Temporal may have written any of them, so each that holds lists
+// or maps bounds itself before it takes memory (bounded.go).
+func Decoded() []any {
+	return []any{
+		// Workflows.
+		new(JobInput), new(CronJobInput), new(PodWatchInput), new(JobClosing),
+		// Signals.
+		new(CronJobSpec), new(JobSpec), new(PodFacts), new(JobClosed), new(JobSeen), new(Deleted),
+		// Updates and queries.
+		new(BackfillRequest), new(LedgerQuestion), new(JobDescription), new(CronJobDescription),
+		// Activities.
+		new(CronJobRequest), new(CronJobResult), new(JobRequest), new(JobResult),
+		new(CreatePodsRequest), new(DeletePodsRequest), new(ReleasePodsRequest),
+		new(ListPodsRequest), new(PodList), new(ReleaseOrphansRequest), new(ReleaseOrphansResult),
+		new(SetSuspendRequest), new(SetSuspendResult),
+	}
+}

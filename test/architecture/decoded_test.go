@@ -1,0 +1,97 @@
+package architecture
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/workflows"
+)
+
+// registered collects the functions of workflows and activities by reflection.
+type registered struct{ functions []any }
+
+func (r *registered) RegisterWorkflow(function any) { r.functions = append(r.functions, function) }
+
+func (r *registered) RegisterWorkflowWithOptions(function any, _ workflow.RegisterOptions) {
+	r.functions = append(r.functions, function)
+}
+
+func (r *registered) RegisterDynamicWorkflow(function any, _ workflow.DynamicRegisterOptions) {
+	r.functions = append(r.functions, function)
+}
+
+func (r *registered) RegisterActivityWithOptions(function any, _ activity.RegisterOptions) {
+	r.functions = append(r.functions, function)
+}
+
+// decodes are the places that decode what came through Temporal into a type of package protocol.
+var decodes = regexp.MustCompile(`\b(?:open|perform)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)`)
+
+// TestWhatStrangersSendIsInTheRegistry: what a function takes and returns, and what the code decodes by itself, stands in
+// protocol.Decoded, where every type is bounded.
+func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
+	known := map[string]bool{}
+	for _, value := range protocol.Decoded() {
+		known[reflect.TypeOf(value).Elem().Name()] = true
+	}
+	var all registered
+	workflows.Register(&all, workflows.Options{})
+	a := activities.New(activities.Options{Metrics: activities.NewMetrics(prometheus.NewRegistry())})
+	a.RegisterControl(&all)
+	a.RegisterBulk(&all)
+	a.RegisterWatch(&all)
+	// A Job's workflow returns all that is known of the Job, and who reads that reads a JobClosing.
+	result := reflect.TypeFor[job.Result]()
+	for _, function := range all.functions {
+		kind := reflect.TypeOf(function)
+		for _, value := range slices.Concat(slices.Collect(kind.Ins()), slices.Collect(kind.Outs())) {
+			if value.Kind() == reflect.Pointer {
+				value = value.Elem()
+			}
+			if value == result || value == reflect.TypeFor[context.Context]() || value == reflect.TypeFor[workflow.Context]() || value == reflect.TypeFor[error]() {
+				continue
+			}
+			if !known[value.Name()] {
+				t.Errorf("%s is decoded and is not in protocol.Decoded", value)
+			}
+		}
+	}
+	found := 0
+	for _, folder := range []string{"workflows", "internal/bridge"} {
+		files, err := filepath.Glob("../../" + folder + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, match := range decodes.FindAllStringSubmatch(string(text), -1) {
+				found++
+				if name := match[1] + match[2] + match[3]; !known[name] {
+					t.Errorf("%s decodes a %s, which is not in protocol.Decoded", file, name)
+				}
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d places that decode were found: do they look otherwise now?", found)
+	}
+}
