@@ -26,6 +26,9 @@ var policies string
 // combined is what client-go puts before the message of Events that it combines.
 const combined = len("(combined from similar events): ")
 
+// maxName bounds the name of an object, in characters.
+const maxName = 253
+
 func main() {
 	if err := write(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "policygen:", err)
@@ -44,6 +47,8 @@ func write(out io.Writer) error {
 		"Message":           event.MaxMessage + combined,
 		"JobConditions":     list(job.ConditionTypes),
 		"JobText":           job.MaxConditionText,
+		"JobConditionCount": len(job.ConditionTypes),
+		"Name":              maxName,
 		"Indexes":           job.MaxStatusIndexes,
 		"Uncounted":         2 * job.DefaultConfig().MaxPods,
 		"UID":               schedule.MaxStatusUID,

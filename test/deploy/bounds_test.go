@@ -91,6 +91,26 @@ func TestHowMuchOstinatosTokensWrite(t *testing.T) {
 		"a condition of 900 kB":               {job(condition("FailureTarget", long)), "1024 characters at most"},
 		"a condition of one's own":            {job(condition("evil.example/x", "x")), "its own conditions of Jobs"},
 		"a condition of Ostinato's":           {job(`{"conditions":[{"type":"FailureTarget","status":"True","reason":"BackoffLimitExceeded","message":"x"}]}`), ""},
+		"a condition's status of 900 kB":      {job(`{"conditions":[{"type":"FailureTarget","status":"` + long + `"}]}`), "its own conditions of Jobs"},
+		"900 conditions of one type":          {job(`{"conditions":` + many(`{"type":"FailureTarget","status":"True","message":"`+long[:1000]+`"}`, 900) + `}`), "conditions of Jobs at most"},
+		"another's condition, twice": {func(ctx context.Context) error {
+			another := `{"type":"example.com/seen","status":"True","message":"` + strings.Repeat("x", 5000) + `"}`
+			return h.patchJob(ctx, h.second, `{"status":{"conditions":`+many(another, 100)+`}}`, "status")
+		}, "conditions of Jobs at most"},
+		"an Event of a component of 900 kB": {func(ctx context.Context) error {
+			_, err := h.worker.CoreV1().Events(h.namespace).Create(ctx, &corev1.Event{
+				ObjectMeta: metav1.ObjectMeta{GenerateName: "by-hand-"}, InvolvedObject: corev1.ObjectReference{Namespace: h.namespace},
+				Type: "Warning", Reason: "FailedCreate", Source: corev1.EventSource{Component: long},
+			}, metav1.CreateOptions{DryRun: dryRun})
+			return err
+		}, "253 characters at most"},
+		"an Event with a related object": {func(ctx context.Context) error {
+			_, err := h.worker.CoreV1().Events(h.namespace).Create(ctx, &corev1.Event{
+				ObjectMeta: metav1.ObjectMeta{GenerateName: "by-hand-"}, InvolvedObject: corev1.ObjectReference{Namespace: h.namespace},
+				Type: "Warning", Reason: "FailedCreate", Related: &corev1.ObjectReference{Name: long},
+			}, metav1.CreateOptions{DryRun: dryRun})
+			return err
+		}, "253 characters at most"},
 		"indexes of 900 kB": {func(ctx context.Context) error {
 			return h.patchJob(ctx, indexed, `{"status":{"completedIndexes":"`+strings.Join(indexes, ",")+`"}}`, "status")
 		}, "524288 characters at most"},
