@@ -2,6 +2,7 @@ package activities
 
 import (
 	"go.temporal.io/sdk/activity"
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
@@ -79,6 +80,8 @@ type Activities struct {
 	known      *memory
 	unanswered unanswered
 	jobSearch  k8s.JobSearch
+	// refusedLog lets the lines about refused requests through that the log has room for.
+	refusedLog *rate.Limiter
 }
 
 // New returns activities.
@@ -99,7 +102,8 @@ func New(options Options) *Activities {
 		moments: newMoments(options.Clock), held: &room{room: order.Room{Places: options.MaxHeld, Weights: options.Weights}},
 		lists: newSeats(mostLists, options.Weights),
 		turns: newSeats(mostTurns, options.Weights), writes: newSeats(mostTurns, options.Weights),
-		known: newMemory(options.Clock), unanswered: newUnanswered(),
+		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
+		known:      newMemory(options.Clock), unanswered: newUnanswered(),
 	}
 }
 

@@ -17,6 +17,10 @@ var refusedReasons = []string{
 	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, protocol.RefusedNotPrescribed,
 }
 
+// refusalsLogged bounds the refusals a second of which the log says who asked: whoever may write
+// to Temporal may ask as often as he likes.
+const refusalsLogged = 1
+
 // counting returns the activity, which counts what it refuses, and says who has asked.
 func counting[Request, Result any](a *Activities, name string, perform func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, request Request) (Result, error) {
@@ -45,7 +49,7 @@ func (a *Activities) countRefused(ctx context.Context, name, reason string, err 
 		return
 	}
 	a.Metrics.requestsRefused.WithLabelValues(name, reason).Inc()
-	if activity.IsActivity(ctx) {
+	if activity.IsActivity(ctx) && a.refusedLog.Allow() {
 		// The SDK's logger says which workflow and run have asked.
 		activity.GetLogger(ctx).Warn("Request refused: no workflow of Ostinato's makes it", "reason", reason, "error", err)
 	}
