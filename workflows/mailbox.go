@@ -57,8 +57,8 @@ const drainAtATime = 20
 // was decoded is garbage by then.
 func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 	return func(yield func(message) bool) {
-		for taken := 1; m.pending(); taken++ {
-			if taken%drainAtATime == 0 {
+		for taken := 0; m.pending(); taken++ {
+			if taken > 0 && taken%drainAtATime == 0 {
 				yieldTurn(ctx)
 			}
 			signal := m.order.waiting[0]
@@ -77,7 +77,7 @@ func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 func yieldTurn(ctx workflow.Context) {
 	over, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(workflow.Context) { end.SetValue(nil) })
-	// The only error is that of a cancelled context, for which nothing has to be waited.
+	// The future holds no error.
 	_ = over.Get(ctx, nil)
 }
 

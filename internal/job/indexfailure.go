@@ -76,11 +76,11 @@ func (f *IndexFailures) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("read the failures of indexes: %w", err)
 	}
-	if records := strings.Count(text, " ") + 1; records > maxDecoded {
-		return fmt.Errorf("%d records of the failures of indexes, want %d at most", records, maxDecoded)
-	}
 	*f = nil
 	for field := range strings.FieldsSeq(text) {
+		if len(*f) == maxDecoded {
+			return fmt.Errorf("more than %d records of the failures of indexes", maxDecoded)
+		}
 		var record IndexFailure
 		var last int64
 		if _, err := fmt.Sscanf(field, "%d:%d:%d:%d", &record.Index, &record.Failures, &record.Ignored, &last); err != nil {
