@@ -30,7 +30,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 	case refused != nil:
 		return a.refusedJob(owner, refused), nil
 	}
-	var reported []protocol.CreatedPod
+	var reported protocol.CreatedPods
 	recall(ctx, &reported)
 	progress := newCreation(request.Creates, reported)
 	stop := heartbeat(ctx, func() any { return progress.created() })
@@ -45,13 +45,6 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 // bulkChunk is how many deletes or releases are carried out between two marks of progress.
 const bulkChunk = 2 * parallelRequests
 
-// bulkProgress is the heartbeat of DeletePods and ReleasePods.
-type bulkProgress struct {
-	Done int `json:"done"`
-	// Result is what has come to light so far. Logs are read first.
-	Result protocol.JobResult `json:"result"`
-}
-
 // DeletePods deletes many Pods, rate limited and heartbeating. An attempt after
 // a failure goes on where the last heartbeat left off.
 func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePodsRequest) (protocol.JobResult, error) {
@@ -63,7 +56,7 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 		return result, err
 	}
 	events := a.Events.perPod()
-	var progress bulkProgress
+	var progress protocol.BulkProgress
 	recall(ctx, &progress)
 	return inChunks(ctx, a, request.Deletes, progress, func(target job.Delete, out *findings) error {
 		return a.deletePod(ctx, owner, target, events, out)
@@ -81,10 +74,10 @@ func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePo
 	if done {
 		return result, err
 	}
-	progress := bulkProgress{Done: -1}
+	progress := protocol.BulkProgress{Done: -1}
 	recall(ctx, &progress)
 	if progress.Done < 0 {
-		progress = bulkProgress{Result: protocol.JobResult{Logs: a.readLogs(ctx, owner, request.Releases)}}
+		progress = protocol.BulkProgress{Result: protocol.JobResult{Logs: a.readLogs(ctx, owner, request.Releases)}}
 	}
 	return inChunks(ctx, a, request.Releases, progress, func(release job.Release, out *findings) error {
 		return a.releasePod(ctx, owner, release, out)
@@ -92,12 +85,12 @@ func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePo
 }
 
 // inChunks does something to many Pods, from where the progress left off.
-func inChunks[Item any](ctx context.Context, a *Activities, items []Item, progress bulkProgress, do func(Item, *findings) error) (protocol.JobResult, error) {
+func inChunks[Item any](ctx context.Context, a *Activities, items []Item, progress protocol.BulkProgress, do func(Item, *findings) error) (protocol.JobResult, error) {
 	progress.Done = min(max(progress.Done, 0), len(items))
 	out := &findings{result: &progress.Result}
-	var mark atomic.Pointer[bulkProgress]
+	var mark atomic.Pointer[protocol.BulkProgress]
 	save := func() {
-		saved := bulkProgress{Done: progress.Done, Result: progress.Result}
+		saved := protocol.BulkProgress{Done: progress.Done, Result: progress.Result}
 		mark.Store(&saved)
 	}
 	save()

@@ -184,13 +184,13 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
 		return schedule.Evaluate(spec, anchor, now)
 	})
-	var evaluation schedule.Evaluation
+	var evaluation protocol.Evaluation
 	if err := recorded.Get(&evaluation); err != nil {
 		// Only a history written by other code can bring this about: the workflow
 		// task fails and is repeated until a worker can read it.
 		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
-	return schedule.Take(state, c.spec, evaluation)
+	return schedule.Take(state, c.spec, schedule.Evaluation(evaluation))
 }
 
 // wakeReason says what a plan's wake is for.

@@ -99,12 +99,12 @@ func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRe
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
 		return schedule.TimesBetween(spec, anchor, request.From, request.To)
 	})
-	var found schedule.BackfillTimes
+	var found protocol.BackfillTimes
 	if err := recorded.Get(&found); err != nil {
 		// As in evaluate: no worker of ours has written it.
 		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
-	return found
+	return schedule.BackfillTimes(found)
 }
 
 // takeAsked takes what updates have asked for.

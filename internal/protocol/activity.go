@@ -242,6 +242,17 @@ type CreatedPod struct {
 	Released bool `json:"released,omitempty"`
 }
 
+// CreatedPods is the heartbeat of CreatePods.
+type CreatedPods []CreatedPod
+
+// BulkProgress is the heartbeat of DeletePods and ReleasePods.
+type BulkProgress struct {
+	// Done is how many items of the request are dealt with.
+	Done int `json:"done"`
+	// Result is what has come to light so far. Logs are read first.
+	Result JobResult `json:"result"`
+}
+
 // Stopped reports whether what comes later in a plan was not carried out.
 func (r JobResult) Stopped() bool {
 	return r.Gone || r.Foreign || r.Unplanned || r.Matched != nil || r.Refused != nil || r.StatusRefused != ""

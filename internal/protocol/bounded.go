@@ -1,6 +1,9 @@
 package protocol
 
-import "ostinato.dev/ostinato/internal/packed"
+import (
+	"ostinato.dev/ostinato/internal/packed"
+	"ostinato.dev/ostinato/internal/schedule"
+)
 
 // What arrives through Temporal may be anybody's, so what holds lists is bounded before
 // it is decoded (packed.Unmarshal). A type without methods stands for each.
@@ -17,6 +20,7 @@ type (
 	plainDeletePodsRequest  DeletePodsRequest
 	plainReleasePodsRequest ReleasePodsRequest
 	plainListPodsRequest    ListPodsRequest
+	plainCreatedPods        []CreatedPod
 	plainJobClosed          JobClosed
 	plainJobDescription     JobDescription
 	plainCronJobDescription CronJobDescription
@@ -89,6 +93,23 @@ func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
+func (c *CreatedPods) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCreatedPods)(c))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *BulkProgress) UnmarshalJSON(data []byte) error {
+	// The result has no turn of its own at the gate that the whole holds.
+	var plain struct {
+		Done   int            `json:"done"`
+		Result plainJobResult `json:"result"`
+	}
+	err := packed.Unmarshal(data, &plain)
+	b.Done, b.Result = plain.Done, JobResult(plain.Result)
+	return err
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobClosed) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobClosed)(j))
 }
@@ -101,4 +122,21 @@ func (j *JobDescription) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *CronJobDescription) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCronJobDescription)(c))
+}
+
+// Evaluation is a schedule.Evaluation as a history has recorded it: whoever may poll a task
+// queue of Temporal may have written the record.
+type Evaluation schedule.Evaluation
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Evaluation) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*schedule.Evaluation)(e))
+}
+
+// BackfillTimes are schedule.BackfillTimes as a history has recorded them.
+type BackfillTimes schedule.BackfillTimes
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *BackfillTimes) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*schedule.BackfillTimes)(b))
 }

@@ -1,8 +1,8 @@
 package protocol
 
 // Decoded returns a new value of each type that bytes of strangers are decoded into: inputs and
-// results of workflows and activities, arguments of signals, updates and queries, and answers to
-// queries. Whoever may write to Temporal may have written any of them, so each that holds lists
+// results of workflows and activities, arguments of signals, updates and queries, answers to queries, heartbeats,
+// and recorded side effects. Whoever may write to Temporal may have written any of them, so each that holds lists
 // or maps bounds itself before it takes memory (bounded.go).
 func Decoded() []any {
 	return []any{
@@ -17,5 +17,9 @@ func Decoded() []any {
 		new(CreatePodsRequest), new(DeletePodsRequest), new(ReleasePodsRequest),
 		new(ListPodsRequest), new(PodList), new(ReleaseOrphansRequest), new(ReleaseOrphansResult),
 		new(SetSuspendRequest), new(SetSuspendResult),
+		// Heartbeats.
+		new(CreatedPods), new(BulkProgress),
+		// Side effects.
+		new(Evaluation), new(BackfillTimes),
 	}
 }

@@ -38,14 +38,14 @@ func (r *registered) RegisterActivityWithOptions(function any, _ activity.Regist
 }
 
 // decodes are the places that decode what came through Temporal into a type of package protocol.
-var decodes = regexp.MustCompile(`\b(?:open|perform)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)`)
+var decodes = regexp.MustCompile(`\b(?:open|perform)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)|(?:var (?:evaluation|found|reported|progress)|progress :=) protocol\.(\w+)`)
 
 // TestWhatStrangersSendIsInTheRegistry: what a function takes and returns, and what the code decodes by itself, stands in
 // protocol.Decoded, where every type is bounded.
 func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 	known := map[string]bool{}
 	for _, value := range protocol.Decoded() {
-		known[reflect.TypeOf(value).Elem().Name()] = true
+		known[reflect.TypeOf(value).Elem().String()] = true
 	}
 	var all registered
 	workflows.Register(&all, workflows.Options{})
@@ -64,16 +64,16 @@ func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 			if value == result || value == reflect.TypeFor[context.Context]() || value == reflect.TypeFor[workflow.Context]() || value == reflect.TypeFor[error]() {
 				continue
 			}
-			if !known[value.Name()] {
+			if !known[value.String()] {
 				t.Errorf("%s is decoded and is not in protocol.Decoded", value)
 			}
 		}
 	}
 	found := 0
-	for _, folder := range []string{"workflows", "internal/bridge"} {
+	for _, folder := range []string{"workflows", "activities", "internal/bridge", "internal/holder", "internal/podwatch", "cmd/worker", "cmd/bridge"} {
 		files, err := filepath.Glob("../../" + folder + "/*.go")
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%d files in %s: %v", len(files), folder, err)
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -85,7 +85,7 @@ func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 			}
 			for _, match := range decodes.FindAllStringSubmatch(string(text), -1) {
 				found++
-				if name := match[1] + match[2] + match[3]; !known[name] {
+				if name := match[1] + match[2] + match[3] + match[4]; !known["protocol."+name] {
 					t.Errorf("%s decodes a %s, which is not in protocol.Decoded", file, name)
 				}
 			}
