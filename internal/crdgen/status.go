@@ -1,22 +1,21 @@
 package main
 
 import (
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// Bounds of names and IDs in a status, in characters.
-const (
-	maxName       = 253
-	maxWorkflowID = 1000
-	maxConditions = 16
-)
+// maxConditions is more than Ostinato writes: others may add theirs.
+const maxConditions = 64
 
 // status bounds the status by the lists and bounds that the activities judge it by.
 func status() []amendment {
 	outcomes := make([]any, 0, len(schedule.Outcomes))
 	for _, outcome := range schedule.Outcomes {
 		outcomes = append(outcomes, string(outcome))
+	}
+	results := make([]any, 0, len(schedule.RunResults))
+	for _, result := range schedule.RunResults {
+		results = append(results, string(result))
 	}
 	atMost := func(length int) map[string]any { return map[string]any{"maxLength": length} }
 	list := []amendment{
@@ -25,19 +24,19 @@ func status() []amendment {
 		{at: "status.conditions", schema: map[string]any{"maxItems": maxConditions}},
 		{at: "status.lastOutcome", schema: enum(outcomes...)},
 		{at: "status.recentRuns[].outcome", schema: enum(outcomes...)},
-		{at: "status.recentRuns[].result", schema: enum(string(job.Complete), string(job.Failed), string(job.Deleted))},
-		{at: "status.workflow.id", schema: atMost(maxWorkflowID)},
-		{at: "status.workflow.namespace", schema: atMost(maxName)},
+		{at: "status.recentRuns[].result", schema: enum(results...)},
+		{at: "status.workflow.id", schema: atMost(schedule.MaxStatusWorkflowID)},
+		{at: "status.workflow.namespace", schema: atMost(schedule.MaxStatusName)},
 	}
 	for _, field := range []string{"reason", "message", "resultReason"} {
 		list = append(list, amendment{at: "status.recentRuns[]." + field, schema: atMost(schedule.MaxStatusText)})
 	}
-	list = append(list, amendment{at: "status.recentRuns[].jobName", schema: atMost(maxName)})
+	list = append(list, amendment{at: "status.recentRuns[].jobName", schema: atMost(schedule.MaxStatusName)})
 	for _, field := range []string{"apiVersion", "fieldPath", "kind", "resourceVersion", "uid"} {
 		list = append(list, amendment{at: "status.active[]." + field, schema: atMost(schedule.MaxStatusUID)})
 	}
 	for _, field := range []string{"name", "namespace"} {
-		list = append(list, amendment{at: "status.active[]." + field, schema: atMost(maxName)})
+		list = append(list, amendment{at: "status.active[]." + field, schema: atMost(schedule.MaxStatusName)})
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -146,20 +148,11 @@ func failedIndexes(job *batchv1.Job, status *batchv1.JobStatus) *string {
 func mergeConditions(wanted, current []batchv1.JobCondition) []batchv1.JobCondition {
 	merged := append([]batchv1.JobCondition{}, wanted...)
 	for _, condition := range current {
-		if !ownCondition(condition.Type) {
+		if !slices.Contains(job.ConditionTypes, condition.Type) {
 			merged = append(merged, condition)
 		}
 	}
 	return merged
-}
-
-// ownCondition reports whether the Job controller is the writer of a condition type.
-func ownCondition(kind batchv1.JobConditionType) bool {
-	switch kind {
-	case batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
-		return true
-	}
-	return false
 }
 
 // PatchJobReady writes status.ready alone. It returns false when the Job is gone

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"text/template"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -52,7 +51,7 @@ func write(out io.Writer) error {
 		"Indexes":           job.MaxStatusIndexes,
 		"Uncounted":         2 * job.DefaultConfig().MaxPods,
 		"UID":               schedule.MaxStatusUID,
-		"CronJobConditions": list(schedule.ConditionTypes, ofBridge),
+		"CronJobConditions": list(schedule.ConditionTypes, schedule.BridgeConditionTypes),
 		"CronJobText":       schedule.MaxStatusText,
 		"Active":            schedule.MaxStatusActive,
 	})
@@ -61,9 +60,6 @@ func write(out io.Writer) error {
 	}
 	return nil
 }
-
-// ofBridge are the condition types that the bridge writes.
-var ofBridge = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
 
 // list renders texts as a list of CEL, each once, in order.
 func list[Text ~string](texts ...[]Text) string {

@@ -86,5 +86,8 @@ const (
 	RunDeleted RunResult = "Deleted"
 )
 
+// RunResults are all ends of a run.
+var RunResults = []RunResult{RunComplete, RunFailed, RunDeleted}
+
 // ResultReasonReplaced is the reason of RunDeleted where the next run replaced it.
 const ResultReasonReplaced = "Replaced"

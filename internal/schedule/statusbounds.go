@@ -21,10 +21,17 @@ const (
 	MaxStatusText = 1024
 	// MaxStatusUID bounds a UID, which is 36 characters where the API server makes it.
 	MaxStatusUID = 128
+	// MaxStatusName bounds the name of an object, MaxStatusWorkflowID the ID of a workflow, in
+	// bytes.
+	MaxStatusName       = 253
+	MaxStatusWorkflowID = 1000
 )
 
 // ConditionTypes are those that a plan writes to CronJobs.
 var ConditionTypes = []string{ostinatov1.ConditionScheduleValid, ostinatov1.ConditionSuspended, ostinatov1.ConditionTemplateValid}
+
+// BridgeConditionTypes are those that the bridge writes to CronJobs.
+var BridgeConditionTypes = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
 
 // ValidateStatus reports whether a status can be one that a plan writes for a CronJob of the
 // namespace, by what it consists of and how large it is: anybody who may write to Temporal
@@ -49,8 +56,14 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 		if !slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
 			return fmt.Errorf("status: a recent run has the outcome %.64q, want one of %v", row.Outcome, Outcomes)
 		}
-		if len(row.Reason) > MaxStatusText || len(row.Message) > MaxStatusText {
-			return fmt.Errorf("status: a recent run has a reason of %d and a message of %d bytes, want %d at most", len(row.Reason), len(row.Message), MaxStatusText)
+		if row.Result != "" && !slices.Contains(RunResults, RunResult(row.Result)) {
+			return fmt.Errorf("status: a recent run has the result %.64q, want one of %v", row.Result, RunResults)
+		}
+		if most := max(len(row.Reason), len(row.Message), len(row.ResultReason)); most > MaxStatusText {
+			return fmt.Errorf("status: a recent run has a text of %d bytes, want %d at most", most, MaxStatusText)
+		}
+		if len(row.JobName) > MaxStatusName {
+			return fmt.Errorf("status: a recent run has a Job's name of %d bytes, want %d at most", len(row.JobName), MaxStatusName)
 		}
 	}
 	if len(status.Conditions) > len(ConditionTypes) {
@@ -64,6 +77,10 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 			return fmt.Errorf("status: the condition %s has a reason of %d and a message of %d bytes, want %d at most",
 				condition.Type, len(condition.Reason), len(condition.Message), MaxStatusText)
 		}
+	}
+	if workflow := status.Workflow; workflow != nil && (len(workflow.ID) > MaxStatusWorkflowID || len(workflow.Namespace) > MaxStatusName) {
+		return fmt.Errorf("status: a workflow with an ID of %d bytes in a namespace of %d, want %d and %d at most",
+			len(workflow.ID), len(workflow.Namespace), MaxStatusWorkflowID, MaxStatusName)
 	}
 	status.Active = nil
 	data, err := json.Marshal(status)

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,8 +43,13 @@ func TestStatusesThatNoPlanWrites(t *testing.T) {
 		"an outcome that is none":   {ostinatov1.CronJobStatus{LastOutcome: "Evil"}, `lastOutcome is "Evil"`},
 		"many rows":                 {rows(make([]ostinatov1.RecentRun, 11)...), "11 recent runs, want 10 at most"},
 		"a row without an outcome":  {rows(ostinatov1.RecentRun{}), "a recent run has the outcome"},
-		"a row with a long message": {rows(ostinatov1.RecentRun{Outcome: "Started", Message: long}), "message of 1025 bytes"},
-		"rows that are long":        {rows(ostinatov1.RecentRun{Outcome: "Started", JobName: strings.Repeat("x", 70_000)}), "want 65536 at most"},
+		"a row with a long message": {rows(ostinatov1.RecentRun{Outcome: "Started", Message: long}), "a text of 1025 bytes"},
+		"a row with a long result":  {rows(ostinatov1.RecentRun{Outcome: "Started", ResultReason: long}), "a text of 1025 bytes"},
+		"a result that is none":     {rows(ostinatov1.RecentRun{Outcome: "Started", Result: "Evil"}), `the result "Evil", want one of [Complete Failed Deleted]`},
+		"a row with a long name":    {rows(ostinatov1.RecentRun{Outcome: "Started", JobName: long}), "a Job's name of 1025 bytes"},
+		"rows that JSON makes long": {rows(slices.Repeat([]ostinatov1.RecentRun{{Outcome: "Started", Message: strings.Repeat("\x01", 1024), Reason: strings.Repeat("\x01", 1024)}}, 10)...), "want 65536 at most"},
+		"a long workflow ID":        {ostinatov1.CronJobStatus{Workflow: &ostinatov1.WorkflowReference{ID: long}}, "a workflow with an ID of 1025 bytes"},
+		"a long Temporal namespace": {ostinatov1.CronJobStatus{Workflow: &ostinatov1.WorkflowReference{ID: "x", Namespace: long}}, "in a namespace of 1025"},
 		"a condition of another":    {ostinatov1.CronJobStatus{Conditions: []metav1.Condition{{Type: "Evil"}}}, `a condition of type "Evil"`},
 		"a long condition":          {ostinatov1.CronJobStatus{Conditions: []metav1.Condition{{Type: "Suspended", Message: long}}}, "message of 1025 bytes"},
 		"many conditions":           {ostinatov1.CronJobStatus{Conditions: make([]metav1.Condition, 4)}, "4 conditions, want 3 at most"},
