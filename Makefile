@@ -77,9 +77,13 @@ fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
 trial-tenant: tools ## Attack as a tenant at ten times the size that make test has.
 	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 60m -v ./test/tenant
 
+.PHONY: trial-hostile
+trial-hostile: tools ## Attack as a writer of Temporal at ten times the size that make test has, and see what each attack leaves in etcd.
+	OSTINATO_TRIAL=1 $(GO) test -tags trial -count=1 -timeout 60m -v ./test/hostile -skip 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
+
 .PHONY: trial-neighbours
-trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside every attack (ten minutes).
-	$(GO) test -tags trial -count=1 -timeout $(TEST_TIMEOUT) -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$'
+trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks (twenty minutes).
+	$(GO) test -tags trial -count=1 -timeout 30m -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
 
 .PHONY: check
 check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.

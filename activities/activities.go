@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/activity"
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/kubernetes"
@@ -54,6 +56,8 @@ type Options struct {
 	AcceptSignals steering.Signals
 	// Logs bounds what is kept of the logs of failed Pods.
 	Logs LogLimits
+	// StartLead is how long before its time the start of a run may be asked for, clocks apart.
+	StartLead time.Duration
 	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each keeps a
 	// workflow task, so that there should be more of these.
 	MaxHeld int
@@ -76,10 +80,9 @@ type Activities struct {
 	held          *room
 	turns, writes *seats
 	// lists are those of all Pods of a namespace.
-	lists      *seats
-	known      *memory
-	unanswered unanswered
-	jobSearch  k8s.JobSearch
+	lists     *seats
+	known     *memory
+	jobSearch k8s.JobSearch
 	// refusedLog lets the lines about refused requests through that the log has room for.
 	refusedLog *rate.Limiter
 }
@@ -103,7 +106,7 @@ func New(options Options) *Activities {
 		lists: newSeats(mostLists, options.Weights),
 		turns: newSeats(mostTurns, options.Weights), writes: newSeats(mostTurns, options.Weights),
 		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
-		known:      newMemory(options.Clock), unanswered: newUnanswered(),
+		known:      newMemory(options.Clock),
 	}
 }
 

@@ -40,7 +40,7 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 		case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found[i], cronJob.Name, cronJob.UID):
 			found[i] = nil
 			return nil
-		case answered(err):
+		case concernsOne(err):
 			// The CronJob itself could be read: one Job that can't be must not hold it up. The
 			// bridge tells again of a run that the status lists and that has ended.
 			activity.GetLogger(ctx).Warn("a Job can't be read", "namespace", cronJob.Namespace, "job", run.Name, "error", err)
@@ -122,6 +122,10 @@ func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 	run.Manual = byHand || run.Scheduled.IsZero() || names.ScheduledJob(cronJob.Name, run.Scheduled) != found.Name
 	if run.Scheduled.IsZero() {
 		run.Scheduled = run.Started
+	}
+	if run.Manual {
+		run.By = k8s.Truncated(found.Annotations[names.AskedByAnnotation], maxAnnotation)
+		run.Changed = k8s.Truncated(found.Annotations[names.ChangedAnnotation], maxAnnotation)
 	}
 	return run
 }

@@ -35,6 +35,7 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	ended.Status.Conditions[0].LastTransitionTime, ended.Status.Failed = metav1.NewTime(scheduled), 2
 	byHand := cronJobsJob("hello-by-hand")
 	byHand.CreationTimestamp = metav1.NewTime(scheduled.Add(time.Minute))
+	byHand.Annotations = map[string]string{names.AskedByAnnotation: "ada", names.ChangedAnnotation: strings.Repeat("x", 100_000)}
 	others := runsJob(scheduled.Add(time.Minute))
 	others.OwnerReferences[0].UID = "another"
 	s := newStage(t, []runtime.Object{running, ended, known, byHand, others, otherJob()}, []*ostinatov1.CronJob{helloCronJob()})
@@ -45,6 +46,9 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	}
 	if manual := result.Running[1]; manual.Name != byHand.Name || !manual.Manual || !manual.Scheduled.Equal(scheduled.Add(time.Minute)) {
 		t.Errorf("started by hand %+v", manual)
+	}
+	if manual := result.Running[1]; manual.By != "ada" || len(manual.Changed) > 600 {
+		t.Errorf("made by %q, with changes of %d bytes", manual.By, len(manual.Changed))
 	}
 	if len(result.Ended) != 1 || result.Ended[0].Run.Name != ended.Name || result.Ended[0].Outcome != job.Failed {
 		t.Errorf("ended %+v", result.Ended)

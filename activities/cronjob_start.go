@@ -23,8 +23,8 @@ import (
 // was read last; nil where the result says all that there is to say.
 func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) (_ *ostinatov1.CronJob, err error) {
 	if request.Start == nil {
-		result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, nil)
-		result.Lead = a.moments.lead(request.Ran)
+		deleted, ended, err := a.deleteJobs(ctx, cronJob, request, nil)
+		result.Deleted, result.Ended = deleted, append(result.Ended, ended...)
 		return cronJob, err
 	}
 	// A time that somebody has made up is no moment.
@@ -36,7 +36,6 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start); err != nil {
 		return nil, err
 	}
-	moment.ready()
 	held := false
 	if result.Started == nil && result.Refused == nil {
 		if held, result.Refused, err = a.hold(ctx, cronJob.Namespace, *request.Start); err != nil {
@@ -56,11 +55,9 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if result.Started != nil {
 		a.known.keepCronJob(cronJob)
 	}
-	unanswered := result.Started != nil && a.unanswered.take(write{verb: writeCreate, owner: cronJob.UID, name: request.Start.Name})
-	if created || unanswered {
+	if created {
 		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
 	}
-	result.Lead = moment.lead()
 	return cronJob, nil
 }
 
@@ -83,7 +80,7 @@ func (a *Activities) create(
 	if a.acceptsStart(cronJob, *request.Start) {
 		replacing = request.Start
 	}
-	if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, replacing); err != nil || result.Started != nil {
+	if result.Deleted, result.Ended, err = a.deleteJobs(ctx, cronJob, request, replacing); err != nil || result.Started != nil {
 		return false, cronJob, err
 	}
 	created, result.Started, result.Refused, err = a.startJob(ctx, cronJob, *request.Start)
@@ -186,7 +183,6 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	}
 	defer release()
 	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
-	a.unanswered.keep(write{verb: writeCreate, owner: cronJob.UID, name: start.Name}, err)
 	switch {
 	case err == nil:
 		if !start.Manual {

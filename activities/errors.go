@@ -90,10 +90,10 @@ func concernsOne(err error) bool {
 		return false
 	}
 	switch status.Status().Code {
-	case 0, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case 0, http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return false
 	}
-	return true
+	return !apierrors.IsServerTimeout(err)
 }
 
 // refusedError returns the error of an activity that is not to be retried.

@@ -1,12 +1,12 @@
 package activities
 
 import (
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/util/cache"
 )
 
 const (
@@ -15,21 +15,36 @@ const (
 	eventsPerSecond, eventsBurst = 50, 500
 	// namespacesHeard bounds the namespaces that are known apart.
 	namespacesHeard = 1000
+	// namespaceHeard is for how long a namespace counts after its last Event: as long as a
+	// bucket takes to fill.
+	namespaceHeard = eventsBurst / eventsPerSecond * time.Second
 )
 
-// eventGate lets the Events of a worker through that it has room for. No namespace takes
-// more than half of the room, so that a herd of one silences no other.
+// eventGate lets the Events of a worker through that it has room for. Half of the burst is kept
+// for namespaces that keep to an equal share, with one share left free: a herd of one, or herds
+// of many, silence no other.
 type eventGate struct {
 	all        *rate.Limiter
 	mutex      sync.Mutex
-	namespaces *cache.LRUExpireCache
-	dropped    prometheus.Counter
+	namespaces map[string]*eventShare
+	// shared is when the room was divided.
+	shared  time.Time
+	dropped prometheus.Counter
+	now     func() time.Time
+}
+
+// eventShare is the room of one namespace.
+type eventShare struct {
+	limiter *rate.Limiter
+	// heard is when its last Event came.
+	heard time.Time
 }
 
 func newEventGate(registerer prometheus.Registerer) *eventGate {
 	gate := &eventGate{
+		now:        time.Now,
 		all:        rate.NewLimiter(eventsPerSecond, eventsBurst),
-		namespaces: cache.NewLRUExpireCache(namespacesHeard),
+		namespaces: map[string]*eventShare{},
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Subsystem: "ostinato", Name: "events_dropped_total",
 			Help: "The number of Events that were not emitted, since there were too many at a time",
@@ -44,7 +59,7 @@ func (g *eventGate) pass(namespace string) bool {
 	if g == nil {
 		return true
 	}
-	passes := g.of(namespace).Allow() && g.all.Allow()
+	passes := g.take(namespace, g.now())
 	if !passes {
 		g.dropped.Inc()
 	}
@@ -58,14 +73,43 @@ func (g *eventGate) drop(count int) {
 	}
 }
 
-func (g *eventGate) of(namespace string) *rate.Limiter {
+func (g *eventGate) take(namespace string, now time.Time) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if known, ok := g.namespaces.Get(namespace); ok {
-		return known.(*rate.Limiter)
+	kept := g.of(namespace, now).AllowN(now, 1)
+	return (kept || g.all.TokensAt(now) > eventsBurst/2) && g.all.AllowN(now, 1)
+}
+
+// of returns the limiter of a namespace. Those beyond what can be known apart share one.
+func (g *eventGate) of(namespace string, now time.Time) *rate.Limiter {
+	share, known := g.namespaces[namespace]
+	if !known && len(g.namespaces) >= namespacesHeard {
+		namespace = ""
+		share, known = g.namespaces[namespace]
 	}
-	// After the time in which a bucket fills, a new one is as good.
-	limiter := rate.NewLimiter(eventsPerSecond/2, eventsBurst/2)
-	g.namespaces.Add(namespace, limiter, 2*eventsBurst/eventsPerSecond*time.Second)
-	return limiter
+	if !known {
+		share = &eventShare{}
+		g.namespaces[namespace] = share
+	}
+	share.heard = now
+	if !known || now.Sub(g.shared) > time.Second {
+		g.share(now)
+	}
+	return share.limiter
+}
+
+// share divides what is kept among the namespaces that have Events, and one more.
+func (g *eventGate) share(now time.Time) {
+	maps.DeleteFunc(g.namespaces, func(_ string, share *eventShare) bool { return now.Sub(share.heard) > namespaceHeard })
+	g.shared = now
+	shares := len(g.namespaces) + 1
+	limit, burst := rate.Limit(eventsPerSecond)/rate.Limit(shares), max(eventsBurst/2/shares, 1)
+	for _, share := range g.namespaces {
+		if share.limiter == nil {
+			share.limiter = rate.NewLimiter(limit, burst)
+			continue
+		}
+		share.limiter.SetLimitAt(now, limit)
+		share.limiter.SetBurstAt(now, burst)
+	}
 }

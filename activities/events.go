@@ -27,7 +27,8 @@ const (
 )
 
 // Recorders emit Events, asynchronously: a slow API server loses Events rather
-// than delays a run.
+// than delays a run. An attempt tells of what it has done, and not of what it finds done:
+// the Event of a write that was carried out without an answer is lost.
 type Recorders struct {
 	CronJobs record.EventRecorder
 	Jobs     record.EventRecorder
@@ -63,30 +64,53 @@ func spamKey(event *corev1.Event) string {
 	return event.Source.Component + "/" + string(event.InvolvedObject.UID) + "/" + event.Reason
 }
 
-// podEvents is how many Events about Pods one activity emits of each reason:
-// as many as upstream's limit lets pass.
-const podEvents = 25
+const (
+	// maxRequested bounds the Events that one request asks for. An activity emits 25 at most, as
+	// many as upstream's limit lets pass. The other three are emitted once at most: that of a
+	// run's start, of a status that can't be written, and of a template.
+	maxRequested = event.MaxPerRequest
+	// keptForWarnings is how many of the others are warnings: that many deletes go well must not
+	// hide that one does not.
+	keptForWarnings = 3
+)
 
-// announcer emits the Events of one activity about the Pods of a Job. A Job with
-// thousands of Pods must not fill the queue in which other Jobs' Events wait.
+// announcer emits the Events of one activity about the many Pods of a Job, or the many Jobs of a
+// CronJob. They must not fill the queue in which those of other objects wait.
 type announcer struct {
 	recorders Recorders
 	mutex     sync.Mutex
-	emitted   map[string]int
+	room      int
 }
 
-func (r Recorders) perPod() *announcer {
-	return &announcer{recorders: r, emitted: map[string]int{}}
+// besides returns the announcer of an activity that emits so many requested Events too.
+func (r Recorders) besides(requested int) *announcer {
+	return &announcer{recorders: r, room: maxRequested - min(requested, maxRequested)}
 }
 
-func (a *announcer) announce(owner protocol.ObjectReference, event event.Event) {
-	a.mutex.Lock()
-	a.emitted[event.Reason]++
-	tooMany := a.emitted[event.Reason] > podEvents
-	a.mutex.Unlock()
-	if !tooMany {
+func (a *announcer) onJob(owner protocol.ObjectReference, event event.Event) {
+	if a.hasRoom(event) {
 		a.recorders.onJob(owner, event)
 	}
+}
+
+func (a *announcer) onCronJob(owner protocol.ObjectReference, event event.Event) {
+	if a.hasRoom(event) {
+		a.recorders.onCronJob(owner, event)
+	}
+}
+
+func (a *announcer) hasRoom(event event.Event) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	kept := keptForWarnings
+	if event.Type == corev1.EventTypeWarning {
+		kept = 0
+	}
+	if a.room <= kept {
+		return false
+	}
+	a.room--
+	return true
 }
 
 // onCronJob and onJob emit Events on an object. Without a recorder they do nothing.
@@ -102,17 +126,13 @@ func (r Recorders) onJob(object protocol.ObjectReference, events ...event.Event)
 	r.emit(r.Jobs, reference(object, batchv1.SchemeGroupVersion.String(), "Job"), events)
 }
 
-// mostEvents bounds the Events that one request asks for: as many as upstream's limit
-// lets pass.
-const mostEvents = 25
-
 func (r Recorders) emit(recorder record.EventRecorder, object *corev1.ObjectReference, events []event.Event) {
 	if recorder == nil {
 		return
 	}
-	if beyond := len(events) - mostEvents; beyond > 0 {
+	if beyond := len(events) - maxRequested; beyond > 0 {
 		r.gate.drop(beyond)
-		events = events[:mostEvents]
+		events = events[:maxRequested]
 	}
 	for _, one := range events {
 		if r.gate.pass(object.Namespace) {

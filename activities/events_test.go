@@ -1,20 +1,26 @@
 package activities_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 func TestEventsAreWrittenAsUpstreamDoes(t *testing.T) {
@@ -53,23 +59,68 @@ func TestEventsAreWrittenAsUpstreamDoes(t *testing.T) {
 	}
 }
 
-// TestEventsAboutManyPodsAreFew: 25 of a reason pass in one go, as upstream's own
-// limit has it; they neither fill the queue nor hide how the Job ended.
-func TestEventsAboutManyPodsAreFew(t *testing.T) {
-	t.Run("of one activity", func(t *testing.T) {
+// TestEventsOfAnActivityAreFew: 25 in sum pass, as upstream's own limit has it. Those that are
+// asked for come first, and what went well leaves room for what did not.
+func TestEventsOfAnActivityAreFew(t *testing.T) {
+	var stored []runtime.Object
+	var deletes []schedule.Delete
+	for n := range 100 {
+		one := finishedCronJobsJob(fmt.Sprintf("old-%d", n), batchv1.JobComplete)
+		stored, deletes = append(stored, one), append(deletes, schedule.Delete{Name: one.Name, UID: string(one.UID)})
+	}
+	for _, asked := range []int{0, 10, event.MaxPerRequest} {
+		t.Run(fmt.Sprintf("100 deletes and %d that are asked for", asked), func(t *testing.T) {
+			s := newStage(t, stored, []*ostinatov1.CronJob{helloCronJob()})
+			request := protocol.CronJobRequest{CronJob: cronJobRef, Deletes: deletes}
+			for range asked {
+				request.Events = append(request.Events, event.Warning("UnexpectedJob", "x"))
+			}
+			if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); len(result.Deleted) != 100 {
+				t.Errorf("%d Jobs are deleted", len(result.Deleted))
+			}
+			events, unexpected := s.recorded(), 0
+			for _, one := range events {
+				if strings.HasPrefix(one, "Warning UnexpectedJob") {
+					unexpected++
+				}
+			}
+			if len(events) > 25 || len(events) < 15 || unexpected < min(asked, 20) {
+				t.Errorf("%d Events, %d of them were asked for", len(events), unexpected)
+			}
+		})
+	}
+	t.Run("creates and deletes of one request", func(t *testing.T) {
 		s := newStage(t, []runtime.Object{helloJob()}, nil)
-		var deletes []job.Delete
-		for _, created := range must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(200)}).Created {
-			deletes = append(deletes, job.Delete{Name: created.Name, UID: created.UID})
+		s.refuse("delete", "pods", -1, apierrors.NewForbidden(corev1.Resource("pods"), "x", nil))
+		request := protocol.JobRequest{Job: jobRef, Creates: creates(20)[10:], Events: []event.Event{event.Normal("Completed", "Job completed")}}
+		for range 9 {
+			request.Events = append(request.Events, event.Warning("InvalidAnnotation", "x"))
 		}
-		if events := s.recorded(); len(events) != 25 {
-			t.Errorf("%d events about 200 creates", len(events))
+		for _, created := range must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(10)}).Created {
+			request.Deletes = append(request.Deletes, job.Delete{Name: created.Name, UID: created.UID})
 		}
-		must[protocol.JobResult](s, protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes})
-		if events := s.recorded(); len(events) != 25 {
-			t.Errorf("%d events about 200 deletes", len(events))
+		s.recorded()
+		must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+		if events := s.recorded(); len(events) > 25 || !slices.Contains(events, "Normal Completed Job completed") {
+			t.Errorf("%d Events: %q", len(events), events)
 		}
 	})
+	t.Run("a refusal after many creates", func(t *testing.T) {
+		s := newStage(t, []runtime.Object{helloJob()}, nil)
+		created := 0
+		s.kubernetes.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			created++
+			return created > 70, nil, apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New("exceeded quota"))
+		})
+		must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(100)})
+		if events := s.recorded(); len(events) > 25 || !slices.ContainsFunc(events, func(one string) bool { return strings.HasPrefix(one, "Warning FailedCreate") }) {
+			t.Errorf("%d Events: %q", len(events), events)
+		}
+	})
+}
+
+// TestEventsAboutManyPodsAreFew: they neither fill the queue nor hide how the Job ended.
+func TestEventsAboutManyPodsAreFew(t *testing.T) {
 	t.Run("written", func(t *testing.T) {
 		s := newStage(t, []runtime.Object{helloJob()}, nil)
 		recorders, stop := activities.StartEvents(t.Context(), s.kubernetes, prometheus.NewRegistry())

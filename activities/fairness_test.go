@@ -49,7 +49,6 @@ func newCrowd(t *testing.T, at time.Time, count map[string]int, with ...option) 
 			request := startRequest()
 			request.CronJob.Namespace, request.CronJob.Name, request.CronJob.UID = namespace, cronJob.Name, string(cronJob.UID)
 			request.Start.Name = names.ScheduledJob(cronJob.Name, scheduled)
-			request.Start.Lead = max(scheduled.Sub(at), 0)
 			c.requests[cronJob.Name] = request
 		}
 	}

@@ -98,10 +98,9 @@ func (a *Activities) settle(ctx context.Context, request protocol.CronJobRequest
 		result.Judgement = nil
 		return result, nil
 	}
-	if result.Deleted, err = a.deleteJobs(ctx, cronJob, request.Deletes, nil); err != nil {
+	if result.Deleted, _, err = a.deleteJobs(ctx, cronJob, request, nil); err != nil {
 		return result, err
 	}
-	result.Lead = a.moments.lead(request.Ran)
 	a.Events.onCronJob(request.CronJob, request.Events...)
 	a.announceJudgement(request.CronJob, result.Judgement)
 	return result, nil
@@ -148,7 +147,7 @@ func (a *Activities) writeCronJobStatus(
 	a.known.forgetCronJob(cronJob.UID)
 	var stored *ostinatov1.CronJob
 	if fresh == cached {
-		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, status)
+		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
 		if apierrors.IsConflict(err) {
 			if cronJob, err = a.unedited(ctx, request, result); err != nil || cronJob == nil {
 				return err
@@ -157,10 +156,17 @@ func (a *Activities) writeCronJobStatus(
 		}
 	}
 	if fresh == live {
-		stored, err = k8s.ApplyCronJobStatus(ctx, store, cronJob, status)
+		stored, err = k8s.ApplyCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
 	}
 	if err == nil && len(status.Active) > 0 {
 		a.known.keepCronJob(stored)
 	}
 	return err
+}
+
+// suspendedBy returns the status with who has suspended the CronJob, which the object tells
+// and no request.
+func suspendedBy(cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) *ostinatov1.CronJobStatus {
+	named := schedule.StatusSuspendedBy(*status, cronJob.Status, k8s.SuspenderOf(cronJob))
+	return &named
 }

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// mostHold bounds a hold: the lead, and what the clock by which the run came due may be
-	// ahead of this process's.
-	mostHold = schedule.MostLead + time.Second
+	// maxAhead is how far the clock by which a run comes due may be ahead of this process's
+	// for its start to be held.
+	maxAhead = 3 * time.Second
 	// mostHeld is how many are held at a time where Options does not say.
 	mostHeld = 1000
 )
@@ -27,7 +27,7 @@ func (a *Activities) hold(ctx context.Context, namespace string, start schedule.
 	if wait <= 0 || start.Manual && start.Backfill == 0 {
 		return false, nil, nil
 	}
-	if wait > mostHold || !a.held.enter(namespace) {
+	if wait > a.StartLead+maxAhead || !a.held.enter(namespace) {
 		return false, &protocol.Refusal{
 			Reason:  protocol.RefusedTooEarly,
 			Message: "the time of the run of " + start.Scheduled.UTC().Format(time.RFC3339) + " has not come",

@@ -58,7 +58,6 @@ func holdRequest(t *testing.T, early time.Duration, change func(*protocol.CronJo
 		})
 	}
 	request := startRequest()
-	request.Start.Lead = early
 	change(&request)
 	go func() {
 		var err error
@@ -221,7 +220,14 @@ func TestAStartThatCannotBeHeldIsTooEarly(t *testing.T) {
 			t.Errorf("result %+v, changes at %v", result, h.changes())
 		}
 	}
-	t.Run("for so long", func(t *testing.T) { tooEarly(t, hold(t, 20*time.Second)) })
+	t.Run("for so long", func(t *testing.T) { tooEarly(t, hold(t, 3*time.Second+time.Millisecond)) })
+	t.Run("for so long beyond the lead", func(t *testing.T) {
+		lead := func(o *activities.Options) { o.StartLead = 2 * time.Second }
+		tooEarly(t, hold(t, 5*time.Second+time.Millisecond, lead))
+		if result := hold(t, 5*time.Second, lead).done(); result.Started == nil {
+			t.Errorf("result %+v", result)
+		}
+	})
 	t.Run("beside so many", func(t *testing.T) {
 		first := hold(t, time.Second, func(o *activities.Options) { o.MaxHeld = 1 })
 		first.waits()
@@ -281,38 +287,6 @@ func TestNoCreateIsEarlyOrAfterASuspend(t *testing.T) {
 			rt.Fatalf("nothing was created: %+v", result)
 		}
 	})
-}
-
-func TestTheLeadIsWhatTheMomentMetWith(t *testing.T) {
-	ask := func(s *stage, ran time.Time) time.Duration {
-		return must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Ran: ran}).Lead
-	}
-	clock := clocktesting.NewFakeClock(scheduled.Add(700 * time.Millisecond))
-	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, withClock(clock))
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
-	if result.Lead != schedule.LeadFor(700*time.Millisecond) || result.Lead == 0 {
-		t.Errorf("lead %s", result.Lead)
-	}
-	if known := ask(s, scheduled); known != result.Lead {
-		t.Errorf("lead afterwards: %s", known)
-	}
-	if other := ask(s, scheduled.Add(time.Minute)); other != 0 {
-		t.Errorf("lead of another moment: %s", other)
-	}
-	if other := ask(s, time.Time{}); other != 0 {
-		t.Errorf("lead of none: %s", other)
-	}
-	// The lead itself is no lag, so that it stays as it is.
-	h := hold(t, 2*time.Second)
-	if result := h.done(); result.Lead != 0 {
-		t.Errorf("lead after a start that was ready at once: %s", result.Lead)
-	}
-	late := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, withClock(clock))
-	request := startRequest()
-	request.Start.WhyLate = schedule.ReasonJobAlreadyActive
-	if result := must[protocol.CronJobResult](late, protocol.ReconcileCronJobActivity, request); result.Lead != 0 {
-		t.Errorf("lead after a start that others held up: %s", result.Lead)
-	}
 }
 
 // slowClient is a client with something before each create of a Job. A reactor of the fake

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -19,10 +18,6 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// maxUndecided bounds ListPodsRequest.Undecided: a Job has at most so many Pods that a
-// workflow knows and has not counted.
-const maxUndecided = 20_000
-
 // mostLists is how many lists of all Pods of a namespace this process reads at a time. Any
 // request can ask for one, by a UID that there is not.
 const mostLists = 4
@@ -37,8 +32,8 @@ const mostLists = 4
 // The list is read in pages, and only facts are kept, so that a Job may have had any
 // number of Pods.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
-	if len(request.Undecided) > maxUndecided {
-		return protocol.PodList{}, invalidRequest(fmt.Errorf("list Pods of Job %s/%s: %d UIDs are asked for, at most %d may be", request.Job.Namespace, request.Job.Name, len(request.Undecided), maxUndecided))
+	if err := bounded(list{"undecided", len(request.Undecided), mostUndecided}); err != nil {
+		return protocol.PodList{}, err
 	}
 	owner, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
 	switch {
@@ -221,6 +216,7 @@ func (c *census) list() protocol.PodList {
 	for _, fact := range c.failed {
 		facts = append(facts, fact)
 	}
+	facts = job.Shortened(facts, job.SpecOf(c.owner), job.DefaultConfig().MaxAttempts)
 	slices.SortFunc(facts, func(a, b job.PodFact) int { return strings.Compare(a.Name, b.Name) })
 	list := protocol.PodList{Facts: facts, Attempts: c.attempts, Counted: k8s.CountedPods(c.owner)}
 	if c.rebuild {

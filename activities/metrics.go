@@ -127,7 +127,7 @@ func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.Po
 		if condition.Type == batchv1.JobFailed {
 			result = resultFailed
 		}
-		m.jobsFinished.WithLabelValues(mode, result, endReason(condition)).Inc()
+		m.jobsFinished.WithLabelValues(mode, result, condition.Reason).Inc()
 	}
 }
 
@@ -158,23 +158,6 @@ func text(pointer *string) string {
 		return ""
 	}
 	return *pointer
-}
-
-// endReasons are the reasons with which Jobs end (parity 2.10 to 2.14).
-var endReasons = []string{
-	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonCompletionsReached, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
-	batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy, batchv1.JobReasonSuccessPolicy,
-}
-
-// otherReason is the label of a condition with a reason that is not ours: anybody who may
-// write to Temporal can have had it written, and a series is kept for ever.
-const otherReason = "other"
-
-func endReason(condition *batchv1.JobCondition) string {
-	if slices.Contains(endReasons, condition.Reason) {
-		return condition.Reason
-	}
-	return otherReason
 }
 
 // handledByRules are the actions of a Pod failure policy; no plan counts others.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -147,14 +146,13 @@ func TestWhatNoPlanCountsIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnEndThatIsNoneOfOursIsCountedAsOther: the reason of a condition can be anybody's.
-func TestAnEndThatIsNoneOfOursIsCountedAsOther(t *testing.T) {
-	for reason, want := range map[string]string{batchv1.JobReasonDeadlineExceeded: batchv1.JobReasonDeadlineExceeded, "Evil1": "other", "": "other"} {
+// TestAnEndThatIsNoneOfOursIsRefused: the reason of an end is a label of a metric.
+func TestAnEndThatIsNoneOfOursIsRefused(t *testing.T) {
+	for _, reason := range []string{"Evil1", ""} {
 		s := newStage(t, objects(helloJob()), nil)
-		s.write(batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: reason}}}, nil)
-		if got := s.metric("job_controller_jobs_finished_total", "NonIndexed", want, "failed"); got != 1 {
-			t.Errorf("reason %q is counted %v times as %q", reason, got, want)
-		}
+		status := batchv1.JobStatus{Conditions: []batchv1.JobCondition{condition(batchv1.JobFailed, reason)}}
+		_, err := run[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Status: &status})
+		wantInvalid(t, err)
 	}
 }
 
@@ -172,12 +170,28 @@ func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
 	if refused.Refused == nil {
 		t.Error("a start that the schedule does not name is not refused")
 	}
-	for activity, reason := range map[string]string{
-		protocol.ReconcileJobActivity: protocol.InvalidRequestErrorType, protocol.WatchPodsActivity: protocol.InvalidRequestErrorType,
-		protocol.ReconcileCronJobActivity: protocol.RefusedNotPrescribed,
+	creates := []job.Create{{Name: "of-no-attempt", Attempt: 1}}
+	for activity, request := range map[string]any{
+		protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Creates: creates},
+		protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: jobRef, Creates: creates},
 	} {
-		if got := s.metric(requestsRefused, activity, reason); got != 1 {
-			t.Errorf("%s, %s: counted %v times", activity, reason, got)
+		if refused := must[protocol.JobResult](s, activity, request); refused.Refused == nil {
+			t.Errorf("%s: Pods that the Job does not prescribe are not refused", activity)
 		}
+	}
+	for _, counted := range []struct{ activity, reason string }{
+		{protocol.ReconcileJobActivity, protocol.InvalidRequestErrorType},
+		{protocol.WatchPodsActivity, protocol.InvalidRequestErrorType},
+		{protocol.ReconcileCronJobActivity, protocol.RefusedNotPrescribed},
+		{protocol.ReconcileJobActivity, protocol.RefusedNotPrescribed},
+		{protocol.CreatePodsActivity, protocol.RefusedNotPrescribed},
+	} {
+		if got := s.metric(requestsRefused, counted.activity, counted.reason); got != 1 {
+			t.Errorf("%s, %s: counted %v times", counted.activity, counted.reason, got)
+		}
+	}
+	// The API server was not asked.
+	if got := s.metric("ostinato_kubernetes_refusals_total", "Pod", protocol.RefusedNotPrescribed); got != 0 {
+		t.Errorf("%v refusals are the API server's", got)
 	}
 }

@@ -107,13 +107,16 @@ func TestListsOfRequestsAreBounded(t *testing.T) {
 		"creates":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: make([]job.Create, 11)}},
 		"deletes":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Deletes: make([]job.Delete, 11)}},
 		"releases":          {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: make([]job.Release, 11)}},
-		"events":            {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, 1001)}},
+		"events":            {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
+		"counted":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Counted: make([]string, 10_001)}},
+		"undecided":         {protocol.ListPodsActivity, protocol.ListPodsRequest{Job: jobRef, Undecided: make([]string, 20_001)}},
+		"known":             {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Known: make([]string, 10_001)}},
 		"bulk creates":      {protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: make([]job.Create, 501)}},
 		"bulk deletes":      {protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: make([]job.Delete, 501)}},
 		"bulk releases":     {protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: make([]job.Release, 501)}},
 		"runs":              {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Look: make([]schedule.Run, 51)}},
 		"deletes of runs":   {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Deletes: make([]schedule.Delete, 501)}},
-		"a CronJobs events": {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: make([]event.Event, 1001)}},
+		"a CronJobs events": {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -32,7 +33,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 	}
 	var reported protocol.CreatedPods
 	recall(ctx, &reported)
-	progress := newCreation(request.Creates, reported)
+	progress := newCreation(request.Creates, reported, a.Events.besides(0))
 	stop := heartbeat(ctx, func() any { return progress.created() })
 	err = a.createPods(ctx, owner, request.Creates, progress, a.bulk.Wait)
 	stop()
@@ -55,7 +56,7 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 	if done || a.unplanned(owner, request.Digest, &result) || matched(owner, request.Judge, &result) {
 		return result, err
 	}
-	events := a.Events.perPod()
+	events := a.Events.besides(0)
 	var progress protocol.BulkProgress
 	recall(ctx, &progress)
 	return inChunks(ctx, a, request.Deletes, progress, func(target job.Delete, out *findings) error {
@@ -125,10 +126,13 @@ const (
 	// mostJobDeletes bounds the Jobs that are deleted: those that are replaced, and those
 	// beyond the history limits.
 	mostJobDeletes = schedule.MaxDeletes
-	// mostAsked bounds the Events that are asked for. Few of them are emitted.
-	mostAsked = schedule.MaxEvents
-	// mostUIDs bounds lists of UIDs, which are compared with what is there.
-	mostUIDs = 20_000
+	// mostAsked bounds the Events that are asked for.
+	mostAsked = event.MaxPerRequest
+	// mostCounted, mostKnown and mostUndecided bound lists of UIDs, which are compared with
+	// what is there.
+	mostCounted   = job.MaxCounted
+	mostKnown     = schedule.MaxKnown
+	mostUndecided = job.MaxStatePods
 )
 
 // list is one of a request's, with its bound.

@@ -31,6 +31,8 @@ type creation struct {
 	refusals []*protocol.Refusal
 	// planned is the status that is to be written with the Pods; it may be nil.
 	planned *batchv1.JobStatus
+	// events emits those about the Pods.
+	events *announcer
 }
 
 // created lists the Pods that exist, in the order of the Creates.
@@ -61,7 +63,7 @@ func (c *creation) refused() *protocol.Refusal {
 }
 
 // newCreation starts from the Pods that an earlier attempt has reported.
-func newCreation(creates []job.Create, reported []protocol.CreatedPod) *creation {
+func newCreation(creates []job.Create, reported []protocol.CreatedPod, events *announcer) *creation {
 	byName := make(map[string]protocol.CreatedPod, len(reported))
 	for _, pod := range reported {
 		byName[pod.Name] = pod
@@ -69,6 +71,7 @@ func newCreation(creates []job.Create, reported []protocol.CreatedPod) *creation
 	progress := &creation{
 		made:     make([]*protocol.CreatedPod, len(creates)),
 		refusals: make([]*protocol.Refusal, len(creates)),
+		events:   events,
 	}
 	for i, create := range creates {
 		if pod, ok := byName[create.Name]; ok {
@@ -89,7 +92,6 @@ func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates
 			rest = append(rest, i)
 		}
 	}
-	events := a.Events.perPod()
 	for size := 1; len(rest) > 0 && progress.refused() == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
@@ -100,7 +102,7 @@ func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates
 				if err := before(ctx); err != nil {
 					return outage(err, "wait to create Pod %s/%s", owner.Namespace, creates[i].Name)
 				}
-				pod, refused, err := a.createPod(ctx, owner, creates[i], progress.planned, events)
+				pod, refused, err := a.createPod(ctx, owner, creates[i], progress.planned, progress.events)
 				progress.mutex.Lock()
 				defer progress.mutex.Unlock()
 				progress.made[i], progress.refusals[i] = pod, refused
@@ -120,19 +122,13 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
 	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, rendered, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
-	creation := write{verb: writeCreate, owner: owner.UID, name: create.Name}
-	a.unanswered.keep(creation, err)
 	switch {
 	case err == nil:
-		a.unanswered.take(creation)
-		a.podCreated(owner, planned, create, events)
+		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
+		events.onJob(reference, event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
 		return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		found, refused, err := a.findPod(ctx, owner, create.Name, events)
-		if found != nil && a.unanswered.take(creation) {
-			a.podCreated(owner, planned, create, events)
-		}
-		return found, refused, err
+		return a.findPod(ctx, owner, create.Name, events)
 	}
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	refused := refusal(err)
@@ -143,19 +139,13 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	// Without a word for a terminating namespace, as upstream: there is nobody to
 	// read it. An API server that was not reached takes no Event either.
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		events.announce(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
+		events.onJob(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Pod", refused)
 		return nil, refused, nil
 	}
 	return nil, nil, outage(err, "create Pod %s/%s", owner.Namespace, create.Name)
-}
-
-// podCreated tells of a Pod that was created.
-func (a *Activities) podCreated(owner *batchv1.Job, planned *batchv1.JobStatus, create job.Create, events *announcer) {
-	a.Metrics.countCreate(owner, planned, create, resultSucceeded)
-	events.announce(jobReference(owner), event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
 }
 
 // findPod looks at the Pod that has the wanted name already.
@@ -167,7 +157,7 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 	if !a.owns(owner, pod) {
 		refused := foreignObject(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
 		a.Metrics.countRefusal("Pod", refused)
-		events.announce(jobReference(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
+		events.onJob(jobReference(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
 	}
 	fact := k8s.PodFact(pod)
@@ -206,9 +196,7 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 	if refusal == "" {
 		return nil, nil
 	}
-	refused := &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: refusal}
-	a.Metrics.countRefusal("Pod", refused)
-	return refused, nil
+	return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: refusal}, nil
 }
 
 // runningPods returns the Job's Pods that can still run, as the API server's watch cache

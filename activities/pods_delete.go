@@ -64,17 +64,10 @@ func (f *findings) failed(uid string, err error, doing string, arguments ...any)
 // must be.
 func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, events *announcer, out *findings) error {
 	uid := types.UID(target.UID)
-	deletion := write{writeDelete, owner.UID, target.Name, target.UID}
-	tell := func() {
-		events.announce(jobReference(owner), event.Normal(event.SuccessfulDelete, "Deleted pod: "+target.Name))
-	}
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	for attempt := 1; ; attempt++ {
 		switch {
 		case errors.Is(err, k8s.ErrGone):
-			if a.unanswered.take(deletion) {
-				tell()
-			}
 			out.vanished(target.UID)
 			return nil
 		case err != nil:
@@ -100,28 +93,23 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 	}
 	if pod.DeletionTimestamp != nil {
 		// An attempt before this one has deleted it, or somebody else has.
-		if a.unanswered.take(deletion) {
-			tell()
-		}
 		return nil
 	}
 	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	if err != nil {
-		a.unanswered.keep(deletion, err)
 		return a.deleteFailed(owner, target, err, events, out)
-	}
-	if unanswered := a.unanswered.take(deletion); deleted || unanswered {
-		tell()
 	}
 	if !deleted {
 		out.vanished(target.UID)
+		return nil
 	}
+	events.onJob(jobReference(owner), event.Normal(event.SuccessfulDelete, "Deleted pod: "+target.Name))
 	return nil
 }
 
 func (a *Activities) deleteFailed(owner *batchv1.Job, target job.Delete, err error, events *announcer, out *findings) error {
 	if answered(err) {
-		events.announce(jobReference(owner), event.Warning(event.FailedDelete, fmt.Sprintf("Error deleting: %v", err)))
+		events.onJob(jobReference(owner), event.Warning(event.FailedDelete, fmt.Sprintf("Error deleting: %v", err)))
 	}
 	return out.failed(target.UID, err, "delete Pod %s/%s", owner.Namespace, target.Name)
 }

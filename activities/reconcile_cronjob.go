@@ -24,6 +24,9 @@ import (
 // is to be repeated. It is a RefusedErrorType error, which Temporal does not
 // repeat by itself, when the delete of a Job that is to be replaced was refused.
 //
+// A run that was to be replaced and has ended is left, and is in the result. The status is
+// not written then: it says otherwise, and is to be planned anew.
+//
 // The start of a run whose time has not come is held until then, and the CronJob looked at
 // once more. What else is to be done waits for the other Jobs of the same moment. The
 // status of a request that is about neither a start nor a look goes before its deletes.
@@ -32,7 +35,7 @@ import (
 // tell of what has happened.
 func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.CronJobRequest) (result protocol.CronJobResult, err error) {
 	if err := bounded(list{"deletes", len(request.Deletes), mostJobDeletes}, list{"look", len(request.Look), mostLooks},
-		list{"events", len(request.Events), mostAsked}, list{"known", len(request.Known), mostUIDs}); err != nil {
+		list{"events", len(request.Events), mostAsked}, list{"known", len(request.Known), mostKnown}); err != nil {
 		return result, err
 	}
 	if err := errors.Join(event.Validate(request.Events), invalidCronJobStatus(request)); err != nil {
@@ -66,7 +69,7 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	if request.Judge && result.Refused == nil {
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
 	}
-	if request.Status != nil && result.Refused == nil {
+	if request.Status != nil && result.Refused == nil && len(result.Ended) == 0 {
 		a.applyCronJobStatus(ctx, cronJob, live, request, &result)
 	}
 	a.Events.onCronJob(request.CronJob, request.Events...)
@@ -83,78 +86,80 @@ func invalidCronJobStatus(request protocol.CronJobRequest) error {
 }
 
 // deleteJobs deletes what is replaced or falls out of the history limits, and
-// names what is gone or is not the CronJob's. Only a replaced Job has to be gone. start is
-// the run that takes its place, if it may start.
-func (a *Activities) deleteJobs(ctx context.Context, cronJob *ostinatov1.CronJob, deletes []schedule.Delete, start *schedule.Start) ([]string, error) {
-	gone := make([]bool, len(deletes))
+// names what is gone or is not the CronJob's. Only a replaced Job has to be gone, or to have
+// ended: those that have are returned. start is the run that takes its place, if it may start.
+func (a *Activities) deleteJobs(
+	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, start *schedule.Start,
+) (deleted []string, ended []protocol.FinishedJob, _ error) {
+	deletes, events := request.Deletes, a.Events.besides(len(request.Events))
+	gone, finished := make([]bool, len(deletes)), make([]*protocol.FinishedJob, len(deletes))
 	indexes := make([]int, len(deletes))
 	for i := range indexes {
 		indexes[i] = i
 	}
 	err := each(indexes, func(i int) (err error) {
-		gone[i], err = a.deleteJob(ctx, cronJob, deletes[i], start)
+		gone[i], finished[i], err = a.deleteJob(ctx, cronJob, deletes[i], start, events)
 		return err
 	})
-	var names []string
 	for i, target := range deletes {
 		if gone[i] {
-			names = append(names, target.Name)
+			deleted = append(deleted, target.Name)
+		}
+		if finished[i] != nil {
+			ended = append(ended, *finished[i])
 		}
 	}
-	return names, err
+	return deleted, ended, err
 }
 
-// deleteJob deletes a Job of the CronJob, if it may be deleted. The Job is read first,
-// from the watch cache, since a delete can't say whose the Job must be.
-func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start) (gone bool, err error) {
+// deleteJob deletes a Job of the CronJob, if it may be deleted. One that is to be replaced and
+// has ended is returned in place of that. The Job is read first, from the watch cache, since a
+// delete can't say whose the Job must be.
+func (a *Activities) deleteJob(
+	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer,
+) (gone bool, ended *protocol.FinishedJob, err error) {
 	reference := cronJobReference(cronJob)
-	deletion := write{writeDelete, cronJob.UID, target.Name, target.UID}
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
 		found, err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
 	}
 	switch {
-	case errors.Is(err, k8s.ErrGone):
-		a.jobDeleted(reference, target.Name, a.unanswered.take(deletion))
-		return true, nil
-	case err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-		return true, nil
+	case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+		return true, nil, nil
 	case err != nil && target.Replaced:
-		return false, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
+		return false, nil, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
 	case err != nil:
-		return false, nil
+		return false, nil, nil
+	}
+	if target.Replaced {
+		if ended = finishedJob(found, runOf(cronJob, found)); ended != nil {
+			return false, ended, nil
+		}
 	}
 	if why := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, start); why != "" {
 		if target.Replaced {
-			return false, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+			return false, nil, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 		}
-		return false, nil
+		return false, nil, nil
 	}
 	deleted, err := k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
-	a.unanswered.keep(deletion, err)
 	switch {
 	case err == nil:
-		unanswered := a.unanswered.take(deletion)
-		a.jobDeleted(reference, target.Name, deleted || unanswered)
-		return true, nil
+		if deleted {
+			events.onCronJob(reference, event.Normal(event.SuccessfulDelete, "Deleted job "+target.Name))
+		}
+		return true, nil, nil
 	case answered(err):
 		// Upstream's own words (parity 1.9).
-		a.Events.onCronJob(reference, event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
+		events.onCronJob(reference, event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
 	}
 	if !target.Replaced {
-		return false, nil
+		return false, nil, nil
 	}
 	if refused := refusal(err); refused != nil {
-		return false, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+		return false, nil, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	}
-	return false, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
-}
-
-// jobDeleted tells of a Job of the CronJob that this process has deleted.
-func (a *Activities) jobDeleted(cronJob protocol.ObjectReference, name string, byThis bool) {
-	if byThis {
-		a.Events.onCronJob(cronJob, event.Normal(event.SuccessfulDelete, "Deleted job "+name))
-	}
+	return false, nil, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 }
 
 // applyCronJobStatus writes the status with the run in it that was started. That it

@@ -69,14 +69,14 @@ func TestDeletesOfJobs(t *testing.T) {
 
 func TestFailedDeletes(t *testing.T) {
 	forbidden := apierrors.NewForbidden(jobs, "old", errors.New("no"))
-	stage := func() *stage {
-		s := newStage(t, []runtime.Object{finishedCronJobsJob("old", batchv1.JobComplete)}, []*ostinatov1.CronJob{helloCronJob()})
+	stage := func(old *batchv1.Job) *stage {
+		s := newStage(t, []runtime.Object{old}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)})
 		s.refuse("delete", "jobs", -1, forbidden)
 		return s
 	}
 	request := startRequest()
 
-	s := stage()
+	s := stage(cronJobsJob("old"))
 	request.Deletes = []schedule.Delete{{Name: "old", UID: "old-uid", Replaced: true}}
 	if _, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); err == nil {
 		t.Error("the failed delete of a replaced Job is no error")
@@ -88,11 +88,36 @@ func TestFailedDeletes(t *testing.T) {
 		t.Errorf("events %v", events)
 	}
 
-	s = stage()
+	s = stage(finishedCronJobsJob("old", batchv1.JobComplete))
 	request.Deletes = []schedule.Delete{{Name: "old", UID: "old-uid"}}
 	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
 	if len(result.Deleted) != 0 || result.Started == nil {
 		t.Errorf("history clean-up that failed stops the run: %+v", result)
+	}
+}
+
+// TestARunThatHasEndedIsNotReplaced: its Pods and their logs stay, and the plan is told of its end. The status that was
+// planned says otherwise.
+func TestARunThatHasEndedIsNotReplaced(t *testing.T) {
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		t.Run(string(kind), func(t *testing.T) {
+			s := newStage(t, []runtime.Object{finishedCronJobsJob("ended", kind), cronJobsJob("running")}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)})
+			request := startRequest()
+			request.Deletes = []schedule.Delete{{Name: "ended", UID: "ended-uid", Replaced: true}, {Name: "running", UID: "running-uid", Replaced: true}}
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if !s.jobExists("ended") || s.jobExists("running") || !slices.Equal(result.Deleted, []string{"running"}) {
+				t.Errorf("deleted %v", result.Deleted)
+			}
+			if result.Started == nil || !s.jobExists(start().Name) {
+				t.Errorf("result %+v", result)
+			}
+			if len(result.Ended) != 1 || result.Ended[0].Run.UID != "ended-uid" || result.Ended[0].Outcome != job.Outcome(kind) {
+				t.Errorf("ended %+v", result.Ended)
+			}
+			if writes := s.writes(); slices.Contains(writes, "update cronjobs/status hello") {
+				t.Errorf("writes %v", writes)
+			}
+		})
 	}
 }
 
@@ -171,11 +196,39 @@ func TestRunsThatAreSaidToHaveEndedAreLookedUp(t *testing.T) {
 	}
 }
 
+// The API server says of one Job that it can't read, or is itself not fit to answer.
 func TestLookReportsAnOutage(t *testing.T) {
-	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
-	s.refuse("get", "jobs", 1, errors.New("connection refused"))
-	request := protocol.CronJobRequest{CronJob: cronJobRef, Look: []schedule.Run{{Name: "a", UID: "a-uid"}}}
-	if _, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); err == nil {
-		t.Error("a run that can't be looked up is told to be gone")
+	for name, test := range map[string]struct {
+		err    error
+		outage bool
+	}{
+		"not reached":         {errors.New("connection refused"), true},
+		"overloaded":          {apierrors.NewTooManyRequests("later", 1), true},
+		"away":                {apierrors.NewServiceUnavailable("starting"), true},
+		"too slow":            {apierrors.NewTimeoutError("it takes long", 1), true},
+		"storage is too slow": {apierrors.NewServerTimeout(jobs, "get", 1), true},
+		"not known to it":     {apierrors.NewUnauthorized("who are you?"), true},
+		"one Job is broken":   {apierrors.NewInternalError(errors.New("unable to decode")), false},
+		"one name is none":    {apierrors.NewBadRequest("not a name"), false},
+		"one is forbidden":    {apierrors.NewForbidden(jobs, "one", errors.New("no")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []runtime.Object{finishedCronJobsJob("other", batchv1.JobComplete)}, []*ostinatov1.CronJob{helloCronJob()})
+			s.kubernetes.PrependReactor("get", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				return action.(clienttesting.GetAction).GetName() == "one", nil, test.err
+			})
+			result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+				CronJob: cronJobRef, Look: []schedule.Run{{Name: "one", UID: "one-uid"}, {Name: "other", UID: "other-uid"}},
+			})
+			if (err != nil) != test.outage {
+				t.Fatalf("error %v", err)
+			}
+			if test.outage {
+				return
+			}
+			if len(result.Ended) != 1 || result.Ended[0].Run.Name != "other" || result.Ended[0].Outcome != job.Complete || len(result.Running) != 0 {
+				t.Errorf("result %+v, want the other run and no word about the one", result)
+			}
+		})
 	}
 }

@@ -24,7 +24,7 @@ import (
 // A status that is there already tells, and its Events are not said twice.
 func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
 	if err := bounded(list{"creates", len(request.Creates), mostByOne}, list{"deletes", len(request.Deletes), mostByOne}, list{"releases", len(request.Releases), mostByOne},
-		list{"counted", len(request.Counted), mostUIDs}, list{"events", len(request.Events), mostAsked}); err != nil {
+		list{"counted", len(request.Counted), mostCounted}, list{"events", len(request.Events), mostAsked}); err != nil {
 		return protocol.JobResult{}, err
 	}
 	if err := errors.Join(event.Validate(request.Events), invalidHandled(request.Handled), invalidJobStatus(request.Status)); err != nil {
@@ -48,11 +48,11 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	if refused != nil {
 		return a.refusedJob(owner, refused), nil
 	}
-	result.Created, result.Refused, err = a.createFor(ctx, owner, request)
+	events, out := a.Events.besides(len(request.Events)), &findings{result: &result}
+	result.Created, result.Refused, err = a.createFor(ctx, owner, request, events)
 	if err != nil || result.Refused != nil {
 		return result, err
 	}
-	events, out := a.Events.perPod(), &findings{result: &result}
 	err = each(request.Deletes, func(target job.Delete) error { return a.deletePod(ctx, owner, target, events, out) })
 	if err != nil {
 		return result, err
@@ -114,11 +114,11 @@ func (a *Activities) overtaken(owner *batchv1.Job, base *job.Base, result *proto
 }
 
 // createFor creates the few Pods of a JobRequest.
-func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest) ([]protocol.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, events *announcer) ([]protocol.CreatedPod, *protocol.Refusal, error) {
 	if len(request.Creates) == 0 {
 		return nil, nil, nil
 	}
-	progress := newCreation(request.Creates, nil)
+	progress := newCreation(request.Creates, nil, events)
 	progress.planned = request.Status
 	err := a.createPods(ctx, owner, request.Creates, progress, func(context.Context) error { return nil })
 	return progress.created(), progress.refused(), err
@@ -132,17 +132,12 @@ func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fre
 	if over {
 		return false, false, err
 	}
-	written := write{verb: writeStatus, owner: owner.UID}
 	if err == nil {
 		if claim.Finished(after) == nil {
 			a.known.keepJob(after)
 		}
-		was, unanswered := a.unanswered.takeStatus(written)
 		if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
-			if !unanswered {
-				return false, true, nil
-			}
-			before = was
+			return false, true, nil
 		}
 		a.Metrics.countStatus(before, after, request.Handled)
 		return true, true, nil
@@ -151,7 +146,6 @@ func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fre
 		result.Gone = true
 		return false, false, nil
 	}
-	a.unanswered.keepStatus(written, owner, err)
 	if refused := refusal(err); refused != nil {
 		a.Metrics.countRefusal("JobStatus", refused)
 		return false, false, a.refuseStatus(ctx, owner, refused, result)

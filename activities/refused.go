@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 // refusedReasons are the types of the errors by which an activity refuses a request that no
-// workflow of Ostinato's makes, and the reason of a Refusal that says the same of a start.
+// workflow of Ostinato's makes, and the reason of a Refusal that says the same of a start or of Pods.
 var refusedReasons = []string{
 	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, protocol.RefusedNotPrescribed,
 }
@@ -25,11 +26,7 @@ const refusalsLogged = 1
 func counting[Request, Result any](a *Activities, name string, perform func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
 	return func(ctx context.Context, request Request) (Result, error) {
 		result, err := perform(ctx, request)
-		reason := refusedFor(err)
-		if answer, ok := any(result).(protocol.CronJobResult); ok && answer.Refused != nil && answer.Refused.Reason == protocol.RefusedNotPrescribed {
-			reason = answer.Refused.Reason
-		}
-		a.countRefused(ctx, name, reason, err)
+		a.countRefused(ctx, name, cmp.Or(refusedFor(err), notPrescribed(result)), err)
 		return result, err
 	}
 }
@@ -41,6 +38,22 @@ func refusedFor(err error) string {
 		return application.Type()
 	}
 	return ""
+}
+
+// notPrescribed returns the reason of a result which says that the object does not ask for what the
+// request does; empty for others.
+func notPrescribed(result any) string {
+	var refused *protocol.Refusal
+	switch result := result.(type) {
+	case protocol.CronJobResult:
+		refused = result.Refused
+	case protocol.JobResult:
+		refused = result.Refused
+	}
+	if refused == nil || refused.Reason != protocol.RefusedNotPrescribed {
+		return ""
+	}
+	return refused.Reason
 }
 
 // countRefused counts a request that was refused, unless reason is empty.

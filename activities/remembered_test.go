@@ -61,7 +61,7 @@ func TestARunIsWrittenAsTheCronJobIsRemembered(t *testing.T) {
 	})})
 	s.startHello()
 	for _, request := range []protocol.CronJobRequest{
-		status(ended(version("1", nil)), corev1.ObjectReference{Kind: "Job", Namespace: namespace, Name: start().Name}), status(ended(version("1", nil))),
+		status(ended(version("1", nil)), corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: start().Name}), status(ended(version("1", nil))),
 	} {
 		must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
 		if read := reads(s.cronJobs.Actions(), "cronjobs"); read != 0 {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -59,7 +60,12 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 	if overtaken(cronJob.Annotations, request.At) {
 		return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
 	}
-	patch, err := suspendPatch(request, cronJob.ResourceVersion, a.Clock.Now())
+	if why := notTakenBack(request, cronJob, spec.Suspend); why != "" {
+		a.Events.onCronJob(request.Object, event.Warning(event.SignalRefused, why))
+		return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
+	}
+	already := request.Suspend && spec.Suspend
+	patch, err := suspendPatch(request, cronJob.ResourceVersion, a.Clock.Now(), already)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
@@ -68,7 +74,7 @@ func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSus
 		return protocol.SetSuspendResult{}, err
 	}
 	if !request.AfterFailures {
-		a.Events.onCronJob(request.Object, signalAnswer(request))
+		a.Events.onCronJob(request.Object, signalAnswer(request, already))
 	}
 	spec = schedule.SpecOf(patched)
 	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
@@ -88,7 +94,13 @@ func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspend
 	if overtaken(owner.Annotations, request.At) {
 		return protocol.SetSuspendResult{JobSpec: &spec}, nil
 	}
-	patch, err := suspendPatch(request, owner.ResourceVersion, a.Clock.Now())
+	suspended := ptr.Deref(owner.Spec.Suspend, false)
+	if why := notTakenBack(request, owner, suspended); why != "" {
+		a.Events.onJob(request.Object, event.Warning(event.SignalRefused, why))
+		return protocol.SetSuspendResult{JobSpec: &spec}, nil
+	}
+	already := request.Suspend && suspended
+	patch, err := suspendPatch(request, owner.ResourceVersion, a.Clock.Now(), already)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
@@ -97,9 +109,22 @@ func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspend
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
-	a.Events.onJob(request.Object, signalAnswer(request))
+	a.Events.onJob(request.Object, signalAnswer(request, already))
 	spec = a.specOf(patched)
 	return protocol.SetSuspendResult{JobSpec: &spec}, nil
+}
+
+// notTakenBack says why a resume leaves the object suspended, which is not what it takes back;
+// empty where it does not.
+func notTakenBack(request protocol.SetSuspendRequest, object metav1.Object, suspended bool) string {
+	if request.Suspend || request.Force || !suspended {
+		return ""
+	}
+	why := k8s.SuspenderOf(object).Refuses(request.Note.By, request.Reason)
+	if why == "" {
+		return ""
+	}
+	return "Signal " + suspendSignal(request) + " was not carried out: " + why
 }
 
 // longestOvertaken bounds how long an attempt goes on that Temporal has given up. What is
@@ -151,9 +176,13 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 }
 
 // signalAnswer is the Event of a suspend or resume that was written. The signal counts
-// whatever its argument; that nothing was made of it is told.
-func signalAnswer(request protocol.SetSuspendRequest) event.Event {
+// whatever its argument; that nothing was made of it is told, and that the object was
+// suspended already.
+func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event {
 	taken := "Signal " + suspendSignal(request) + " was taken"
+	if already {
+		taken = "Signal " + suspendSignal(request) + ", of an object that is suspended already, was taken"
+	}
 	if request.Superseded > 0 {
 		taken += fmt.Sprintf(" in place of %d before it", request.Superseded)
 	}
@@ -171,23 +200,21 @@ func signalAnswer(request protocol.SetSuspendRequest) event.Event {
 }
 
 // suspendPatch is a merge patch of the object as it was read; an absent note or sender removes
-// an older one. A time that has not come is made up: with it nobody would be heard until then.
-func suspendPatch(request protocol.SetSuspendRequest, resourceVersion string, now time.Time) ([]byte, error) {
+// an older one. An object that is suspended already says on who has suspended it. A time that
+// has not come is made up: with it nobody would be heard until then.
+func suspendPatch(request protocol.SetSuspendRequest, resourceVersion string, now time.Time, already bool) ([]byte, error) {
 	heard := request.At
 	if heard.After(now) {
 		heard = now
 	}
+	annotations := map[string]any{names.SuspendedAtAnnotation: heard.UTC().Format(time.RFC3339Nano)}
+	if !already {
+		annotations[names.SuspendedByAnnotation] = orNull(request.Note.By)
+		annotations[names.SuspendNoteAnnotation] = orNull(request.Note.Note)
+	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{
-			"uid":             request.Object.UID,
-			"resourceVersion": resourceVersion,
-			"annotations": map[string]any{
-				names.SuspendedAtAnnotation: heard.UTC().Format(time.RFC3339Nano),
-				names.SuspendedByAnnotation: orNull(request.Note.By),
-				names.SuspendNoteAnnotation: orNull(request.Note.Note),
-			},
-		},
-		"spec": map[string]any{"suspend": request.Suspend},
+		"metadata": map[string]any{"uid": request.Object.UID, "resourceVersion": resourceVersion, "annotations": annotations},
+		"spec":     map[string]any{"suspend": request.Suspend},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode suspend patch: %w", err)

@@ -20,14 +20,14 @@ import (
 // object is gone. Who cancels it stops nothing: it says so in an Event and continues as new.
 // It returns an error only when it continues as new, or was started with an input that
 // nobody of Ostinato sends.
-func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protocol.CronJobInput) error {
-	if err := valid(ctx, input.CronJob.CronJobWorkflowID(cluster), input); err != nil {
+func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.CronJobInput) error {
+	if err := valid(ctx, input.CronJob.CronJobWorkflowID(options.Cluster), input); err != nil {
 		return err
 	}
 	// What is under way when somebody cancels the workflow is carried out to its end.
 	cancelled := ctx
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	c := newCronJob(ctx, cluster, input)
+	c := newCronJob(ctx, options, input)
 	c.cancelled = func() bool { return cancelled.Err() != nil }
 	err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe)
 	if err == nil {
@@ -35,6 +35,9 @@ func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protoco
 	}
 	if err == nil {
 		err = c.handleBackfills(ctx)
+	}
+	if err == nil {
+		err = c.handleTriggers(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
@@ -44,7 +47,9 @@ func cronJobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protoco
 
 // runningCronJob is a running CronJob workflow.
 type runningCronJob struct {
-	cluster          names.Cluster
+	cluster names.Cluster
+	// startLead is what new scheduled times are recorded with.
+	startLead        time.Duration
 	cronJob          protocol.ObjectReference
 	searchAttributes bool
 
@@ -57,6 +62,8 @@ type runningCronJob struct {
 	heard   cronJobHeard
 	// asked are the backfills that updates have asked for.
 	asked []askedBackfill
+	// askedTriggers are the runs that updates have asked for.
+	askedTriggers []*askedTrigger
 	// children are the runs whose end this workflow run hears of by itself.
 	children []*childRun
 	// task is the workflow task under way, as present returns it.
@@ -76,9 +83,10 @@ type runningCronJob struct {
 	answered  bool
 }
 
-func newCronJob(ctx workflow.Context, cluster names.Cluster, input *protocol.CronJobInput) *runningCronJob {
+func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobInput) *runningCronJob {
 	c := &runningCronJob{
-		cluster:          cluster,
+		cluster:          options.Cluster,
+		startLead:        options.StartLead,
 		cronJob:          input.CronJob,
 		searchAttributes: input.SearchAttributes,
 		spec:             input.Spec,
@@ -91,11 +99,14 @@ func newCronJob(ctx workflow.Context, cluster names.Cluster, input *protocol.Cro
 		Created:   input.Created,
 	}
 	if input.State != nil {
-		c.state = *input.State
+		c.state = schedule.JudgeAgain(*input.State, workflow.Now(ctx))
 		c.state.Identity = identity
 	} else {
 		c.state = schedule.NewState(identity, input.Status, finishedOf(input.Children))
 		c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
+	}
+	if input.Heard != nil {
+		c.heard.look, c.heard.runs = true, input.Heard.Runs
 	}
 	return c
 }
@@ -143,14 +154,17 @@ type rest struct {
 func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
 	c.present(ctx)
 	c.hear(ctx)
+	c.answerCancellation(ctx)
 	now := workflow.Now(ctx)
 	switch {
 	case c.gone:
 		return rest{}, true, c.finish(ctx)
+	case !c.pause.over(now) && c.mayContinueAsNew(ctx):
+		// What has failed has left the state as it was.
+		return rest{}, true, c.continueAsNew(ctx)
 	case !c.pause.over(now):
 		return rest{c.pause.until, "retry"}, false, nil
 	}
-	c.answerCancellation(ctx)
 	c.state = c.evaluated(ctx, c.state, now)
 	plan := schedule.Decide(c.state, c.spec, now)
 	if plan.Pause {
@@ -182,7 +196,9 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 	}
 	spec, anchor := c.spec, state.Anchor()
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
-		return schedule.Evaluate(spec, anchor, now)
+		evaluation := schedule.Evaluate(spec, anchor, now)
+		evaluation.Lead = c.startLead
+		return evaluation
 	})
 	var evaluation protocol.Evaluation
 	if err := recorded.Get(&evaluation); err != nil {
@@ -202,8 +218,6 @@ func wakeReason(plan schedule.Plan) string {
 		return "before next run"
 	case calendar.Recheck.Equal(plan.Wake) && !plan.Wake.IsZero():
 		return "time zone check"
-	case plan.Next.HeldBack.Until.Equal(plan.Wake) && !plan.Wake.IsZero():
-		return "status of a run"
 	}
 	return "retry"
 }
@@ -226,6 +240,6 @@ func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	c.alarm.set(ctx, until.wake, until.reason, until.reason+" "+until.wake.UTC().Format(time.RFC3339))
 	// The only error is that of a cancelled context, which this one never is.
 	_ = workflow.Await(ctx, func() bool {
-		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0 || c.cancelled() && !c.answered
+		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0 || len(c.askedTriggers) > 0 || c.cancelled() && !c.answered
 	})
 }

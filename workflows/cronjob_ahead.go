@@ -24,10 +24,10 @@ func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Pl
 	return plan, ok
 }
 
-// notHeld reports whether a start was turned away before its time, which leaves it for its
-// time.
+// notHeld reports whether a start that was prepared ahead of its time was turned away before
+// it, which leaves it for its time.
 func (c *runningCronJob) notHeld(ctx workflow.Context, plan schedule.Plan, result protocol.CronJobResult) bool {
-	if plan.Start == nil || plan.Start.Lead == 0 || result.Refused == nil {
+	if result.Refused == nil {
 		return false
 	}
 	if result.Refused.Reason != protocol.RefusedTooEarly && !workflow.Now(ctx).Before(plan.Start.Scheduled) {

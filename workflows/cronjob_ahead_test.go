@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/workflows"
 )
 
-// holding is a cronJobKube whose workers hold starts until their time, and ask for a lead.
+// holding is a cronJobKube whose workers prepare runs ahead, and hold their starts until their time.
 type holding struct {
 	*cronJobKube
-	lead time.Duration
 	// held lists for how long each start was held.
 	held []time.Duration
 	// full says that no start can be held.
@@ -26,7 +27,7 @@ type holding struct {
 }
 
 func newHolding(t *testing.T, lead time.Duration) *holding {
-	h := &holding{cronJobKube: newCronJobKube(t), lead: lead}
+	h := &holding{cronJobKube: newCronJobKubeWith(t, client.MetricsNopHandler, workflows.Options{StartLead: lead})}
 	h.environment.RegisterActivityWithOptions(h.reconcileHeld, activity.RegisterOptions{Name: protocol.ReconcileCronJobActivity, DisableAlreadyRegisteredCheck: true})
 	return h
 }
@@ -44,7 +45,6 @@ func (h *holding) reconcileHeld(ctx context.Context, request protocol.CronJobReq
 	}
 	result, err := h.reconcile(ctx, request)
 	if result.Started != nil {
-		result.Lead = h.lead
 		if wait := request.Start.Scheduled.Sub(result.Started.Run.Started); wait > 0 && !request.Start.Manual {
 			// The clock of the test stands still while an activity runs.
 			h.jobs[len(h.jobs)-1].Started = request.Start.Scheduled
@@ -59,11 +59,11 @@ func TestCronJobPreparesRunsAheadOfTheirTime(t *testing.T) {
 	h.runUntil(5*time.Minute, cron("* * * * *", allow))
 	expectList(t, "runs", h.scheduled(), "00:00", "01:00", "02:00", "03:00", "04:00")
 	for i, held := range h.held {
-		if want := min(i, 1) * int(time.Second); int(held) != want {
+		if held != time.Second {
 			t.Errorf("start %d was held for %s", i, held)
 		}
 	}
-	// As many calls and timers as without a lead, but for the timer of the first run.
+	// As many calls and timers as without a lead.
 	if len(h.requests) != 12 || h.timers-len(h.children) != 6 || h.cancels != 0 {
 		t.Errorf("%d calls, %d timers, %d cancelled", len(h.requests), h.timers-len(h.children), h.cancels)
 	}
@@ -95,7 +95,7 @@ func TestCronJobStartsAtItsTimeWhatCannotBeHeld(t *testing.T) {
 // before the due time than a hold takes at most.
 func TestCronJobSuspendedBeforeTheHoldStartsNothing(t *testing.T) {
 	for _, before := range []time.Duration{2001 * time.Millisecond, 3 * time.Second} {
-		h := newHolding(t, time.Hour)
+		h := newHolding(t, 2*time.Second)
 		h.signal(90*time.Second-before, protocol.SuspendSignal, nil)
 		h.runUntil(5*time.Minute, cron("* * * * *", allow))
 		expectList(t, "runs", h.scheduled(), "00:00")
@@ -111,6 +111,9 @@ func TestCronJobEditedDuringTheHoldStartsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHolding(t, 2*time.Second)
 			h.during = func() {
+				if len(h.jobs) == 0 {
+					return
+				}
 				h.during = nil
 				h.object.Generation++
 				edit(&h.object)
@@ -121,13 +124,13 @@ func TestCronJobEditedDuringTheHoldStartsNothing(t *testing.T) {
 	}
 	t.Run("gone", func(t *testing.T) {
 		h := newHolding(t, 2*time.Second)
-		h.during = func() { h.gone = true }
+		h.during = func() { h.gone = len(h.jobs) > 0 }
 		h.runUntil(5*time.Minute, cron("* * * * *", allow))
 		expectList(t, "runs", h.scheduled(), "00:00")
 	})
 }
 
-// TestCronJobOfNinetyDaysIsNeverEarly: with a lead that comes and goes, over the changes of
+// TestCronJobOfNinetyDaysIsNeverEarly: with workers of many leads, over the changes of
 // the clocks and every continue-as-new.
 func TestCronJobOfNinetyDaysIsNeverEarly(t *testing.T) {
 	spec := cron("30 */6 * * *", forbid)
@@ -136,12 +139,12 @@ func TestCronJobOfNinetyDaysIsNeverEarly(t *testing.T) {
 	end := cronStart.Add(90 * 24 * time.Hour)
 	input := protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec}
 	var starts []schedule.Run
-	for start := cronStart; start.Before(end); {
-		h := newHolding(t, 0)
+	leads := []time.Duration{0, 500 * time.Millisecond, schedule.MaxLead, time.Second}
+	for start := cronStart; start.Before(end); leads = append(leads[1:], leads[0]) {
+		h := newHolding(t, leads[0])
 		h.environment.SetStartTime(start)
-		leads := []time.Duration{0, 500 * time.Millisecond, schedule.MostLead, time.Second}
 		h.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
-			if h.lead = leads[len(h.requests)%len(leads)]; request.Start != nil && request.Start.Scheduled.Sub(h.environment.Now()) > schedule.MostLead {
+			if request.Start != nil && request.Start.Scheduled.Sub(h.environment.Now()) > schedule.MaxLead {
 				t.Errorf("%s was asked for at %s", request.Start.Name, h.environment.Now())
 			}
 			return nil, nil
@@ -167,11 +170,11 @@ func TestCronJobOfNinetyDaysIsNeverEarly(t *testing.T) {
 	}
 }
 
-// TestRecordedHistoryHasAStartAheadOfItsTime: of the second herd of a bench, so that what
-// is replayed is known to have woken before the run.
+// TestRecordedHistoryHasAStartAheadOfItsTime: what is replayed is known to have woken before the
+// run.
 func TestRecordedHistoryHasAStartAheadOfItsTime(t *testing.T) {
 	var ahead int
-	for _, event := range read(t, "testdata/history/cronjob-ahead.json.gz").GetEvents() {
+	for _, event := range read(t, "testdata/history/cronjob-scheduled.json.gz").GetEvents() {
 		var reason string
 		if summary := event.GetUserMetadata().GetSummary(); event.GetTimerStartedEventAttributes() != nil &&
 			converter.GetDefaultDataConverter().FromPayload(summary, &reason) == nil && strings.HasPrefix(reason, "before next run ") {

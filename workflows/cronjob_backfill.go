@@ -51,7 +51,7 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 // backfill answers the update. The object is asked first whether it takes backfills, so
 // that nobody is told of runs that would be refused.
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
-	asked := askedBackfill{request: noted(schedule.BackfillRequest(request)), spec: c.spec}
+	asked := askedBackfill{request: noted(schedule.BackfillRequest(request), schedule.ThroughUpdate), spec: c.spec}
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  "ask " + c.cronJob.Name + " for a backfill",
 		activity: protocol.ReconcileCronJobActivity,
@@ -157,13 +157,12 @@ func decodeBackfill(received message) (schedule.BackfillRequest, string) {
 	if err := request.UnmarshalJSON(data); err != nil {
 		return schedule.BackfillRequest{}, trimNote(err.Error())
 	}
-	return noted(schedule.BackfillRequest(request)), ""
+	return noted(schedule.BackfillRequest(request), schedule.ThroughSignal), ""
 }
 
-// noted returns the request with texts fit for the ledger.
-func noted(request schedule.BackfillRequest) schedule.BackfillRequest {
-	request.Note = triggerNote(protocol.SignalNote{Note: trimNote(request.Note), By: trimNote(request.By)}, "")
-	request.By = ""
+// noted returns the request with texts fit for the ledger, and with what it came through.
+func noted(request schedule.BackfillRequest, through string) schedule.BackfillRequest {
+	request.Note, request.By, request.Through = trimNote(request.Note), trimNote(request.By), through
 	return request
 }
 

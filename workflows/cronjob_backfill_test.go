@@ -16,6 +16,7 @@ import (
 type answered struct {
 	rejected, failed error
 	answer           protocol.BackfillAnswer
+	trigger          protocol.TriggerAnswer
 	done             bool
 }
 
@@ -23,15 +24,22 @@ func (a *answered) Accept()          {}
 func (a *answered) Reject(err error) { a.rejected = err }
 func (a *answered) Complete(result any, err error) {
 	a.done, a.failed = true, err
-	if answer, ok := result.(protocol.BackfillAnswer); ok {
+	switch answer := result.(type) {
+	case protocol.BackfillAnswer:
 		a.answer = answer
+	case protocol.TriggerAnswer:
+		a.trigger = answer
 	}
 }
 
 // update sends the update "backfill" at a time since the workflow's start.
 func (k *cronJobKube) update(delay time.Duration, argument any) *answered {
+	return k.updateOf(protocol.BackfillUpdate, delay, argument)
+}
+
+func (k *cronJobKube) updateOf(name string, delay time.Duration, arguments ...any) *answered {
 	a := &answered{}
-	k.after(delay, func() { k.environment.UpdateWorkflow(protocol.BackfillUpdate, "", a, argument) })
+	k.after(delay, func() { k.environment.UpdateWorkflow(name, "", a, arguments...) })
 	return a
 }
 
@@ -55,7 +63,7 @@ func TestCronJobBackfillBySignal(t *testing.T) {
 	k.signal(2*time.Second, protocol.BackfillSignal, hours(3, 5, with("note", "lost"), with("by", "ada")))
 	k.after(10*time.Second, func() {
 		backfills := k.described().Backfills
-		if len(backfills) != 1 || backfills[0].Times != 2 || backfills[0].Total != 3 || backfills[0].Next.Hour() != 4 || backfills[0].Note != "lost (by ada)" {
+		if len(backfills) != 1 || backfills[0].Times != 2 || backfills[0].Total != 3 || backfills[0].Next.Hour() != 4 || backfills[0].Note != "lost" || backfills[0].By != "ada" {
 			t.Errorf("described as %+v", backfills)
 		}
 		if details := k.details(); !strings.Contains(details, "Backfill: 2 of 3 times to go, next 2126-01-02T04:00:00Z") {

@@ -66,14 +66,14 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string {
 	summary := "CronJob " + cronJob.Namespace + "/" + cronJob.Name
 	if start.Manual && start.Backfill != 0 {
-		return truncate(summary+", "+start.Scheduled.UTC().Format(time.RFC3339)+", "+start.Note, maxSummary)
+		return truncate(summary+", "+start.Scheduled.UTC().Format(time.RFC3339)+", "+start.Note+askedText(start.Asked), maxSummary)
 	}
 	if start.Manual {
 		summary += ", triggered " + start.Scheduled.UTC().Format(time.RFC3339)
 		if start.Note != "" {
 			summary += ": " + start.Note
 		}
-		return truncate(summary, maxSummary)
+		return truncate(summary+askedText(start.Asked), maxSummary)
 	}
 	return summary + ", scheduled " + start.Scheduled.UTC().Format(time.RFC3339)
 }

@@ -12,7 +12,8 @@ import (
 const cronJobHistoryBudget = 1000
 
 // mayContinueAsNew reports whether this is a quiet point at which to continue as
-// new: nothing received is unhandled and no child is being started. A run that was
+// new: nothing received is unhandled but what can be looked at as well by the next run of
+// the workflow, and no child is being started. A run that was
 // cancelled takes the first, since Temporal accepts no second cancellation of it.
 func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
@@ -25,19 +26,24 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 			return false
 		}
 	}
-	return !c.mailbox.pending() && !c.heard.pending() && len(c.asked) == 0 && workflow.AllHandlersFinished(ctx)
+	return !c.mailbox.pending() && len(c.heard.steering) == 0 && len(c.asked) == 0 && len(c.askedTriggers) == 0 && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew goes on in a new workflow run. The ends of runs still active come
-// to it as job-closed signals.
+// to it as job-closed signals. Of a successor to the object the bridge tells again.
 func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	state := c.state.Bounded()
+	var heard *protocol.CronJobHeard
+	if c.heard.reasonToLook() {
+		heard = &protocol.CronJobHeard{Runs: c.heard.runs}
+	}
 	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, protocol.CronJobInput{
 		CronJob:          c.cronJob,
 		Created:          c.state.Created,
 		Spec:             c.spec,
 		SearchAttributes: c.searchAttributes,
 		State:            &state,
+		Heard:            heard,
 	})
 }
 

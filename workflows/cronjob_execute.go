@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -22,7 +21,10 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		c.search(ctx, plan)
 		return
 	}
-	plan = withoutStatus(ctx, plan, c.spec)
+	if plan.MayFollow(c.spec) {
+		plan = schedule.Follow(plan)
+	}
+	early := plan.Start != nil && workflow.Now(ctx).Before(plan.Start.Scheduled)
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  summary(plan),
 		activity: protocol.ReconcileCronJobActivity,
@@ -36,7 +38,6 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 			Status:  plan.Status,
 			Judge:   plan.Judge,
 			Events:  plan.Events,
-			Ran:     c.ran(plan),
 		},
 		start:    plan.Start != nil,
 		givesWay: func() bool { return c.mailbox.holds(steers) },
@@ -56,10 +57,12 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		return
 	}
 	c.pause.reset()
-	if c.notHeld(ctx, plan, result) {
+	if early && c.notHeld(ctx, plan, result) {
 		return
 	}
-	report := schedule.Report{Lead: result.Lead, Deleted: result.Deleted, StatusFailed: result.StatusFailed, Judgement: result.Judgement}
+	report := schedule.Report{
+		Deleted: result.Deleted, StatusFailed: result.StatusFailed, StatusLeft: len(result.Ended) > 0, Judgement: result.Judgement,
+	}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
 		c.present(ctx).started = true
@@ -69,6 +72,9 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
 	}
 	c.state = schedule.Apply(plan, report, workflow.Now(ctx))
+	for _, ended := range result.Ended {
+		c.runEnded(ctx, ended)
+	}
 	switch {
 	case plan.Start == nil || result.Started == nil:
 	case result.Started.Managed:
@@ -76,25 +82,6 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	default:
 		c.state = schedule.Begun(c.state, result.Started.Run)
 	}
-}
-
-// withoutStatus leaves the status of a start for later, where it may come later.
-func withoutStatus(ctx workflow.Context, plan schedule.Plan, spec schedule.Spec) schedule.Plan {
-	if plan.MayHoldBack(spec, workflow.Now(ctx)) && workflow.GetVersion(ctx, "status-with-the-end", workflow.DefaultVersion, 1) == 1 {
-		return schedule.HoldBack(plan)
-	}
-	if plan.MayFollow(spec) && workflow.GetVersion(ctx, "status-after-the-start", workflow.DefaultVersion, 1) == 1 {
-		return schedule.Follow(plan)
-	}
-	return plan
-}
-
-// ran is the time of the last run, for what a plan without a start learns of it.
-func (c *runningCronJob) ran(plan schedule.Plan) time.Time {
-	if plan.Start != nil {
-		return time.Time{}
-	}
-	return c.state.LastScheduled
 }
 
 // search looks up the Jobs that the CronJob controls, before scheduled times get the
@@ -137,8 +124,14 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 	switch {
 	case errors.Is(err, errGaveWay):
 		return
-	case err != nil:
+	case err != nil && !final(err):
 		c.failed(ctx, "Suspending the CronJob after failures failed", err)
+		return
+	case err != nil:
+		// The object is the truth: without leave to write it, its word stands.
+		workflow.GetLogger(ctx).Warn("The API server refuses to have the CronJob suspended after failures", "error", err)
+		c.state = schedule.PauseRefused(c.state, shortError(err))
+		c.pause.reset()
 		return
 	}
 	if result.CronJobSpec != nil && result.CronJobSpec.Suspend {

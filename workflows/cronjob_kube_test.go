@@ -24,6 +24,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/workflows"
 )
 
 // cronStart is when CronJob workflows under test start: half a minute before
@@ -75,12 +76,13 @@ type cronJobKube struct {
 }
 
 func newCronJobKube(t *testing.T) *cronJobKube {
-	return newMeteredCronJobKube(t, client.MetricsNopHandler)
+	return newCronJobKubeWith(t, client.MetricsNopHandler, workflows.Options{})
 }
 
-// newMeteredCronJobKube returns one whose workflow's metrics go to the handler.
-func newMeteredCronJobKube(t *testing.T, metrics client.MetricsHandler) *cronJobKube {
-	environment := newMeteredEnvironment(t, metrics, "", protocol.CronJobWorkflow, "cronjob/default/hello")
+// newCronJobKubeWith returns one of a worker with the options, whose workflow's metrics go to
+// the handler.
+func newCronJobKubeWith(t *testing.T, metrics client.MetricsHandler, options workflows.Options) *cronJobKube {
+	environment := newEnvironmentWith(t, metrics, options, protocol.CronJobWorkflow, "cronjob/default/hello")
 	environment.SetStartTime(cronStart)
 	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, closed: map[string]job.Result{}}
 	environment.RegisterWorkflowWithOptions(k.job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
@@ -119,6 +121,11 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 		return result, nil
 	}
 	for _, wanted := range request.Deletes {
+		if ended := k.ended([]schedule.Run{{Name: wanted.Name, UID: wanted.UID}}); wanted.Replaced && len(ended) > 0 {
+			result.Ended = append(result.Ended, ended...)
+			request.Status = nil
+			continue
+		}
 		result.Deleted = append(result.Deleted, wanted.Name)
 	}
 	if request.Judge && k.judge != nil {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -21,12 +22,16 @@ const ScheduledTimesMetric = "ostinato_cronjob_scheduled_times"
 
 // ledger answers the ledger query.
 func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.LedgerPage, error) {
-	limit := question.Limit
-	if limit <= 0 {
-		limit = pageRows
+	asked := schedule.Question(question)
+	if mistake := asked.Mistake(); mistake != "" {
+		return protocol.LedgerPage{}, errors.New(mistake)
 	}
-	page := schedule.PageOf(c.state, question.Before, min(limit, mostPageRows))
-	answer := protocol.LedgerPage{Rows: []protocol.LedgerRow{}, Before: page.Before}
+	if asked.Limit <= 0 {
+		asked.Limit = pageRows
+	}
+	asked.Limit = min(asked.Limit, mostPageRows)
+	page := schedule.PageOf(c.state, asked)
+	answer := protocol.LedgerPage{Rows: []protocol.LedgerRow{}, Before: page.Before, Dropped: page.Dropped}
 	for _, entry := range page.Rows {
 		row := protocol.LedgerRow{LedgerEntry: entry}
 		if !entry.Ended.IsZero() {

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/workflows"
 )
 
 // failsSecond lets the second run fail.
@@ -81,6 +83,30 @@ func TestTheLedgerQueryAnswersInPages(t *testing.T) {
 	k.runUntil(time.Hour, cron("* * * * *", allow))
 }
 
+func TestTheLedgerQueryAnswersByTime(t *testing.T) {
+	k := newCronJobKube(t)
+	k.after(10*time.Minute, func() {
+		since := cronStart.Add(2*time.Minute + 30*time.Second)
+		page := k.ledger(map[string]any{"since": since, "until": since.Add(3 * time.Minute), "limit": 3})
+		if len(page.Rows) != 3 || !page.Rows[2].Scheduled.Equal(since.Add(time.Minute)) || page.Before == 0 {
+			t.Errorf("page %+v", page)
+		}
+		page = k.ledger(map[string]any{"since": since, "until": since.Add(3 * time.Minute), "limit": 3, "before": page.Before})
+		if len(page.Rows) != 1 || !page.Rows[0].Scheduled.Equal(since) || page.Before != 0 {
+			t.Errorf("the page after it %+v", page)
+		}
+		for want, argument := range map[string]any{
+			"is after until":   protocol.LedgerQuestion{Since: since, Until: cronStart},
+			"unable to decode": map[string]any{"since": "monday"},
+		} {
+			if _, err := k.environment.QueryWorkflow(protocol.LedgerQuery, argument); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %q", argument, err, want)
+			}
+		}
+	})
+	k.runUntil(11*time.Minute, cron("* * * * *", allow))
+}
+
 // counters counts what a workflow counts, by outcome.
 type counters struct {
 	client.MetricsHandler
@@ -112,7 +138,7 @@ func (c counter) Inc(by int64) { c(by) }
 
 func TestEachOutcomeIsCounted(t *testing.T) {
 	metrics := counters{client.MetricsNopHandler, "", &sync.Mutex{}, map[string]int64{}}
-	k := newMeteredCronJobKube(t, metrics)
+	k := newCronJobKubeWith(t, metrics, workflows.Options{})
 	k.runs = []time.Duration{150 * time.Second}
 	k.runUntil(5*time.Minute+10*time.Second, cron("* * * * *", forbid))
 	// The run of 10:02 starts half a minute later, when that of 10:00 has ended. 10:01 and 10:03 are skipped, 10:04 waits.

@@ -2,9 +2,11 @@ package workflows_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -52,5 +54,28 @@ func TestCronJobThatIsNotToPauseIsAskedAgainLater(t *testing.T) {
 	k.runUntil(10*time.Minute, spec)
 	if asked := len(k.suspends); asked < 2 || asked > 120 {
 		t.Errorf("asked %d times in 10 minutes", asked)
+	}
+}
+
+// Where a policy keeps Ostinato from writing the CronJob, as where GitOps alone may, the schedule goes on, and the object says
+// why it is not suspended.
+func TestCronJobGoesOnWhereItsPauseIsRefused(t *testing.T) {
+	k := newCronJobKube(t)
+	k.refuseSuspend = temporal.NewNonRetryableApplicationError("only GitOps may edit CronJobs", "Refused", nil)
+	k.ends = func(input protocol.JobInput) (job.Result, error) {
+		return job.Result{UID: input.Job.UID, Outcome: job.Failed, Reason: "BackoffLimitExceeded"}, nil
+	}
+	spec := cron("* * * * *", allow)
+	spec.PauseAfterFailures = 2
+	k.runUntil(6*time.Minute, spec)
+	expectList(t, "runs", k.scheduled(), "00:00", "01:00", "02:00", "03:00", "04:00", "05:00")
+	told := 0
+	for _, said := range k.events {
+		if said.Reason == "FailedUpdate" && strings.Contains(said.Message, "only GitOps may edit CronJobs") {
+			told++
+		}
+	}
+	if told != 3 || len(k.suspends) != 3 {
+		t.Errorf("asked %d times and said %d times after six failures; events %v", len(k.suspends), told, k.reasons())
 	}
 }

@@ -78,6 +78,7 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 		}
 	}
 	c.takeAsked(ctx)
+	c.takeAskedTriggers(ctx)
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. The spec that
@@ -197,7 +198,8 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 		summary:  signal + " " + c.cronJob.Name,
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
+			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, Reason: wish.reason, Force: wish.force,
+			Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})

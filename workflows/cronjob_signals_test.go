@@ -83,13 +83,42 @@ func TestCronJobTriggerBySignal(t *testing.T) {
 	})
 }
 
+func TestCronJobTellsWhatAResumeTakesBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		signal   string
+		argument any
+		want     protocol.SetSuspendRequest
+	}{
+		"a name and a reason": {protocol.ResumeSignal, protocol.ResumeNote{SignalNote: protocol.SignalNote{By: "ada"}, Reason: "upgrade"},
+			protocol.SetSuspendRequest{Note: protocol.SignalNote{By: "ada"}, Reason: "upgrade"}},
+		"a reason alone":   {protocol.ResumeSignal, map[string]any{"reason": "upgrade"}, protocol.SetSuspendRequest{Reason: "upgrade"}},
+		"force":            {protocol.ResumeSignal, map[string]any{"force": true}, protocol.SetSuspendRequest{Force: true}},
+		"quoted once more": {protocol.ResumeSignal, `{"by": "ada", "force": true}`, protocol.SetSuspendRequest{Note: protocol.SignalNote{By: "ada"}, Force: true}},
+		"a suspend with a reason": {protocol.SuspendSignal, map[string]any{"reason": "upgrade"},
+			protocol.SetSuspendRequest{Suspend: true, Note: protocol.SignalNote{Note: "upgrade"}}},
+		"a suspend with a note too": {protocol.SuspendSignal, map[string]any{"reason": "upgrade", "note": "a note"},
+			protocol.SetSuspendRequest{Suspend: true, Note: protocol.SignalNote{Note: "a note"}}},
+		"nothing that is known": {protocol.ResumeSignal, map[string]any{"forced": true}, protocol.SetSuspendRequest{Unread: "it has no field that is known"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			k.signal(5*time.Second, test.signal, test.argument)
+			k.runUntil(10*time.Second, cron("*/10 * * * *", allow))
+			test.want.Kind, test.want.Object, test.want.At = protocol.CronJobKind, hello, k.suspends[0].At
+			if k.suspends[0] != test.want {
+				t.Errorf("asked for %+v, want %+v", k.suspends[0], test.want)
+			}
+		})
+	}
+}
+
 func TestCronJobTriggerMayAskForOverlap(t *testing.T) {
 	for name, test := range map[string]struct {
 		argument any
 		runs     []string
 		events   []string
 	}{
-		"allowed":                   {protocol.TriggerNote{Overlap: "Allow"}, []string{"00:00", "+00:10"}, []string{"SawCompletedJob", "SawCompletedJob"}},
+		"allowed":                   {protocol.TriggerRequest{Overlap: "Allow"}, []string{"00:00", "+00:10"}, []string{"SawCompletedJob", "SawCompletedJob"}},
 		"allowed, quoted":           {`{"overlap": "Allow"}`, []string{"00:00", "+00:10"}, []string{"SawCompletedJob", "SawCompletedJob"}},
 		"queued":                    {map[string]string{"overlap": "Queue", "by": "ada"}, []string{"00:00", "+00:10"}, []string{"SawCompletedJob", "SawCompletedJob"}},
 		"forbidden":                 {map[string]string{"overlap": "Forbid"}, []string{"00:00"}, []string{"JobAlreadyActive", "SawCompletedJob"}},

@@ -39,7 +39,7 @@ func TestCronJobFiresAndCompletesAgainAndAgain(t *testing.T) {
 	if k.timers-len(k.children) != 6 || k.cancels != 0 {
 		t.Errorf("%d timers, %d cancelled", k.timers-len(k.children), k.cancels)
 	}
-	if len(k.status.Active) != 0 || k.status.ObservedGeneration != 1 || len(k.status.Conditions) != 2 {
+	if len(k.status.Active) != 0 || k.status.ObservedGeneration != 1 || len(k.status.Conditions) != 5 {
 		t.Errorf("status: %+v", k.status)
 	}
 	if last := k.status.LastSuccessfulTime; last == nil || !last.Time.Equal(cronStart.Add(4*time.Minute+50*time.Second)) {
@@ -90,6 +90,26 @@ func TestCronJobReplaceDeletesTheRunningJobFirst(t *testing.T) {
 		t.Errorf("active: %+v", k.status.Active)
 	}
 	expectList(t, "a replaced run is not missed", k.reasons())
+}
+
+// TestCronJobDoesNotReplaceARunThatHasEnded: nobody but the answer tells of the end.
+func TestCronJobDoesNotReplaceARunThatHasEnded(t *testing.T) {
+	k := newCronJobKube(t)
+	k.unmanaged = true
+	k.after(89*time.Second, func() {
+		k.closed[k.jobs[0].Name] = job.Result{UID: k.jobs[0].UID, Outcome: job.Complete, CompletionTime: k.environment.Now()}
+	})
+	k.runUntil(2*time.Minute, cron("* * * * *", replace))
+	expectList(t, "runs", k.scheduled(), "00:00", "01:00")
+	expectList(t, "events", k.reasons(), "SawCompletedJob")
+	if row := k.ledger().Rows[1]; row.Result != schedule.RunComplete {
+		t.Errorf("row %+v", row)
+	}
+	status := k.status
+	if len(status.Active) != 1 || status.Active[0].UID != "job-2" || status.LastSuccessfulTime == nil || status.LastScheduleTime.Minute() != 1 ||
+		len(status.RecentRuns) != 2 || status.RecentRuns[1].Result != string(schedule.RunComplete) {
+		t.Errorf("status %+v", status)
+	}
 }
 
 func TestCronJobRefusedCreateIsRetriedByATimer(t *testing.T) {
@@ -333,6 +353,21 @@ func TestCronJobStartsOverFromTheObject(t *testing.T) {
 	expectList(t, "events", k.reasons(), "SawCompletedJob", "SawCompletedJob")
 }
 
+// While the bridge is away nobody tells the workflow of an edit: it hears of it when it asks for a run that the schedule still names.
+func TestCronJobRunsWhatItsScheduleNamesBeforeAndAfterAnEdit(t *testing.T) {
+	k := newCronJobKube(t)
+	k.after(time.Hour, func() { k.object.Schedule, k.object.Generation = "0 12,14 * * *", 2 })
+	k.runUntil(6*time.Hour, cron("0 12 * * *", allow))
+	hours := []string{}
+	for _, run := range k.jobs {
+		hours = append(hours, run.Scheduled.UTC().Format("15:04"))
+	}
+	expectList(t, "runs", hours, "12:00", "14:00")
+	if rows := k.status.RecentRuns; len(rows) != 2 || rows[1].Outcome != string(schedule.Started) {
+		t.Errorf("rows %+v", rows)
+	}
+}
+
 // What was asked for and not done yet is done, or goes with it.
 func TestCronJobThatIsCancelledSaysSoAndContinuesAsNew(t *testing.T) {
 	k := newCronJobKube(t)
@@ -362,7 +397,7 @@ func TestCronJobDescribesItself(t *testing.T) {
 	k.after(50*time.Second, func() {
 		description := k.described()
 		if description.CronJob != hello || len(description.Status.Active) != 2 || len(description.Ledger) != 2 ||
-			description.Ledger[1].Message != "a | b (by ada)" {
+			description.Ledger[1].Message != "a | b" || description.Ledger[1].Asked != (schedule.Asked{By: "ada", Through: "signal"}) {
 			t.Errorf("got %+v", description)
 		}
 		details := k.details()

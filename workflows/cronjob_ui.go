@@ -125,7 +125,8 @@ func tookText(entry schedule.LedgerEntry) string {
 	return entry.Duration().Round(time.Second).String()
 }
 
-// whatText names the Job and says what kept it from starting, or from starting in time.
+// whatText names the Job and says what kept it from starting, or from starting in time, and
+// who has asked for it.
 func whatText(entry schedule.LedgerEntry) string {
 	var parts []string
 	for _, part := range []string{entry.Job, entry.Reason, entry.Message} {
@@ -133,7 +134,22 @@ func whatText(entry schedule.LedgerEntry) string {
 			parts = append(parts, part)
 		}
 	}
-	return strings.Join(parts, ": ")
+	return strings.Join(parts, ": ") + askedText(entry.Asked)
+}
+
+// askedText says who has asked for a run, as claimed, and what he has changed.
+func askedText(asked schedule.Asked) string {
+	var parts []string
+	if asked.By != "" {
+		parts = append(parts, "by "+asked.By)
+	}
+	if asked.Changed != "" {
+		parts = append(parts, "with "+asked.Changed)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func scheduledText(scheduled time.Time, manual bool) string {

@@ -18,19 +18,19 @@ import (
 // registered, as a worker of the cluster registers it, to be started under an ID.
 func newEnvironment(t *testing.T, cluster names.Cluster, name, id string) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	return newMeteredEnvironment(t, client.MetricsNopHandler, cluster, name, id)
+	return newEnvironmentWith(t, client.MetricsNopHandler, workflows.Options{Cluster: cluster}, name, id)
 }
 
-// newMeteredEnvironment returns one whose metrics go to the handler.
-func newMeteredEnvironment(t *testing.T, metrics client.MetricsHandler, cluster names.Cluster, name, id string) *testsuite.TestWorkflowEnvironment {
+// newEnvironmentWith returns one of a worker with the options, whose metrics go to the handler.
+func newEnvironmentWith(t *testing.T, metrics client.MetricsHandler, options workflows.Options, name, id string) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetMetricsHandler(metrics)
 	environment := suite.NewTestWorkflowEnvironment()
 	environment.SetTestTimeout(time.Minute)
-	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{Cluster: cluster})}})
+	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(options)}})
 	environment.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id, WorkflowExecutionTimeout: 10 * 365 * 24 * time.Hour})
-	workflows.Register(only{environment, name}, workflows.Options{Cluster: cluster})
+	workflows.Register(only{environment, name}, options)
 	return environment
 }
 

@@ -1,10 +1,8 @@
 package workflows
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -234,24 +232,17 @@ func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 	if w.mailbox.pending() || !info.GetContinueAsNewSuggested() && info.GetCurrentHistoryLength() <= jobHistoryLimit {
 		return false
 	}
-	if size := stateBytes(w.state); size > maxStateBytes {
-		workflow.GetLogger(ctx).Warn("The state is too large to continue as new", "bytes", size)
+	if err := fits(w.state); err != nil {
+		workflow.GetLogger(ctx).Warn("The state is too large to continue as new", "error", err)
 		return false
 	}
 	return true
 }
 
-// stateBytes returns the size of the state as a payload; one that can't be encoded
-// is too large.
+// fits reports whether the state can be carried over and read again.
 //
 //workflowcheck:ignore encoding/json uses reflection; the size of what it writes is deterministic.
-func stateBytes(state job.State) int {
-	data, err := json.Marshal(state)
-	if err != nil {
-		return math.MaxInt
-	}
-	return len(data)
-}
+func fits(state job.State) error { return state.Fits(maxStateBytes) }
 
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input

@@ -183,7 +183,8 @@ func (w *runningJob) steer(ctx workflow.Context, wish steering) error {
 		summary:  summary,
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
+			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, Reason: wish.reason, Force: wish.force,
+			Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
 		},
 		givesWay: func() bool { return w.mailbox.holds(steers) },
 	})

@@ -2,10 +2,13 @@ package workflows
 
 import (
 	"iter"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/packed"
 )
 
 // mailbox hands out a workflow's signals in the order of the history, whatever their
@@ -49,18 +52,22 @@ func (m *mailbox) holds(condition func(signal string) bool) bool {
 	return false
 }
 
-// drainAtATime is how many signals are taken before others of the process may go on.
-const drainAtATime = 20
+const (
+	// drainAtATime is how many signals are taken before others of the process may go on.
+	drainAtATime = 20
+	// largeATask is how many large ones (packed.Large) are taken in one workflow task. Temporal
+	// gives a task up after ten seconds, and each of these may take long to decode, and wait
+	// for others to be decoded.
+	largeATask = 4
+)
 
 // drain takes the signals that wait, one after the other. After some of them it lets go of the
-// workflow's turn: what takes long in sum, for many signals are large, is no deadlock, and what
-// was decoded is garbage by then.
+// workflow's turn, after some large ones it ends the workflow task: what was decoded is garbage
+// by then, and is not decoded once more when the next task is given up.
 func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 	return func(yield func(message) bool) {
-		for taken := 0; m.pending(); taken++ {
-			if taken > 0 && taken%drainAtATime == 0 {
-				yieldTurn(ctx)
-			}
+		large := 0
+		for taken := 1; m.pending(); taken++ {
 			signal := m.order.waiting[0]
 			m.order.waiting = m.order.waiting[1:]
 			var value converter.RawValue
@@ -68,8 +75,25 @@ func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 			if workflow.GetSignalChannel(ctx, signal).ReceiveAsync(&value) && !yield(message{signal, value.Payload()}) {
 				return
 			}
+			if packed.Large(value.Payload().GetData()) {
+				large++
+			}
+			switch {
+			case !m.pending():
+			case large == largeATask:
+				large = 0
+				endTask(ctx)
+			case taken%drainAtATime == 0:
+				yieldTurn(ctx)
+			}
 		}
 	}
+}
+
+// endTask has what follows done in the next workflow task, unless the workflow is cancelled.
+func endTask(ctx workflow.Context) {
+	// The only error is that of a cancelled context, whose timers are over at once.
+	_ = workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "more large signals"}).Get(ctx, nil)
 }
 
 // yieldTurn ends the turn of the coroutine within the workflow task: it writes nothing to the

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,14 +10,21 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/packed"
 )
+
+func mailboxEnvironment() *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestWorkflowEnvironment()
+	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{Interceptor(Options{})}})
+	return environment
+}
 
 // Many large signals take long to decode, and the SDK takes a coroutine that does not let others go on for a deadlock.
 func TestOthersGoOnWhileManySignalsAreTaken(t *testing.T) {
 	const signals = 100
-	var suite testsuite.WorkflowTestSuite
-	environment := suite.NewTestWorkflowEnvironment()
-	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{Interceptor(Options{})}})
+	environment := mailboxEnvironment()
 	taken, turns := 0, 0
 	environment.RegisterDelayedCallback(func() {
 		for range signals {
@@ -45,5 +54,51 @@ func TestOthersGoOnWhileManySignalsAreTaken(t *testing.T) {
 	}
 	if taken != signals || turns < signals/drainAtATime-1 {
 		t.Errorf("%d signals were taken, and another had %d turns meanwhile", taken, turns)
+	}
+}
+
+// Temporal gives a workflow task up after ten seconds: large signals are not all taken in one.
+func TestLargeSignalsAreTakenInManyTasks(t *testing.T) {
+	const signals = 50
+	compressed, err := packed.Marshal(strings.Repeat("x", 100_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		argument any
+		tasks    int
+	}{
+		"small":      {"x", 1},
+		"long":       {strings.Repeat("x", 100_000), signals / largeATask},
+		"compressed": {json.RawMessage(compressed), signals / largeATask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := mailboxEnvironment()
+			environment.RegisterDelayedCallback(func() {
+				for range signals {
+					environment.SignalWorkflow("any", test.argument)
+				}
+			}, time.Second)
+			taken, timers := 0, 0
+			environment.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
+			environment.ExecuteWorkflow(func(ctx workflow.Context) error {
+				box := newMailbox(ctx)
+				// All of them wait by then.
+				if err := workflow.Sleep(ctx, 2*time.Second); err != nil {
+					return err
+				}
+				timers = 0
+				for range box.drain(ctx) {
+					taken++
+				}
+				return nil
+			})
+			if err := environment.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			if taken != signals || timers < test.tasks-1 || timers > test.tasks {
+				t.Errorf("%d signals were taken, with %d timers in between", taken, timers)
+			}
+		})
 	}
 }

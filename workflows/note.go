@@ -20,7 +20,7 @@ const maxNote = 512
 // Why nothing is made of an argument.
 const (
 	unreadBytes  = "it is not text"
-	unreadFields = "it has neither note nor by"
+	unreadFields = "it has no field that is known"
 )
 
 // noteOf reads the argument of a signal that people send. Whatever it is, the signal
@@ -72,6 +72,25 @@ func decodeNoteObject(data []byte) (note protocol.SignalNote, unread string, ok 
 		unread = unreadFields
 	}
 	return protocol.SignalNote{Note: decodeNoteField(fields.Note), By: decodeNoteField(fields.By)}, unread, true
+}
+
+// decodeResume reads reason and force of a resume's argument, which may be quoted once more as a
+// string. What is no true is no force.
+//
+//workflowcheck:ignore encoding/json uses reflection; decoding these bytes is deterministic.
+func decodeResume(data []byte) (reason string, force bool) {
+	var quoted string
+	if json.Unmarshal(data, &quoted) == nil {
+		data = []byte(quoted)
+	}
+	var fields struct {
+		Reason json.RawMessage `json:"reason"`
+		Force  json.RawMessage `json:"force"`
+	}
+	if data = bytes.TrimSpace(data); !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
+		return "", false
+	}
+	return decodeNoteField(fields.Reason), string(fields.Force) == "true"
 }
 
 func decodeNoteField(field json.RawMessage) string {

@@ -47,15 +47,46 @@ func TestDecodeNote(t *testing.T) {
 	}
 }
 
+func TestDecodeResume(t *testing.T) {
+	for data, want := range map[string]struct {
+		reason string
+		force  bool
+	}{
+		``: {}, `null`: {}, `"upgrade"`: {}, `{"by":"ada"}`: {}, `{"reason":`: {}, `[{"force":true}]`: {},
+		`{"reason":"upgrade","by":"ada"}`: {reason: "upgrade"},
+		`"{\"reason\":\"upgrade\"}"`:      {reason: "upgrade"},
+		`{"reason":7,"force":true}`:       {"7", true},
+		`{"force":"true"}`:                {},
+		`{"force":1}`:                     {},
+		`{"reason":null,"force":null}`:    {},
+	} {
+		if reason, force := decodeResume([]byte(data)); reason != want.reason || force != want.force {
+			t.Errorf("decodeResume(%q) = %q, %t", data, reason, force)
+		}
+	}
+}
+
+func FuzzDecodeResume(f *testing.F) {
+	f.Add([]byte(`{"reason":"x","force":true}`))
+	f.Add([]byte(`"{\"reason\":\"` + strings.Repeat("é", maxNote) + `\"}"`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if reason, _ := decodeResume(data); len(reason) > maxNote || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
+			t.Errorf("decodeResume(%q) gives %q, which is not fit for an Event", data, reason)
+		}
+	})
+}
+
 func FuzzDecodeNote(f *testing.F) {
 	f.Add([]byte(`{"note":"x","by":"y"}`))
 	f.Add([]byte(`"` + strings.Repeat("é", maxNote) + `"`))
 	f.Add([]byte("\xff{"))
+	f.Add([]byte(`"{\"overlap\":{\"a\":\"\\n\"}}"`))
+	f.Add([]byte(`{"overlap":"Forbid"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		note, _ := decodeNote(&commonpb.Payload{Data: data})
-		for _, text := range []string{note.Note, note.By} {
+		for _, text := range []string{note.Note, note.By, decodeOverlap(data)} {
 			if len(text) > maxNote || !utf8.ValidString(text) || strings.ContainsAny(text, "\n\r\x00") {
-				t.Errorf("decodeNote(%q) gives %q, which is not fit for an annotation", data, text)
+				t.Errorf("of %q comes %q, which is not fit for an annotation", data, text)
 			}
 		}
 	})

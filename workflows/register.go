@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
@@ -20,6 +21,9 @@ type Options struct {
 	Cluster names.Cluster
 	// Weights are the shares of Kubernetes namespaces in Temporal's task queues.
 	Weights order.Weights
+	// StartLead is how long before its time the start of a run is prepared;
+	// schedule.MaxLead at most. It counts from when scheduled times are next computed.
+	StartLead time.Duration
 	// Versioned: the worker uses Worker Deployment Versioning.
 	Versioned bool
 }
@@ -47,7 +51,7 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 // that waits keeps a copy of a value on its stack for each frame below it.
 func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) error {
 	input = orZero(input)
-	return cronJobWorkflow(inOrder(ctx, o.Weights, input.CronJob.Namespace), o.Cluster, input)
+	return cronJobWorkflow(inOrder(ctx, o.Weights, input.CronJob.Namespace), o, input)
 }
 
 // job is the workflow of a Job as it is registered.

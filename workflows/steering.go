@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -17,6 +18,9 @@ const mostWishes = 10
 type steering struct {
 	suspend bool
 	note    protocol.SignalNote
+	// reason and force are those of a resume.
+	reason string
+	force  bool
 	// unread says why nothing is made of the signal's argument.
 	unread string
 	// superseded is how many wishes before this one are left out.
@@ -30,7 +34,17 @@ type wishes []steering
 // steeringOf reads a signal suspend or resume.
 func steeringOf(ctx workflow.Context, received message) steering {
 	note, unread := noteOf(ctx, received)
-	return steering{suspend: received.signal == protocol.SuspendSignal, note: note, unread: unread, at: workflow.Now(ctx).UTC()}
+	wish := steering{suspend: received.signal == protocol.SuspendSignal, note: note, unread: unread, at: workflow.Now(ctx).UTC()}
+	reason, force := decodeResume(received.payload.GetData())
+	switch {
+	case reason == "" && !force:
+	case wish.suspend:
+		// Who suspends may call the note what who resumes calls it.
+		wish.note.Note, wish.unread = cmp.Or(note.Note, reason), ""
+	default:
+		wish.reason, wish.force, wish.unread = reason, force, ""
+	}
+	return wish
 }
 
 // and returns the wishes with one more. Where there are too many the next takes the place

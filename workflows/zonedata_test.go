@@ -7,6 +7,10 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/history/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // minutely is a recorded history of a CronJob that ran every minute.
@@ -59,6 +63,22 @@ func payloadsOf(recorded *history.History) []*commonpb.Payload {
 		payloads = append(payloads, event.GetMarkerRecordedEventAttributes().GetDetails()["data"].GetPayloads()...)
 	}
 	return payloads
+}
+
+// The worker that goes on may be one that knows the zone.
+func TestCronJobThatContinuesAsNewLooksUpItsZoneAgain(t *testing.T) {
+	k := newCronJobKube(t)
+	spec := cron("* * * * *", allow)
+	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart}, ostinatov1.CronJobStatus{}, nil)
+	state.Calendar = schedule.Calendar{
+		Made: true, Schedule: spec.Schedule, TimeZone: spec.TimeZone, Recheck: cronStart.Add(time.Hour),
+		Problem: &schedule.Problem{Reason: schedule.UnknownTimeZone, Message: "unknown time zone"},
+	}
+	k.signal(2*time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec, State: &state}); err != nil {
+		t.Fatal(err)
+	}
+	expectList(t, "runs", k.scheduled(), "00:00", "01:00")
 }
 
 // A time that is far away is computed again by a timer ahead of it; what comes soon has

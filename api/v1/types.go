@@ -217,6 +217,12 @@ type CronJobStatus struct {
 	// +listType=atomic
 	Active []corev1.ObjectReference `json:"active,omitempty"`
 
+	// activeCount is the number of Jobs that are running.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ActiveCount int32 `json:"activeCount"`
+
 	// lastScheduleTime is the scheduled time of the latest run whose Job was
 	// created. Skipped runs and manual runs do not change it.
 	//
@@ -239,6 +245,12 @@ type CronJobStatus struct {
 	//
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+
+	// next is nextScheduleTime, or one word that says why there is none, such as
+	// Suspended or UnknownTimeZone. It is - if no time is known.
+	//
+	// +optional
+	Next string `json:"next,omitempty"`
 
 	// accountedUntil is the time up to which every scheduled time has an outcome.
 	// It is updated only together with other fields of the status.
@@ -265,6 +277,13 @@ type CronJobStatus struct {
 	// +optional
 	LastOutcome string `json:"lastOutcome,omitempty"`
 
+	// lastResult says how the run that started last has ended: Complete, Failed or
+	// Deleted. It is Running until the run ends, and - before the first run.
+	// Several failed runs in a row are counted, as in Failed x2.
+	//
+	// +optional
+	LastResult string `json:"lastResult,omitempty"`
+
 	// lastFailureTime is the time when a run last failed.
 	//
 	// +optional
@@ -279,8 +298,11 @@ type CronJobStatus struct {
 	// conditions describe the state of the CronJob. ScheduleValid is False if the
 	// schedule or the time zone cannot be used. Suspended is True while no
 	// scheduled runs start. TemplateValid is False if the API server would refuse
-	// the Job of the next run. NativeCronJobActive is True while a batch/v1
-	// CronJob of the same name exists and is not suspended.
+	// the Job of the next run. Stalled is True if either of them keeps runs from
+	// starting. Ready is True if the schedule runs or is suspended.
+	// LastRunSucceeded says how the run that ended last has ended.
+	// NativeCronJobActive is True while a batch/v1 CronJob of the same name exists
+	// and is not suspended.
 	//
 	// +optional
 	// +listType=map
@@ -338,6 +360,19 @@ type RecentRun struct {
 	//
 	// +optional
 	Manual bool `json:"manual,omitempty"`
+	// by is the name of the person who asked for a manual run, as claimed.
+	//
+	// +optional
+	By string `json:"by,omitempty"`
+	// through says how a manual run was asked for: by a signal or an update of the
+	// workflow, or by a job that somebody created.
+	//
+	// +optional
+	Through string `json:"through,omitempty"`
+	// changed says in what a manual run is not as the spec prescribes it.
+	//
+	// +optional
+	Changed string `json:"changed,omitempty"`
 	// jobName is the name of the Job of the run. It is absent if none was created.
 	//
 	// +optional
@@ -384,11 +419,20 @@ const (
 	// ConditionTemplateValid is False when the API server would refuse the Job of the
 	// next run, as a dry run at each new generation shows.
 	ConditionTemplateValid = "TemplateValid"
+	// ConditionReady is True when the schedule of the generation that is observed runs, or is
+	// suspended; runs may fail.
+	ConditionReady = "Ready"
+	// ConditionStalled is True when only an edit helps: the schedule, the time zone or the
+	// template can't be used.
+	ConditionStalled = "Stalled"
+	// ConditionLastRunSucceeded is True when the run that ended last is Complete, False when
+	// it is Failed. A CronJob has none until a run has ended.
+	ConditionLastRunSucceeded = "LastRunSucceeded"
 	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists
 	// and is not suspended. The bridge writes it; a CronJob that never had such a namesake
 	// has no such condition.
 	ConditionNativeCronJobActive = "NativeCronJobActive"
 	// ConditionWorkflowPaused is True while somebody has paused the CronJob's workflow in
-	// Temporal. The bridge writes it.
+	// Temporal, or pinned it to a build of the worker. The bridge writes it.
 	ConditionWorkflowPaused = "WorkflowPaused"
 )

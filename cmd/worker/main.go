@@ -48,6 +48,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		TakeOverCronJobs: settings.TakeOver.CronJobs,
 		JobDefaults:      settings.JobDefaults,
 		WatchShards:      settings.WatchShards,
+		StartLead:        settings.StartLead,
 		MaxHeld:          settings.MaxHeld(),
 		AcceptSignals:    settings.AcceptSignals,
 		Weights:          settings.Weights,
@@ -60,6 +61,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	if err := startPodWatches(ctx, p.Temporal, settings, p.Logger); err != nil {
 		return err
 	}
+	go keepCacheBounded(ctx, uint64(settings.StickyCacheMemory.Value()), newPurges(p.Registry), p.Logger)
 	go keepPodWatches(ctx, p.Temporal, settings, p.Logger)
 	p.Started()
 	p.Logger.Info("working", "taskQueues", workers.queues())

@@ -37,7 +37,7 @@ func keepPodWatches(ctx context.Context, temporal client.Client, settings config
 }
 
 // startPodWatches starts the PodWatch workflow of every shard that has none, in place of what
-// else runs under its ID. One that somebody has paused is left to that person.
+// else runs under its ID. One that somebody has paused or pinned is left to that person.
 func startPodWatches(ctx context.Context, temporal client.Client, settings config.Worker, logger *slog.Logger) error {
 	var problems []error
 	for shard := range settings.WatchShards {
@@ -52,7 +52,7 @@ func startPodWatches(ctx context.Context, temporal client.Client, settings confi
 		case found == holder.Ours:
 			continue
 		case found == holder.Paused:
-			logger.Warn("nobody watches Pods: somebody has paused the workflow in Temporal; unpause it there", "workflow", wanted.ID)
+			logger.Warn("nobody watches Pods: somebody has paused the workflow in Temporal, or pinned it to a build; unpause or unpin it there", "workflow", wanted.ID)
 			continue
 		case found == holder.Foreign:
 			logger.Warn("a foreign workflow runs under the ID of PodWatch, replacing it", "workflow", wanted.ID)

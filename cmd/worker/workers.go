@@ -48,7 +48,7 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		}
 	}
 
-	served := workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, Versioned: settings.Versioned()}
+	served := workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, StartLead: settings.StartLead, Versioned: settings.Versioned()}
 	var all workers
 	for _, kind := range []struct {
 		queue string

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -27,7 +29,7 @@ func (c *controller) attendRegularly(ctx context.Context) {
 		if err := c.attend(ctx); err != nil && ctx.Err() == nil {
 			// The others are looked at in the next round.
 			c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-			c.logger.Warn("a round over CronJobs and the Jobs under way was cut short", "class", errorClass(err), "error", err)
+			c.logger.Warn("a round over CronJobs and the Jobs under way has not asked for all", "class", errorClass(err), "error", err)
 		}
 		c.metrics.attendSeconds.Observe(c.clock.Since(begun).Seconds())
 	}
@@ -42,23 +44,21 @@ func (c *controller) attend(ctx context.Context) error {
 			cronJobs[cronJobReference(object).CronJobWorkflowID(c.messages.cluster)] = attended{item, string(object.UID)}
 		}
 	})
-	behind := c.behind.worstOf(now)
 	c.objects.eachJob(func(object *batchv1.Job) {
-		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restartsOf(item), behind, now) {
+		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restartsOf(item), now) {
 			jobs[c.messages.cluster.JobWorkflowID(object.Namespace, object.Name)] = attended{item, string(object.UID)}
 		}
 	})
 	// First those on which the others depend.
 	err := c.attendTo(ctx, protocol.CronJobWorkflow, cronJobs, &c.cronJobsUpTo)
-	if err == nil {
-		err = c.attendTo(ctx, protocol.JobWorkflow, jobs, &c.jobsUpTo)
-	}
+	err = errors.Join(err, c.attendTo(ctx, protocol.JobWorkflow, jobs, &c.jobsUpTo))
 	c.countPaused()
 	return err
 }
 
 // attendTo makes the part of a round that looks for the workflows of one type. It goes on
-// after the ID upTo.
+// after the ID upTo, and after a question that fails, unless so many fail in a row that
+// Temporal does not answer at all.
 func (c *controller) attendTo(ctx context.Context, workflowType string, due map[string]attended, upTo *string) error {
 	round := newAttendance(due)
 	if round.wantsPage() {
@@ -66,15 +66,22 @@ func (c *controller) attendTo(ctx context.Context, workflowType string, due map[
 	}
 	var ids []string
 	ids, *upTo = round.toAsk(*upTo)
+	var problem error
+	failures := 0
 	for _, id := range ids {
 		if err := c.attendLimiter.Wait(ctx); err != nil {
 			return err
 		}
 		if err := c.ask(ctx, id, workflowType, due[id]); err != nil {
-			return err
+			problem = err
+			if failures++; failures == attendFailures {
+				break
+			}
+			continue
 		}
+		failures = 0
 	}
-	return nil
+	return problem
 }
 
 // list reads which workflows of a type run, as far as visibility knows. Where it does not
@@ -83,6 +90,11 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 	ctx, cancel := context.WithTimeout(ctx, attendPeriod)
 	defer cancel()
 	err := c.temporal.Running(ctx, workflowType, func(page []string) bool {
+		// Visibility does not know of a pin, and of a pause later: a workflow that was paused is asked for.
+		page = slices.DeleteFunc(page, func(id string) bool {
+			paused, _ := c.memory.pausedOf(round.due[id].item)
+			return paused
+		})
 		for _, id := range page {
 			if object, ok := round.due[id]; ok {
 				c.runs(object)

@@ -24,8 +24,8 @@ const (
 	// A failed object is tried again after firstRetry, doubling up to lastRetry.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 30 * time.Second
-	// sweepWorkers is how many objects the sweep handles at a time.
-	sweepWorkers = 4
+	// slowWorkers is how many objects the sweep handles at a time, and so the reminders.
+	slowWorkers = 4
 	// locks is how many locks the objects share. Two objects with the same one wait
 	// for each other, which costs time only.
 	locks = 1024
@@ -65,9 +65,10 @@ type key struct {
 // object is the same for every key that is about one object, or its workflow.
 func (k key) object() string { return k.String() }
 
-// controller acts while this process leads. Two queues hold what is to be looked
-// at: main for what changed, sweep for everything, slowly. Each handles a key once
-// at a time; busy keeps the two from handling one object at the same time.
+// controller acts while this process leads. Three queues hold what is to be looked
+// at: main for what changed, sweep for everything, slowly, and reminders for CronJobs
+// whose workflow is late with something. Each handles a key once at a time; busy keeps
+// them from handling one object at the same time.
 type controller struct {
 	objects *objects
 	// served is closed when the cache has all CronJobs.
@@ -86,21 +87,19 @@ type controller struct {
 	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
+	remindLimiter flowcontrol.RateLimiter
 	// cronJobsUpTo and jobsUpTo are where the rounds over listed workflows are.
 	cronJobsUpTo, jobsUpTo string
 
-	main  *queue.Queue[key]
-	sweep *queue.Queue[key]
-	busy  keymutex.KeyMutex
+	main      *queue.Queue[key]
+	sweep     *queue.Queue[key]
+	reminders *queue.Queue[key]
+	busy      keymutex.KeyMutex
 	// takenOver is nil where Jobs are not taken over.
 	takenOver *takenOver
 	rivalry   *rivalry
 
 	memory memory
-	// skew is of the starts of runs; behind of what workflows say of their doings, which
-	// is when they have begun, or have written what has begun and ended.
-	skew   skew
-	behind skew
 }
 
 // inNamespace is the namespace of what the key is about; empty for the scans.
@@ -138,7 +137,8 @@ func (c *controller) run(ctx context.Context) error {
 		}
 	})
 	group.Go(func() { c.main.Run(ctx, c.workers, c.handleChanged) })
-	group.Go(func() { c.sweep.Run(ctx, sweepWorkers, c.handleSwept) })
+	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handleSwept) })
+	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handleReminder) })
 	group.Go(func() { c.watchdog(ctx) })
 	group.Go(func() { c.sweepRegularly(ctx) })
 	group.Go(func() { c.attendRegularly(ctx) })
@@ -149,30 +149,40 @@ func (c *controller) run(ctx context.Context) error {
 
 // handleChanged handles an item of the main queue.
 func (c *controller) handleChanged(ctx context.Context, item key) (again time.Duration, err error) {
-	return c.handle(ctx, c.main, item, false)
+	return c.handle(ctx, c.main, item)
 }
 
-// handleSwept handles an item of the sweep. What is to be looked at again is no
-// longer the sweep's.
+// handleSwept handles an item of the sweep.
 func (c *controller) handleSwept(ctx context.Context, item key) (time.Duration, error) {
 	if err := c.sweepLimiter.Wait(ctx); err != nil {
 		return 0, err
 	}
-	again, err := c.handle(ctx, c.sweep, item, true)
+	return 0, c.handleSlowly(ctx, c.sweep, item)
+}
+
+// handleReminder handles a CronJob whose workflow is to be reminded of something.
+func (c *controller) handleReminder(ctx context.Context, item key) (time.Duration, error) {
+	return 0, c.handleSlowly(ctx, c.reminders, item)
+}
+
+// handleSlowly handles an item of a slow queue. What is to be looked at again is no longer
+// that queue's.
+func (c *controller) handleSlowly(ctx context.Context, lane *queue.Queue[key], item key) error {
+	again, err := c.handle(ctx, lane, item)
 	if err == nil && again > 0 {
 		c.main.AddAfter(item, again)
 	}
-	return 0, err
+	return err
 }
 
-// handle handles one item, and says what failed.
-func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item key, sweep bool) (again time.Duration, err error) {
+// handle handles one item of a queue, and says what failed.
+func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item key) (again time.Duration, err error) {
 	c.busy.LockKey(item.object())
 	defer c.busy.UnlockKey(item.object())
 	// A call in progress when the process is told to stop may end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	again, err = c.sync(ctx, item, sweep)
+	again, err = c.sync(ctx, lane, item)
 	if err != nil {
 		class := errorClass(err)
 		c.metrics.errors.WithLabelValues(class).Inc()
@@ -182,14 +192,22 @@ func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item ke
 	return again, err
 }
 
-// sync does what is to be done for one item, and returns when to look again at
-// the latest; 0 means at the next change.
-func (c *controller) sync(ctx context.Context, item key, sweep bool) (time.Duration, error) {
+// sync does what is to be done for one item of a queue, and returns when to look again
+// at the latest; 0 means at the next change.
+func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key) (time.Duration, error) {
 	switch item.kind {
 	case cronJobKind, nativeCronJobKind:
-		return c.syncCronJob(ctx, item, sweep)
+		var turn turn
+		if lane == c.reminders {
+			turn.limiter = c.remindLimiter
+		}
+		again, err := c.syncCronJob(ctx, item, lane == c.sweep, &turn)
+		if turn.wanted {
+			c.reminders.Add(item)
+		}
+		return again, err
 	case jobKind:
-		return c.syncJob(ctx, item.NamespacedName, sweep)
+		return c.syncJob(ctx, item.NamespacedName, lane == c.sweep)
 	case cronJobScanKind:
 		return 0, c.scanCronJobs(ctx)
 	case nativeCronJobScanKind:

@@ -21,8 +21,9 @@ import (
 // overdueReason is the reason of the Event on an overdue CronJob.
 const overdueReason = event.RunOverdue
 
-// syncCronJob sends what a CronJob's workflow needs to hear.
-func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (time.Duration, error) {
+// syncCronJob sends what a CronJob's workflow needs to hear, and of reminders what the
+// turn allows.
+func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn *turn) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.goneOf(item)
 	cronJob := c.objects.cronJob(item)
@@ -41,20 +42,20 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool) (tim
 
 	known := c.memory.cronJob(item).of(cronJob)
 	reference := c.reference(cronJobReference(cronJob))
-	decision := decideCronJob(cronJob, reference, known, sweep, c.grace(c.clock.Now()), c.clock.Now())
+	decision := decideCronJob(cronJob, reference, known, sweep, c.overdueGrace, c.clock.Now())
 	if err := c.endStale(ctx, cronJob, decision.stale); err != nil {
 		return 0, err
 	}
-	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known); err != nil {
+	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known, turn); err != nil {
 		return 0, err
 	}
 	if acknowledgedCronJob(cronJob, reference) {
 		known.taken(cronJob)
 	}
-	again, err := c.closeRuns(ctx, cronJob, &known)
+	again, err := c.closeRuns(ctx, cronJob, &known, turn)
 	if err == nil {
 		var later time.Duration
-		later, err = c.mentionJobs(ctx, item, cronJob, &known)
+		later, err = c.mentionJobs(ctx, item, cronJob, &known, turn)
 		again = earliest(again, later)
 	}
 	c.memory.putCronJob(item, &known)
@@ -68,7 +69,7 @@ func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		return nil
 	}
 	workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
-	ended, err := c.temporal.Terminate(ctx, workflowID, string(cronJob.UID), before,
+	ended, err := c.temporal.TerminateStale(ctx, workflowID, before,
 		"kube-controller-manager has gone on with the CronJob since this workflow began; it starts anew from the CronJob's status")
 	if ended {
 		c.endedCronJob(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}, "is behind the CronJob's status, started anew")
@@ -83,7 +84,7 @@ func (c *controller) endedCronJob(name types.NamespacedName, why string) {
 }
 
 // actOnCronJob carries out a decision and remembers it.
-func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action cronJobAction, known *cronJobMemory) error {
+func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action cronJobAction, known *cronJobMemory, turn *turn) error {
 	now := c.clock.Now()
 	switch action {
 	case leaveCronJob:
@@ -91,6 +92,10 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	case ensureCronJob:
 		_, err := c.ensure(ctx, cronJob)
 		return err
+	case pokeCronJob:
+		if ok, err := turn.take(ctx); !ok || err != nil {
+			return err
+		}
 	}
 	start := c.messages.cronJobStart(cronJob, c.objects.jobsOf(cronJob))
 	if err := c.temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
@@ -121,7 +126,7 @@ func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, no
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.
-func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob, known *cronJobMemory) (time.Duration, error) {
+func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (time.Duration, error) {
 	now := c.clock.Now()
 	known.closings = c.closings(cronJob, *known, now)
 	var again time.Duration
@@ -131,6 +136,13 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 		if !due {
 			again = earliest(again, wait)
 			continue
+		}
+		if run.grace > 0 {
+			if ok, err := turn.take(ctx); err != nil {
+				return 0, err
+			} else if !ok {
+				continue
+			}
 		}
 		if run.result.Outcome == job.Deleted {
 			exists, err := c.jobExists(ctx, cronJob.Namespace, run.name, run.uid)
@@ -157,7 +169,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 }
 
 func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, now time.Time) []closing {
-	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, c.jobsIn(cronJob.Namespace), closedGrace+c.behind.worstOf(now), now)
+	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, c.jobsIn(cronJob.Namespace), now)
 }
 
 // jobsIn finds the Jobs of a namespace by their names, nil where there is none.

@@ -244,6 +244,14 @@ func (f *fakeTemporal) lose(workflowID string) {
 	delete(f.running, workflowID)
 }
 
+// fail makes the next calls fail, and returns how many were still to.
+func (f *fakeTemporal) fail(calls int) (before int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before, f.failures = f.failures, calls
+	return before
+}
+
 // lookedAt is how often a workflow was looked at.
 func (f *fakeTemporal) lookedAt(workflowID string) int {
 	f.mu.Lock()
@@ -251,13 +259,25 @@ func (f *fakeTemporal) lookedAt(workflowID string) int {
 	return f.looks[workflowID]
 }
 
-func (f *fakeTemporal) Terminate(_ context.Context, workflowID, uid string, before time.Time, _ string) (bool, error) {
+func (f *fakeTemporal) Terminate(_ context.Context, workflowID, uid, _ string) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known, running := f.running[workflowID]
-	if !running || known != uid || !before.IsZero() && !f.began[workflowID].Before(before) {
+	if known, running := f.running[workflowID]; !running || known != uid {
 		return false, nil
 	}
+	return f.terminate(workflowID)
+}
+
+func (f *fakeTemporal) TerminateStale(_ context.Context, workflowID string, before time.Time, _ string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, running := f.running[workflowID]; !running || !f.began[workflowID].Before(before) {
+		return false, nil
+	}
+	return f.terminate(workflowID)
+}
+
+func (f *fakeTemporal) terminate(workflowID string) (bool, error) {
 	delete(f.running, workflowID)
 	return true, f.record("terminate %s", workflowID)
 }

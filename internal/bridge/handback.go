@@ -62,7 +62,7 @@ func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string,
 			return why, nil
 		}
 	}
-	ended, err := c.temporal.Terminate(ctx, workflowID, uid, time.Time{}, "another controller has the Job; its Pods are left as they are")
+	ended, err := c.temporal.Terminate(ctx, workflowID, uid, "another controller has the Job; its Pods are left as they are")
 	if ended {
 		c.ended(found, "another controller has the Job")
 	}
@@ -78,7 +78,7 @@ func (c *controller) syncStrayCronJob(ctx context.Context, name types.Namespaced
 	if err != nil || !found {
 		return err
 	}
-	ended, err := c.temporal.Terminate(ctx, workflowID, uid, time.Time{}, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
+	ended, err := c.temporal.Terminate(ctx, workflowID, uid, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
 	if ended {
 		c.endedCronJob(name, "is the built-in controller's")
 	}

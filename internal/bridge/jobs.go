@@ -28,8 +28,7 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	now := c.clock.Now()
-	decision := decideJob(c.objects.owner, found, known, sweep, c.behind.worstOf(now), now)
+	decision := decideJob(c.objects.owner, found, known, sweep, c.clock.Now())
 	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err
@@ -48,7 +47,7 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
 	start, spec := c.messages.jobStart(job), c.messages.jobSpec(job)
 	if !decision.stale.IsZero() {
-		ended, err := c.temporal.Terminate(ctx, start.ID, string(job.UID), decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
+		ended, err := c.temporal.TerminateStale(ctx, start.ID, decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
 		if err != nil {
 			return false, err
 		}

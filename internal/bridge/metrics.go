@@ -23,11 +23,12 @@ type Metrics struct {
 	attendSeconds prometheus.Histogram
 	// toHandBack is above 0 only after take-over was given up.
 	toHandBack prometheus.Gauge
-	// paused are workflows that somebody has paused in Temporal.
+	// paused are workflows that somebody has paused in Temporal or pinned to a build.
 	paused *prometheus.GaugeVec
 	// external, ttlDeletion and builtInWrites count only where Jobs are taken over,
 	// builtInCronJobWrites only where CronJobs are.
 	external             *prometheus.CounterVec
+	controllers          telemetry.LabelValues
 	ttlDeletion          prometheus.Histogram
 	builtInWrites        prometheus.Counter
 	builtInCronJobWrites prometheus.Counter
@@ -68,7 +69,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "ostinato_bridge_jobs_to_hand_back", Help: "Jobs that are another controller's and whose workflow still runs, since they are not drained.",
 		}),
 		paused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "ostinato_bridge_paused_workflows", Help: "Workflows of CronJobs, and of Jobs under way, that somebody has paused in Temporal.",
+			Name: "ostinato_bridge_paused_workflows", Help: "Workflows of CronJobs, and of Jobs under way, that somebody has paused in Temporal or pinned to a build of the worker.",
 		}, []string{"kind"}),
 		// These two have upstream's names, labels and buckets (parity 2.15, 2.16).
 		external: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -94,6 +95,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	}
 	registry.MustRegister(m.leading, m.cronJobsServed, m.overdue, m.nextTimeWrong, m.census, m.pokes, m.messages, m.errors, m.attendSeconds, m.toHandBack, m.paused, m.external, m.ttlDeletion, m.builtInWrites, m.builtInCronJobWrites)
 	return m
+}
+
+// addedFor counts a Job of another controller. Whoever creates Jobs names it.
+func (m *Metrics) addedFor(controller string) {
+	m.external.WithLabelValues(m.controllers.Of("controller_name", controller)).Inc()
 }
 
 // sent counts a message.

@@ -44,7 +44,9 @@ func noted(annotation, value string) func(*batchv1.CronJob) {
 	return func(n *batchv1.CronJob) { metav1.SetMetaDataAnnotation(&n.ObjectMeta, annotation, value) }
 }
 
+// nativeTaken makes the CronJob one of which the workflow of n1 has written the notes.
 func nativeTaken(n *batchv1.CronJob) {
+	noted(names.ObservedUIDAnnotation, "n1")(n)
 	noted(names.WorkflowAnnotation, "default/"+nativeID)(n)
 	noted(names.ObservedGenerationAnnotation, "1")(n)
 }
@@ -101,6 +103,14 @@ func TestANativeCronJobIsUpserted(t *testing.T) {
 	require.NoError(t, w.native.BatchV1().CronJobs("shop").Delete(context.Background(), "report", metav1.DeleteOptions{}))
 	w.hears("signal " + nativeID + " deleted n1")
 	assert.Equal(t, "c1", w.temporal.running[cronJobID], "the CronJob of the same name is another")
+}
+
+// Who makes a CronJob from a copy of one that is deleted copies its notes: the name of the
+// workflow is the same, and a generation of 1 is the one that they call taken.
+func TestANativeCronJobMadeFromACopyIsUpserted(t *testing.T) {
+	w := newWorld(t).takingOverCronJobs().lead()
+	w.putNative(native(nativeTaken, nativeNextRun(3600), func(n *batchv1.CronJob) { n.UID = "n2" }))
+	w.hears("signal-with-start " + nativeID + " cronjob-spec n2 generation 1 overdue false")
 }
 
 func TestNativeCronJobsAtLeaderStart(t *testing.T) {
@@ -169,10 +179,12 @@ func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 			known := cronJobMemory{uid: "n1", generation: 1}
 			assert.Zero(t, decideCronJob(converted, c.reference(cronJobReference(converted)), known, true, 15*time.Second, after(20)).stale, "once for a leader")
 
-			w.temporal.running[nativeID], w.temporal.began[nativeID] = "n1", after(2)
-			require.NoError(t, c.endStale(t.Context(), converted, decision.stale))
-			_, runs := w.temporal.running[nativeID]
-			assert.Equal(t, test.want.stale.IsZero(), runs)
+			for _, uid := range []string{"n1", "of its predecessor"} {
+				w.temporal.running[nativeID], w.temporal.began[nativeID] = uid, after(2)
+				require.NoError(t, c.endStale(t.Context(), converted, decision.stale))
+				_, runs := w.temporal.running[nativeID]
+				assert.Equal(t, test.want.stale.IsZero(), runs)
+			}
 		})
 	}
 }
@@ -300,7 +312,7 @@ func TestJobsOfANativeCronJobWhereBothAreTakenOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trimmed, err := both.trimJob(test.object)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, decideJob(both, trimmed.(*batchv1.Job), jobMemory{}, false, 0, after(1)))
+			assert.Equal(t, test.want, decideJob(both, trimmed.(*batchv1.Job), jobMemory{}, false, after(1)))
 		})
 	}
 }

@@ -21,8 +21,8 @@ const (
 
 // pausedAdvice is what the condition and the Events say.
 func pausedAdvice(workflowID string) string {
-	return fmt.Sprintf("Somebody has paused the workflow %s in Temporal, so nothing of it is done: unpause it there; "+
-		"to stop the object, set spec.suspend", workflowID)
+	return fmt.Sprintf("Somebody has paused the workflow %s in Temporal, or pinned it to a build of the worker, so nothing of it is done: "+
+		"unpause or unpin it there; to stop the object, set spec.suspend", workflowID)
 }
 
 // pausedCondition returns the condition WorkflowPaused of a CronJob of ours, and whether it
@@ -41,8 +41,8 @@ func pausedCondition(cronJob *ostinatov1.CronJob, cluster names.Cluster, paused 
 	return condition, known == nil && paused || known != nil && known.Status != condition.Status
 }
 
-// paused notes that somebody has paused an object's workflow. It is left to that person. A
-// CronJob of ours gets a condition, others an Event.
+// paused notes that somebody has paused or pinned an object's workflow. It is left to that
+// person. A CronJob of ours gets a condition, others an Event.
 func (c *controller) paused(object attended) {
 	if !c.memory.notePaused(object, true) {
 		return

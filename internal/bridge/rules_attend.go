@@ -22,6 +22,8 @@ const (
 	// attendListed is how many workflows that a list says run a round asks for all the
 	// same: a list may be wrong for good, where visibility has lost the end of one.
 	attendListed = 10
+	// attendFailures is how many questions in a row may fail before a round asks no more.
+	attendFailures = 5
 )
 
 // restarts is what the bridge remembers of an object whose workflow it had to start again
@@ -34,13 +36,12 @@ type restarts struct {
 
 // toAttend reports whether a round asks for the workflow of a Job: the Job is under
 // way, somebody has had the time to start its workflow, and the last restart was not
-// just now, for a workflow that fails again at once must not become a hot loop. Behind
-// is how late workflows begin at present.
-func toAttend(owner ownership, job *batchv1.Job, known restarts, behind time.Duration, now time.Time) bool {
+// just now, for a workflow that fails again at once must not become a hot loop.
+func toAttend(owner ownership, job *batchv1.Job, known restarts, now time.Time) bool {
 	if !owner.ours(job) || finished(job) {
 		return false
 	}
-	if !acknowledgedJob(job) && now.Sub(job.CreationTimestamp.Time) < childGrace+behind {
+	if !acknowledgedJob(job) && now.Sub(job.CreationTimestamp.Time) < childGrace {
 		return false
 	}
 	return known.rested(string(job.UID), now)

@@ -1,21 +1,19 @@
 package bridge
 
 import (
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 )
 
 const (
-	// closedGrace is how long a CronJob's workflow has to write that a run has begun, or
-	// to hear by itself of one that ended, on top of what workflows are behind. Then the
-	// bridge tells it: the run's workflow may have been started before continue-as-new.
+	// closedGrace is how long a CronJob's workflow has to hear by itself of a run that
+	// ended. Then the bridge tells it: the run's workflow may have been started before
+	// continue-as-new, and what waits for the end waits for the bridge.
 	closedGrace = 10 * time.Second
 	// closedRepeat is the time between two such messages for one run.
 	closedRepeat = time.Minute
@@ -25,8 +23,8 @@ const (
 type closing struct {
 	name, uid string
 	result    job.Result
-	// grace is how long after since the message is due: none for a Job of another
-	// controller, of whose end nobody else tells the workflow.
+	// grace is how long after since the message is due, which is a reminder: none for a
+	// Job of another controller, of whose end nobody else tells the workflow.
 	grace time.Duration
 	// since is when this was first seen, sentAt when the message was last sent.
 	since  time.Time
@@ -45,16 +43,16 @@ func (c closing) due(now time.Time) (bool, time.Duration) {
 // closingsOf returns the runs that status lists as active and that have ended:
 // the Job has finished, or there is none of that UID. What is known of them from
 // before is kept. Find returns the Job of a name, or nil.
-func closingsOf(owner ownership, active []corev1.ObjectReference, before []closing, find func(name string) *batchv1.Job, grace time.Duration, now time.Time) []closing {
+func closingsOf(owner ownership, active []corev1.ObjectReference, before []closing, find func(name string) *batchv1.Job, now time.Time) []closing {
 	var closings []closing
 	for _, run := range active {
 		found := find(run.Name)
 		if found != nil && found.UID == run.UID && !finished(found) {
 			continue
 		}
-		next := closing{name: run.Name, uid: string(run.UID), grace: grace, since: now}
+		next := closing{name: run.Name, uid: string(run.UID), grace: closedGrace, since: now}
 		if found != nil {
-			next.grace = closedGraceOf(owner, found, grace)
+			next.grace = closedGraceOf(owner, found)
 		}
 		for _, known := range before {
 			if known.uid == next.uid {
@@ -67,10 +65,10 @@ func closingsOf(owner ownership, active []corev1.ObjectReference, before []closi
 	return closings
 }
 
-// closedGraceOf is the grace of a Job's end, where that of our own is grace.
-func closedGraceOf(owner ownership, found *batchv1.Job, grace time.Duration) time.Duration {
+// closedGraceOf is the grace of a Job's end.
+func closedGraceOf(owner ownership, found *batchv1.Job) time.Duration {
 	if owner.ours(found) {
-		return grace
+		return closedGrace
 	}
 	return 0
 }
@@ -98,37 +96,4 @@ func resultOf(found *batchv1.Job, uid string) job.Result {
 		result.CompletionTime = found.Status.CompletionTime.Time
 	}
 	return result
-}
-
-// firstSaid returns when that was which a new status says for the first time: the creation
-// of Jobs that it lists, and the end of Jobs that it no longer lists.
-func firstSaid(before, after *ostinatov1.CronJob, find func(name string) *batchv1.Job) (times []time.Time) {
-	if len(before.Status.Active) > mostCompared || len(after.Status.Active) > mostCompared {
-		return nil
-	}
-	eachOnlyIn(after, before, func(one corev1.ObjectReference) {
-		if found := find(one.Name); found != nil && found.UID == one.UID {
-			times = append(times, found.CreationTimestamp.Time)
-		}
-	})
-	eachOnlyIn(before, after, func(one corev1.ObjectReference) {
-		if found := find(one.Name); found != nil && found.UID == one.UID {
-			if condition := claim.Finished(found); condition != nil {
-				times = append(times, condition.LastTransitionTime.Time)
-			}
-		}
-	})
-	return times
-}
-
-// mostCompared bounds the lists that are compared: longer ones tell no more.
-const mostCompared = 100
-
-// eachOnlyIn visits the runs that one status lists and another does not.
-func eachOnlyIn(one, other *ostinatov1.CronJob, visit func(corev1.ObjectReference)) {
-	for _, run := range one.Status.Active {
-		if !slices.ContainsFunc(other.Status.Active, func(also corev1.ObjectReference) bool { return also.UID == run.UID }) {
-			visit(run)
-		}
-	}
 }

@@ -30,7 +30,7 @@ type cronJobMemory struct {
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
 	// mentioned are the Jobs at which the workflow was asked to look.
-	mentioned []mention
+	mentioned map[subject]mention
 }
 
 // cronJobAction says what to send for a CronJob.

@@ -14,9 +14,9 @@ import (
 )
 
 // childGrace is how long a CronJob's workflow has to start the workflow of a Job
-// it created before the bridge does, on top of what workflows are behind. It covers
-// an API server that answers slowly: a Job that the bridge starts is no child in the
-// Temporal UI, and its end is brought to the CronJob by signal.
+// it created before the bridge does. It covers an API server that answers slowly: a Job
+// that the bridge starts is no child in the Temporal UI, and its end is brought to the
+// CronJob by signal.
 const childGrace = time.Minute
 
 // childRetry is when to look again for the workflow of a Job that was edited
@@ -66,17 +66,16 @@ type jobDecision struct {
 // Ostinato's, or that has finished, needs nothing. Nothing tells which spec a
 // Job's workflow has taken, so the first message after leader start for a Job
 // that may have been edited is its spec. With sweep, a Job that needs nothing is
-// started, since its workflow may have been lost. Behind is how late workflows begin
-// at present.
-func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, behind time.Duration, now time.Time) jobDecision {
-	decision := decideMessage(owner, object, memory, sweep, behind, now)
+// started, since its workflow may have been lost.
+func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
+	decision := decideMessage(owner, object, memory, sweep, now)
 	if at, last := builtInWroteLast(object); last && decision.action != leaveJob && memory.uid != string(object.UID) {
 		decision.stale = at
 	}
 	return decision
 }
 
-func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, behind time.Duration, now time.Time) jobDecision {
+func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
 	if !owner.ours(object) || finished(object) {
 		return jobDecision{action: leaveJob}
 	}
@@ -84,7 +83,7 @@ func decideMessage(owner ownership, object *batchv1.Job, memory jobMemory, sweep
 	acknowledged := acknowledgedJob(object)
 	edited := object.Generation > 1 || acknowledged && settings(object)
 	// The CronJob's workflow starts it as its child, where that has created it.
-	grace := childGrace + behind - now.Sub(object.CreationTimestamp.Time)
+	grace := childGrace - now.Sub(object.CreationTimestamp.Time)
 	_, theirs := builtInWroteLast(object)
 	_, owned := owner.cronJobOf(object)
 	expected := owned && ofARun(object) && !theirs && !known && !acknowledged && grace > 0

@@ -81,7 +81,6 @@ func TestDecideJob(t *testing.T) {
 		object *batchv1.Job
 		memory jobMemory
 		sweep  bool
-		behind time.Duration
 		now    int
 		want   jobDecision
 	}{
@@ -103,8 +102,6 @@ func TestDecideJob(t *testing.T) {
 		{name: "a run, new: leave it to the CronJob's workflow", object: run("r1"), now: 1, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
 		{name: "a run, new, in the sweep: the same", object: run("r1"), now: 1, sweep: true, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
 		{name: "a run still without workflow: start", object: run("r1"), now: 60, want: jobDecision{action: startJob}},
-		{name: "a run without workflow, and all begin late: leave it", object: run("r1"), behind: 90 * time.Second, now: 60, want: jobDecision{action: leaveJob, again: 90 * time.Second}},
-		{name: "a run without workflow for longer than all are late: start", object: run("r1"), behind: 90 * time.Second, now: 150, want: jobDecision{action: startJob}},
 		{name: "a run with a workflow: nothing", object: run("r1", running), now: 100, want: jobDecision{action: leaveJob, taken: true}},
 		{name: "a run with a workflow, in the sweep: start", object: run("r1", running), now: 3, sweep: true, want: jobDecision{action: startJob}},
 		{name: "a run edited at once: only to a workflow that runs", object: run("r1", edited), now: 1, want: jobDecision{action: sendJob, runningOnly: true, again: time.Second}},
@@ -120,7 +117,7 @@ func TestDecideJob(t *testing.T) {
 		{name: "first seen running with a setting, which may be an edit: send", object: standalone(running, patient), want: jobDecision{action: sendJob}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, test.behind, after(test.now)))
+			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, after(test.now)))
 		})
 	}
 }
@@ -137,7 +134,7 @@ func TestClosingsAreRunsThatStatusStillLists(t *testing.T) {
 	find := func(name string) *batchv1.Job { return jobs[name] }
 	listed := cronJob(active("going", "done", "broken", "again", "vanished", "theirs")).Status.Active
 
-	closings := closingsOf(ownership{}, listed, []closing{{uid: "done", since: after(3)}}, find, closedGrace, after(10))
+	closings := closingsOf(ownership{}, listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
 
 	require.Len(t, closings, 5)
 	assert.Equal(t, closing{name: "report-done", uid: "done", grace: closedGrace, since: after(3), result: job.Result{

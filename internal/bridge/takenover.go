@@ -51,7 +51,7 @@ func (t *takenOver) added(job *batchv1.Job) {
 	}
 	t.ttl.see(job)
 	if name, ok := claim.External(job); ok {
-		t.metrics.external.WithLabelValues(name).Inc()
+		t.metrics.addedFor(name)
 	}
 }
 

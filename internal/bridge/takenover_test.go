@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func TestAWorkflowBehindTheJobStartsAnew(t *testing.T) {
 	decide := func(w *world) {
 		// The fake API server drops what it notes of writes.
 		c := w.bridge().newController()
-		reached, err := c.actOnJob(t.Context(), object, decideJob(all, object, jobMemory{}, true, 0, after(20)))
+		reached, err := c.actOnJob(t.Context(), object, decideJob(all, object, jobMemory{}, true, after(20)))
 		require.NoError(t, err)
 		assert.True(t, reached)
 	}
@@ -169,7 +170,8 @@ func TestUnmarkedJobRecreatedAtOnce(t *testing.T) {
 	t.Run("before anybody led", func(t *testing.T) {
 		w := newWorld(t, standalone(foreign, second, running, statusBy(builtInManager, 5))).takingOver()
 		w.temporal.running[jobID] = "j1"
-		w.lead().hears("start "+jobID, "signal-with-start "+jobID+" job-spec j2 generation 1 deleting false")
+		w.lead().hears("terminate "+jobID, "start "+jobID)
+		w.becomes("j2")
 	})
 }
 
@@ -345,6 +347,30 @@ func TestJobsOfOtherControllersAreCounted(t *testing.T) {
 	assert.EqualValues(t, 1, w.measured(metric, "b.example/y"))
 	assert.Zero(t, w.measured(metric, batchv1.JobControllerName))
 	assert.Zero(t, w.measured(metric, names.JobController))
+}
+
+// Whoever may create Jobs names their controllers.
+func TestTheControllersThatAreCountedAreFew(t *testing.T) {
+	const metric = "job_controller_jobs_by_external_controller_total"
+	w := newWorld(t).takingOver()
+	bridge := w.bridge()
+	for range 2 {
+		taken := bridge.newController().takenOver
+		for n := range 1000 {
+			taken.added(standalone(managedBy(fmt.Sprintf("c%d.example/x", n))))
+		}
+	}
+	series := 0
+	families, err := w.metrics.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() == metric {
+			series = len(family.GetMetric())
+		}
+	}
+	assert.Equal(t, 101, series, "a hundred and the others")
+	assert.EqualValues(t, 2, w.measured(metric, "c7.example/x"))
+	assert.EqualValues(t, 2*900, w.measured(metric, "other"))
 }
 
 func TestABuiltInControllerThatStartsLaterIsReported(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -65,13 +66,15 @@ type Temporal interface {
 	Replace(ctx context.Context, start Start) (found holder.Standing, err error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
-	// Terminate ends the running workflow of the object with this UID, where it began
-	// before a time, at once and without anything done by it; a zero time means
-	// whenever it began. ended is false when there is none. It needs a worker, but
-	// where none runs.
-	Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (ended bool, err error)
-	// Running calls visit with the IDs of the running workflows of a type, as far as
-	// visibility knows, by pages of up to 1,000, as long as visit asks for more.
+	// Terminate ends the running workflow of the object with this UID, at once and without
+	// anything done by it. ended is false when there is none. It needs a worker, but where
+	// none runs.
+	Terminate(ctx context.Context, workflowID, uid, reason string) (ended bool, err error)
+	// TerminateStale is Terminate for the workflow that began before a time, whichever object
+	// it is of: one of a predecessor knows even less. It needs no worker.
+	TerminateStale(ctx context.Context, workflowID string, before time.Time, reason string) (ended bool, err error)
+	// Running calls visit with the IDs of the workflows of a type that run and are Ours, as far
+	// as visibility knows, by pages of up to 1,000, as long as visit asks for more.
 	Running(ctx context.Context, workflowType string, visit func(page []string) (more bool)) error
 	// ObjectUID asks a running workflow for the UID of its object; found is false
 	// when none runs. It needs a worker.
@@ -215,16 +218,30 @@ func isOpen(description *workflowservice.DescribeWorkflowExecutionResponse) bool
 	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
 }
 
-func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid string, before time.Time, reason string) (bool, error) {
+func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid, reason string) (bool, error) {
 	description, err := t.describe(ctx, workflowID)
-	info := description.GetWorkflowExecutionInfo()
-	if err != nil || !isOpen(description) || !before.IsZero() && !info.GetStartTime().AsTime().Before(before) {
+	if err != nil || !isOpen(description) {
 		return false, err
 	}
 	if known, found, err := t.ObjectUID(ctx, workflowID); err != nil || !found || known != uid {
 		return false, err
 	}
-	err = t.sdk.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), reason)
+	return t.terminate(ctx, description.GetWorkflowExecutionInfo(), reason)
+}
+
+func (t *temporalClient) TerminateStale(ctx context.Context, workflowID string, before time.Time, reason string) (bool, error) {
+	description, err := t.describe(ctx, workflowID)
+	info := description.GetWorkflowExecutionInfo()
+	if err != nil || !isOpen(description) || !ours(info, t.cluster) || !info.GetStartTime().AsTime().Before(before) {
+		return false, err
+	}
+	return t.terminate(ctx, info, reason)
+}
+
+// terminate ends the run that was described.
+func (t *temporalClient) terminate(ctx context.Context, info *workflow.WorkflowExecutionInfo, reason string) (bool, error) {
+	workflowID := info.GetExecution().GetWorkflowId()
+	err := t.sdk.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), reason)
 	if notFound(err) {
 		return false, nil
 	}
@@ -248,8 +265,9 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 		}
 		page := make([]string, 0, len(response.GetExecutions()))
 		for _, execution := range response.GetExecutions() {
-			if ours(execution, t.cluster) {
-				page = append(page, execution.GetExecution().GetWorkflowId())
+			id := execution.GetExecution().GetWorkflowId()
+			if holder.Judge(execution, t.wanted(id, workflowType)) == holder.Ours {
+				page = append(page, id)
 			}
 		}
 		if next = response.GetNextPageToken(); !visit(page) || len(next) == 0 {
@@ -270,11 +288,7 @@ func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (stri
 	if err != nil {
 		return "", false, fmt.Errorf("ask workflow %s for its object: %w", workflowID, err)
 	}
-	// One of the two is in either description.
-	var description struct {
-		CronJob protocol.ObjectReference `json:"cronJob"`
-		Job     protocol.ObjectReference `json:"job"`
-	}
+	var description protocol.Described
 	if err := value.Get(&description); err != nil {
 		return "", false, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
 	}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
@@ -30,7 +32,8 @@ func trimCronJob(object any) (any, error) {
 }
 
 // trimNativeCronJob is the informer transform of CronJobs of batch/v1: it gives them the
-// shape of ours, and keeps who wrote their status when.
+// shape of ours, and keeps who wrote their status when. The name of the variable, an annotation
+// of any length, is for whoever renders a Job.
 func trimNativeCronJob(object any) (any, error) {
 	native, ok := object.(*batchv1.CronJob)
 	if !ok {
@@ -44,7 +47,7 @@ func trimNativeCronJob(object any) (any, error) {
 		Spec:       cronJob.Spec,
 		Status:     cronJob.Status,
 	}
-	trimmed.Spec.JobTemplate = batchv1.JobTemplateSpec{}
+	trimmed.Spec.JobTemplate, trimmed.Spec.ScheduledTimeVariable = batchv1.JobTemplateSpec{}, nil
 	trimmed.ManagedFields = statusWrites(native.ManagedFields)
 	if value, ok := native.Labels[probeLabel]; ok {
 		metav1.SetMetaDataLabel(&trimmed.ObjectMeta, probeLabel, value)
@@ -126,8 +129,7 @@ func trimStatus(status batchv1.JobStatus) batchv1.JobStatus {
 func trimConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 	var trimmed []batchv1.JobCondition
 	for _, condition := range conditions {
-		switch condition.Type {
-		case batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
+		if slices.Contains(job.ConditionTypes, condition.Type) {
 			condition.Reason, condition.Message = k8s.Truncated(condition.Reason, maxText), k8s.Truncated(condition.Message, maxText)
 			trimmed = append(trimmed, condition)
 		}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 func trimmedJob(t *testing.T, whole *batchv1.Job) *batchv1.Job {
@@ -55,6 +59,34 @@ func TestTrimmedJobsAreSmall(t *testing.T) {
 	assert.NotEqual(t, job.SpecOf(whole).Digest(), job.SpecOf(trimmed).Digest(), "who plans without the rules is found out")
 	assert.Len(t, trimmed.Status.Conditions, 1)
 	assert.Equal(t, job.SpecOf(whole).Mistakes, job.SpecOf(trimmed).Mistakes)
+}
+
+// The API server takes a schedule and annotations of any length.
+func TestTrimmedNativeCronJobsAreSmall(t *testing.T) {
+	long := strings.Repeat("1,", 64<<10)
+	whole := native(func(n *batchv1.CronJob) {
+		n.Spec.Schedule, n.Spec.TimeZone = long, &long
+		n.Annotations = map[string]string{"example.com/other": long}
+		for _, annotation := range []string{
+			names.ScheduledTimeVariableAnnotation, names.WorkflowAnnotation, names.NextScheduleTimeAnnotation, names.ObservedGenerationAnnotation, names.AcceptSignalsAnnotation,
+		} {
+			n.Annotations[annotation] = long
+		}
+		n.Annotations[names.WorkflowAnnotation] = long + "/" + long
+		n.Spec.JobTemplate.Annotations = map[string]string{"example.com/other": long}
+	})
+	trimmed, err := trimNativeCronJob(whole)
+	require.NoError(t, err)
+	data, err := json.Marshal(trimmed)
+	require.NoError(t, err)
+	assert.Less(t, len(data), 4<<10)
+	// Who plans by the one and who plans by the other plan for the same CronJob, which is refused.
+	spec := schedule.SpecOf(trimmed.(*ostinatov1.CronJob))
+	assert.Equal(t, schedule.SpecOf(k8s.FromNative(whole)).Digest(), spec.Digest())
+	_, problem := schedule.Parse(spec.Schedule, nil)
+	assert.Equal(t, schedule.UnparseableSchedule, problem.Reason)
+	_, problem = schedule.Parse("@daily", spec.TimeZone)
+	assert.Equal(t, schedule.UnknownTimeZone, problem.Reason)
 }
 
 // What people write is kept: the workflow's input is what an activity would read.

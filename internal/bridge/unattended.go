@@ -50,9 +50,8 @@ func (c *controller) syncUnattended(ctx context.Context, name types.NamespacedNa
 	if err != nil {
 		return fmt.Errorf("get Job %s: %w", name, err)
 	}
-	now := c.clock.Now()
 	item := jobKey(found)
-	if !toAttend(c.objects.owner, found, c.memory.restartsOf(item), c.behind.worstOf(now), now) {
+	if !toAttend(c.objects.owner, found, c.memory.restartsOf(item), c.clock.Now()) {
 		return nil
 	}
 	before, err := c.temporal.Replace(ctx, c.messages.jobStart(found))

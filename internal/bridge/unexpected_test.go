@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -25,7 +27,7 @@ func TestAJobMadeByHandFromANativeCronJobStartsAtOnce(t *testing.T) {
 }
 
 // The workflow takes such a Job in when it has looked, and counts it for the history
-// limits when it has ended. It is asked once for each.
+// limits when it has ended. While it writes nothing it is asked once for each.
 func TestAJobThatTheWorkflowDidNotStartIsMentioned(t *testing.T) {
 	w := newWorld(t, native(nativeTaken, nativeNextRun(24*3600))).takingOverCronJobs()
 	w.temporal.running[nativeID] = "n1"
@@ -37,6 +39,31 @@ func TestAJobThatTheWorkflowDidNotStartIsMentioned(t *testing.T) {
 	w.clock.Step(time.Hour)
 	w.putJob(nativeRun("r2", foreign, madeByHand, running))
 	w.hearsInTime("signal " + nativeID + " job-seen report-r2")
+}
+
+// A workflow takes in so many at a time and drops the rest: those that its next status does
+// not list are mentioned again, those that it lists are not.
+func TestJobsThatTheStatusDoesNotListAreMentionedAgain(t *testing.T) {
+	w := newWorld(t, cronJob(taken, nextRun(24*3600)))
+	w.temporal.running[cronJobID] = "c1"
+	w.lead().hears("start " + cronJobID)
+	var listed, all, dropped []string
+	for n := range 150 {
+		uid := fmt.Sprintf("m%03d", n)
+		w.putJob(run(uid, foreign, madeByHand, running))
+		mentioned := "signal " + cronJobID + " job-seen report-" + uid
+		all = append(all, mentioned)
+		if n < 100 {
+			listed = append(listed, uid)
+		} else {
+			dropped = append(dropped, mentioned)
+		}
+	}
+	w.hearsInTime(all...)
+	w.clock.Step(time.Hour)
+	w.hears()
+	w.put(cronJob(taken, nextRun(24*3600), active(listed...), func(c *ostinatov1.CronJob) { c.ResourceVersion = "2" }))
+	w.hearsInTime(dropped...)
 }
 
 // What others delete no longer counts for a history limit; what the workflow deletes
@@ -65,29 +92,37 @@ func TestWhichDeletedJobsTheWorkflowStillCounts(t *testing.T) {
 }
 
 func TestWhichJobsAreUnexpected(t *testing.T) {
-	object := cronJob(active("listed"))
+	object := cronJob(active("listed"), func(c *ostinatov1.CronJob) { c.ResourceVersion = "2" })
+	mentioned := func(times, seconds int, version string) mention { return mention{times, after(seconds), version} }
 	for name, test := range map[string]struct {
-		job             *batchv1.Job
-		behind          time.Duration
-		underWay, ended bool
-		again           time.Duration
+		job   *batchv1.Job
+		known mention
+		now   int
+		due   bool
+		again time.Duration
 	}{
-		"listed":                            {job: nativeRun("listed", running)},
-		"of a run, status not written":      {job: nativeRun("r1", running, created(15)), again: 5 * time.Second},
-		"of a run, and status forgot it":    {job: nativeRun("r1", running), underWay: true},
-		"of a run, and all are late":        {job: nativeRun("r1", running), behind: 15 * time.Second, again: 5 * time.Second},
-		"by hand, and all are late":         {job: nativeRun("r1", running, madeByHand), behind: 15 * time.Second, underWay: true},
-		"of a run, ended":                   {job: nativeRun("r1", complete)},
-		"by hand":                           {job: nativeRun("r1", running, madeByHand), underWay: true},
-		"by hand, ended":                    {job: nativeRun("r1", madeByHand, complete), ended: true},
-		"by hand, listed by the workflow":   {job: nativeRun("listed", madeByHand, running)},
-		"by hand, and not even a start yet": {job: nativeRun("r1", madeByHand), underWay: true},
+		"listed":                            {job: nativeRun("listed", running), now: 60},
+		"of a run, status not written":      {job: nativeRun("r1", running, created(15)), now: 20, again: 25 * time.Second},
+		"of a run, and status forgot it":    {job: nativeRun("r1", running), now: 30, due: true},
+		"of a run, ended":                   {job: nativeRun("r1", complete), now: 60},
+		"by hand, just now":                 {job: nativeRun("r1", running, madeByHand), now: 9, again: time.Second},
+		"by hand":                           {job: nativeRun("r1", running, madeByHand), now: 10, due: true},
+		"by hand, ended":                    {job: nativeRun("r1", madeByHand, complete), now: 20, due: true},
+		"by hand, listed by the workflow":   {job: nativeRun("listed", madeByHand, running), now: 60},
+		"by hand, and not even a start yet": {job: nativeRun("r1", madeByHand), now: 20, due: true},
+
+		"mentioned, and status still lacks it":             {job: nativeRun("r1", running), known: mentioned(1, 30, "1"), now: 60, due: true},
+		"mentioned a moment ago":                           {job: nativeRun("r1", running), known: mentioned(1, 30, "1"), now: 40, again: 20 * time.Second},
+		"mentioned twice":                                  {job: nativeRun("r1", running), known: mentioned(2, 60, "1"), now: 90, again: 30 * time.Second},
+		"mentioned, and no status since":                   {job: nativeRun("r1", running), known: mentioned(1, 30, "2"), now: 3600, again: 30 * time.Second},
+		"mentioned, and listed":                            {job: nativeRun("listed", running), known: mentioned(1, 30, "1"), now: 60},
+		"ended, mentioned, and another status since":       {job: nativeRun("r1", madeByHand, complete), known: mentioned(1, 30, "1"), now: 60, due: true},
+		"ended, mentioned twice, and another status since": {job: nativeRun("r1", madeByHand, complete), known: mentioned(2, 30, "1"), now: 3600},
 	} {
 		t.Run(name, func(t *testing.T) {
-			underWay, ended, again := unexpected(object, []*batchv1.Job{test.job}, closedGrace+test.behind, after(20))
+			due, again := unexpected(object, []*batchv1.Job{test.job}, map[subject]mention{subjectOf(test.job): test.known}, after(test.now))
+			assert.Equal(t, test.due, len(due) == 1)
 			assert.Equal(t, test.again, again)
-			assert.Equal(t, test.underWay, len(underWay) == 1)
-			assert.Equal(t, test.ended, len(ended) == 1)
 		})
 	}
 }

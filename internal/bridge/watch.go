@@ -3,7 +3,6 @@ package bridge
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +12,6 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // watch puts what changes into the queues, from now on, and everything there is
@@ -124,25 +122,12 @@ func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
 }
 
 // cronJobUpdated looks at the generation, which the API server raises for an
-// edit of the spec and for a deletion that waits for finalizers. Status writes,
-// which are our own, say only how far behind workflows are.
+// edit of the spec and for a deletion that waits for finalizers, not for a write of the status.
 func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
-	for _, at := range firstSaid(before, after, c.jobsIn(after.Namespace)) {
-		c.cameByItself(at, closedGrace)
-	}
 	// The namesake may have changed while the cache did not have the condition yet.
 	noted := namesakeNoted(before) != namesakeNoted(after)
 	if noted || before.Generation != after.Generation || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() {
 		c.main.Add(cronJobKey(after))
-	}
-}
-
-// cameByItself takes in what a workflow has just said of a moment. What is later than the
-// grace came because the bridge had asked: to count it would make the bridge ask ever later.
-func (c *controller) cameByItself(at time.Time, grace time.Duration) {
-	now := c.clock.Now()
-	if late := now.Sub(at); late < grace+c.behind.worstOf(now) {
-		c.behind.saw(late, now)
 	}
 }
 
@@ -168,11 +153,7 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.takenOver.added(job)
-	owner, owned := c.objects.owner.cronJobOf(job)
-	if at := k8s.ScheduledTime(job); owned && !initial && c.startedFor(job, owner, at) {
-		c.skew.saw(job.CreationTimestamp.Sub(at), c.clock.Now())
-	}
-	if owned && (!finished(job) || !ofARun(job)) {
+	if owner, owned := c.objects.owner.cronJobOf(job); owned && (!finished(job) || !ofARun(job)) {
 		c.main.AddAfter(ownerKey(job, owner), closedGrace)
 	}
 	switch {
@@ -184,23 +165,10 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	}
 }
 
-// startedFor reports whether a controller has made the Job for the run of its CronJob at
-// this time. Whoever makes a Job may write any time and any owner into it.
-func (c *controller) startedFor(job *batchv1.Job, owner claim.CronJob, at time.Time) bool {
-	if at.IsZero() || job.Name != names.ScheduledJob(owner.Name, at) {
-		return false
-	}
-	cronJob := c.objects.cronJob(ownerKey(job, owner))
-	return cronJob != nil && cronJob.UID == owner.UID
-}
-
 // jobUpdated looks at all that decides, since an edit of an annotation does not
-// raise the generation. Status writes say only how far behind workflows are.
+// raise the generation.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	c.takenOver.updated(before, after)
-	if c.objects.owner.ours(after) && !acknowledgedJob(before) && acknowledgedJob(after) {
-		c.cameByItself(after.CreationTimestamp.Time, childGrace)
-	}
 	if finished(after) {
 		if !finished(before) {
 			c.runEnded(after)
@@ -233,7 +201,7 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	delete(c.memory.jobs, item.NamespacedName)
 	c.memory.mu.Unlock()
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {
-		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job, closedGrace))
+		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
 	}
 }
 

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -12,9 +11,6 @@ import (
 const (
 	// watchdogPeriod is how often every CronJob is compared with the clock.
 	watchdogPeriod = 10 * time.Second
-	// mostPokes bounds the overdue CronJobs looked at in one period, the most
-	// overdue first, so that a cluster that is behind is not held up further.
-	mostPokes = 200
 	// nextTimesPeriod is how often the next time of every CronJob is computed.
 	nextTimesPeriod = time.Minute
 	// mostNamed bounds the CronJobs that one line of the log names.
@@ -43,21 +39,16 @@ func (c *controller) watchdog(ctx context.Context) {
 	}
 }
 
-// grace is how late a run may be before it is called overdue.
-func (c *controller) grace(now time.Time) time.Duration { return c.overdueGrace + c.skew.worstOf(now) }
-
-// inspect puts the CronJobs that need it into the main queue: the overdue, those
-// that list runs which ended, and those that lost their acknowledgement.
+// inspect has the CronJobs looked at that need it: the overdue, those that list runs which
+// ended, and those that lost their acknowledgement.
 func (c *controller) inspect(now time.Time) {
-	var overdue []*ostinatov1.CronJob
 	count := 0
-	grace := c.grace(now)
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
 		switch {
-		case overdueCronJob(cronJob, grace, now):
+		case overdueCronJob(cronJob, c.overdueGrace, now):
 			// Those that were poked just now must not keep others waiting.
 			if count++; c.memory.cronJob(cronJobKey(cronJob)).of(cronJob).pokeWait(cronJob, now) <= 0 {
-				overdue = append(overdue, cronJob)
+				c.reminders.Add(cronJobKey(cronJob))
 			}
 		case !acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))),
 			len(c.closings(cronJob, cronJobMemory{}, now)) > 0:
@@ -65,12 +56,6 @@ func (c *controller) inspect(now time.Time) {
 		}
 	})
 	c.metrics.overdue.Set(float64(count))
-	slices.SortFunc(overdue, func(a, b *ostinatov1.CronJob) int {
-		return a.Status.NextScheduleTime.Compare(b.Status.NextScheduleTime.Time)
-	})
-	for _, cronJob := range overdue[:min(len(overdue), mostPokes)] {
-		c.main.Add(cronJobKey(cronJob))
-	}
 }
 
 // compareNextTimes counts the CronJobs whose status says another next time than their

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
 )
 
@@ -29,6 +31,8 @@ type Worker struct {
 	MaxConcurrentJobTasks        int
 	MaxConcurrentActivities      int
 	MaxConcurrentLocalActivities int
+	// StartLead is how long before its time the start of a run is prepared; 0 for not at all.
+	StartLead time.Duration
 	// MaxConcurrentBulkActivities bounds the bulk Pod activities of this process.
 	MaxConcurrentBulkActivities int
 	// MaxPollers is how far the number of pollers of one task queue may grow.
@@ -40,6 +44,9 @@ type Worker struct {
 	BulkActivitiesPerSecond float64
 	// StickyCacheSize is how many workflows this process keeps in memory.
 	StickyCacheSize int
+	// StickyCacheMemory is what this process may have in use, in bytes of heap and stacks,
+	// before all workflows that sleep leave memory.
+	StickyCacheMemory resource.QuantityValue
 	// StickyTimeout is how long a workflow task waits for the process that has the
 	// workflow in memory before any other may take it.
 	StickyTimeout time.Duration
@@ -79,6 +86,8 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	temporal := flags.Group(groupTemporal)
 	temporal.IntVar(&w.MaxPollers, "max-pollers", 16, "pollers of one task queue; their number follows the load up to this")
 	temporal.IntVar(&w.StickyCacheSize, "sticky-cache-size", 10000, "workflows kept in memory")
+	w.StickyCacheMemory.Quantity = resource.MustParse("600Mi")
+	temporal.Var(&w.StickyCacheMemory, "sticky-cache-memory", "memory in use, such as 600Mi, from which on all workflows that sleep leave memory; two thirds of the container's limit")
 	temporal.DurationVar(&w.StickyTimeout, "sticky-timeout", 5*time.Second, "wait for the worker that has a workflow in memory before another takes over")
 	temporal.StringVar(&w.DeploymentName, "deployment-name", "", "Worker Deployment name; with --build-id turns on Worker Deployment Versioning")
 	temporal.StringVar(&w.BuildID, "build-id", "", "Worker Deployment build ID; with --deployment-name turns on Worker Deployment Versioning")
@@ -89,6 +98,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
 	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 200, "activities of a workflow queue at a time")
 	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities, which is most API calls, at a time; no fewer than workflow tasks of CronJobs")
+	work.DurationVar(&w.StartLead, "start-lead", time.Second, "how long before its time the start of a run is prepared; 0 for not at all. A suspend or edit through Temporal counts from that long before a run")
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
 	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")
@@ -104,11 +114,13 @@ func (w *Worker) validate() error {
 	p.atLeast(w.MaxConcurrentJobTasks, 2, "max-concurrent-job-tasks")
 	p.atLeast(w.MaxConcurrentActivities, 1, "max-concurrent-activities")
 	p.atLeast(w.MaxConcurrentLocalActivities, 1, "max-concurrent-local-activities")
+	p.check(w.StartLead >= 0 && w.StartLead <= schedule.MaxLead, "start-lead", "is %v; set it between 0 and %v", w.StartLead, schedule.MaxLead)
 	p.atLeast(w.MaxConcurrentBulkActivities, 1, "max-concurrent-bulk-activities")
 	p.atLeast(w.MaxPollers, 2, "max-pollers")
 	p.positive(w.BulkPodsPerSecond, "bulk-pods-per-second")
 	p.positive(w.BulkActivitiesPerSecond, "bulk-activities-per-second")
 	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
+	p.check(w.StickyCacheMemory.Value() >= 64<<20, "sticky-cache-memory", "is %s; set it to 64Mi or more", w.StickyCacheMemory.String())
 	p.positiveDuration(w.StickyTimeout, "sticky-timeout")
 	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
 		"is %d; set it between 1 and %d", w.WatchShards, names.WatchBuckets)

@@ -17,18 +17,25 @@ func status() []amendment {
 	for _, result := range schedule.RunResults {
 		results = append(results, string(result))
 	}
+	throughs := make([]any, 0, len(schedule.Throughs))
+	for _, through := range schedule.Throughs {
+		throughs = append(throughs, through)
+	}
 	atMost := func(length int) map[string]any { return map[string]any{"maxLength": length} }
 	list := []amendment{
 		{at: "status.active", schema: map[string]any{"maxItems": schedule.MaxStatusActive}},
 		{at: "status.recentRuns", schema: map[string]any{"maxItems": schedule.MaxRecentRuns}},
 		{at: "status.conditions", schema: map[string]any{"maxItems": maxConditions}},
 		{at: "status.lastOutcome", schema: enum(outcomes...)},
+		{at: "status.lastResult", schema: map[string]any{"pattern": schedule.LastResultPattern}},
+		{at: "status.next", schema: map[string]any{"pattern": schedule.NextPattern}},
 		{at: "status.recentRuns[].outcome", schema: enum(outcomes...)},
 		{at: "status.recentRuns[].result", schema: enum(results...)},
+		{at: "status.recentRuns[].through", schema: enum(throughs...)},
 		{at: "status.workflow.id", schema: atMost(schedule.MaxStatusWorkflowID)},
 		{at: "status.workflow.namespace", schema: atMost(schedule.MaxStatusName)},
 	}
-	for _, field := range []string{"reason", "message", "resultReason"} {
+	for _, field := range []string{"reason", "message", "resultReason", "by", "changed"} {
 		list = append(list, amendment{at: "status.recentRuns[]." + field, schema: atMost(schedule.MaxStatusText)})
 	}
 	list = append(list, amendment{at: "status.recentRuns[].jobName", schema: atMost(schedule.MaxStatusName)})

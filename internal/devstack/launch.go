@@ -61,7 +61,7 @@ func (s *Stack) launchOwn(ctx context.Context, name, path, program, kubeconfig s
 	env = append(env, s.reach(s.temporal.Access(program))...)
 	own, err := s.launch(ctx, process.Spec{Name: name, Path: path, Args: args, Env: append(env, s.options.Env...)}, answers(health))
 	if err == nil {
-		s.metricsPorts[name] = metrics
+		s.metricsPorts[name], s.healthPorts[name] = metrics, health
 	}
 	return own, err
 }

@@ -45,14 +45,14 @@ type Stack struct {
 	unlock func()
 	// started numbers our processes, so that each has a log of its own.
 	started int
-	// metricsPorts are by process name.
-	metricsPorts map[string]int
+	// metricsPorts and healthPorts are by process name.
+	metricsPorts, healthPorts map[string]int
 }
 
 // Start builds what is missing, starts everything and waits until it is ready.
 // What it started is stopped again when it fails.
 func Start(ctx context.Context, options Options) (*Stack, error) {
-	s := &Stack{options: options.withDefaults(), metricsPorts: map[string]int{}}
+	s := &Stack{options: options.withDefaults(), metricsPorts: map[string]int{}, healthPorts: map[string]int{}}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -217,6 +217,11 @@ func (s *Stack) nextName(kind string) string {
 // processes, by its name.
 func (s *Stack) MetricsAddress(name string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d/metrics", s.metricsPorts[name])
+}
+
+// HealthAddress returns the URL at which one of our processes, by its name, says that it lives.
+func (s *Stack) HealthAddress(name string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/healthz", s.healthPorts[name])
 }
 
 // Processes returns those that run: the control plane's, the node's, Temporal's

@@ -21,6 +21,10 @@ const (
 	InvalidTemplate    = "InvalidTemplate"
 )
 
+// UnknownReason is the reason of the Event on a Job that somebody else has failed for a reason
+// that no plan knows.
+const UnknownReason = "UnknownReason"
+
 // WorkflowCancelled is the reason of the Event on a CronJob whose workflow somebody has cancelled.
 const WorkflowCancelled = "WorkflowCancelled"
 
@@ -35,6 +39,10 @@ const (
 
 // OfBridge are these reasons. No plan asks for one.
 var OfBridge = []string{RunOverdue, WorkflowRestarted, WorkflowReplaced, WorkflowPaused, NativeCronJobActive}
+
+// MaxPerRequest bounds the Events that one request asks for. Upstream's limit lets 25 pass in a
+// row, and an activity emits up to three of its own.
+const MaxPerRequest = 22
 
 // MaxMessage bounds the message of an Event, in bytes: the API server's own bound of those of
 // events.k8s.io/v1.
@@ -52,7 +60,7 @@ var (
 		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, InvalidTemplate, WorkflowCancelled,
 		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
 		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
-		"PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
+		UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
 		"UnparseableSchedule", "UnknownTimeZone", "NeverFires", "UnsupportedSchedule",
 		"BackfillRefused", "TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
 	}

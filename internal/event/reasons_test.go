@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"go/types"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,8 +12,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 func TestOnlyEventsOfOursAreValid(t *testing.T) {
@@ -30,16 +33,23 @@ func TestOnlyEventsOfOursAreValid(t *testing.T) {
 	}
 }
 
-// TestEveryReasonThatIsEmittedIsListed reads the calls of Normal and Warning whose reason is a literal.
+// computed are the reasons that are no constant where they are emitted, by the expression.
+var computed = map[string][]string{
+	"verdict.Reason":   job.ConditionReasons(batchv1.JobFailed),
+	"string(p.Reason)": {string(schedule.UnparseableSchedule), string(schedule.UnknownTimeZone), string(schedule.NeverFires)},
+}
+
+// TestEveryReasonThatIsEmittedIsListed reads the calls of Normal and Warning.
 func TestEveryReasonThatIsEmittedIsListed(t *testing.T) {
-	found := 0
-	for _, folder := range []string{"../../activities", "../../workflows", "../job", "../schedule"} {
-		require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
+	const events = "../event"
+	folders := map[string]map[string]*ast.File{}
+	for _, folder := range []string{"../../activities", "../../workflows", "../job", "../schedule", events} {
+		folders[folder] = parsed(t, folder)
+	}
+	ours, found := constants(folders[events]), 0
+	for folder, files := range folders {
+		own := constants(files)
+		for path, file := range files {
 			ast.Inspect(file, func(node ast.Node) bool {
 				call, ok := node.(*ast.CallExpr)
 				if !ok {
@@ -49,16 +59,71 @@ func TestEveryReasonThatIsEmittedIsListed(t *testing.T) {
 				if !ok || len(call.Args) != 2 || called.Sel.Name != "Normal" && called.Sel.Name != "Warning" {
 					return true
 				}
-				if literal, ok := call.Args[0].(*ast.BasicLit); ok {
-					reason, err := strconv.Unquote(literal.Value)
-					require.NoError(t, err)
-					assert.Contains(t, event.Reasons(called.Sel.Name), reason, path)
-					found++
+				reasons, expression := []string(nil), types.ExprString(call.Args[0])
+				switch argument := call.Args[0].(type) {
+				case *ast.BasicLit:
+					reasons = []string{text(t, argument)}
+				case *ast.Ident:
+					reasons = []string{own[argument.Name]}
+				case *ast.SelectorExpr:
+					if types.ExprString(argument.X) == "event" {
+						reasons = []string{ours[argument.Sel.Name]}
+						break
+					}
+					reasons = computed[expression]
+				default:
+					reasons = computed[expression]
 				}
+				assert.NotEmpty(t, reasons, "%s: which reasons can %s in %s be?", path, expression, folder)
+				assert.Subset(t, event.Reasons(called.Sel.Name), reasons, "%s: %s", path, expression)
+				found++
 				return true
 			})
-			return nil
-		}))
+		}
 	}
-	assert.Greater(t, found, 10)
+	assert.Greater(t, found, 30)
+}
+
+func parsed(t *testing.T, folder string) map[string]*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(folder + "/*.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths, folder)
+	files := map[string]*ast.File{}
+	for _, path := range paths {
+		if !strings.HasSuffix(path, "_test.go") {
+			files[path], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+		}
+	}
+	return files
+}
+
+// constants are those that a package declares by a string.
+func constants(files map[string]*ast.File) map[string]string {
+	found := map[string]string{}
+	for _, file := range files {
+		ast.Inspect(file, func(node ast.Node) bool {
+			declared, ok := node.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			for i, name := range declared.Names {
+				if i < len(declared.Values) {
+					if literal, ok := declared.Values[i].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+						found[name.Name], _ = strconv.Unquote(literal.Value)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func text(t *testing.T, literal *ast.BasicLit) string {
+	t.Helper()
+	value, err := strconv.Unquote(literal.Value)
+	require.NoError(t, err)
+	return value
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -29,11 +30,17 @@ const (
 	Nobody Standing = "nobody"
 	// Ours is the workflow that is to run.
 	Ours Standing = "ours"
-	// Paused is that workflow, which somebody has paused. It is left to that person.
+	// Paused is that workflow, which somebody has paused, or pinned to a build of the worker
+	// that there may not be. It is left to that person.
 	Paused Standing = "paused"
-	// Foreign is a workflow of another type or on another task queue.
+	// Foreign is a workflow of another type or on another task queue, or one whose first task
+	// is kept back by a start delay, a cron schedule or a retry policy: Ostinato's begin at once.
 	Foreign Standing = "foreign"
 )
+
+// maxDelay bounds the time from the start of a workflow to its first task. Temporal keeps a run
+// that follows too soon on the one before for a second or two.
+const maxDelay = 10 * time.Second
 
 // Judge tells from what Temporal says of the newest run under an ID; nil stands for none.
 func Judge(info *workflowpb.WorkflowExecutionInfo, want Wanted) Standing {
@@ -41,12 +48,24 @@ func Judge(info *workflowpb.WorkflowExecutionInfo, want Wanted) Standing {
 	switch {
 	case status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && status != enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		return Nobody
-	case info.GetType().GetName() != want.Type || info.GetTaskQueue() != want.TaskQueue:
+	case info.GetType().GetName() != want.Type || info.GetTaskQueue() != want.TaskQueue || isDelayed(info):
 		return Foreign
-	case status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
+	case status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED || isPinned(info):
 		return Paused
 	}
 	return Ours
+}
+
+func isDelayed(info *workflowpb.WorkflowExecutionInfo) bool {
+	return info.GetExecutionTime().AsTime().Sub(info.GetStartTime().AsTime()) > maxDelay
+}
+
+// isPinned reports whether somebody has said which build of the worker goes on with a workflow.
+// A list of workflows does not say so. Workflows of Jobs are pinned by their workers as well,
+// which is no override.
+func isPinned(info *workflowpb.WorkflowExecutionInfo) bool {
+	override := info.GetVersioningInfo().GetVersioningOverride()
+	return override != nil && !override.GetAutoUpgrade()
 }
 
 // Look asks Temporal what runs under an ID. It needs no worker and writes nothing.

@@ -3,6 +3,7 @@ package holder_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/mock"
@@ -12,15 +13,34 @@ import (
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"ostinato.dev/ostinato/internal/holder"
 )
 
 var wanted = holder.Wanted{ID: "cronjob/shop/report", Type: "CronJob", TaskQueue: "ostinato"}
 
-func execution(kind, queue string, status enums.WorkflowExecutionStatus) *workflow.WorkflowExecutionInfo {
-	return &workflow.WorkflowExecutionInfo{
+func execution(kind, queue string, status enums.WorkflowExecutionStatus, edits ...func(*workflow.WorkflowExecutionInfo)) *workflow.WorkflowExecutionInfo {
+	info := &workflow.WorkflowExecutionInfo{
 		Type: &common.WorkflowType{Name: kind}, TaskQueue: queue, Status: status,
+	}
+	for _, edit := range edits {
+		edit(info)
+	}
+	return info
+}
+
+// beginsAfter keeps the first task of a workflow back, as a start delay, a cron schedule and a retry policy do.
+func beginsAfter(delay time.Duration) func(*workflow.WorkflowExecutionInfo) {
+	started := time.Date(2026, 1, 2, 15, 30, 0, 0, time.UTC)
+	return func(info *workflow.WorkflowExecutionInfo) {
+		info.StartTime, info.ExecutionTime = timestamppb.New(started), timestamppb.New(started.Add(delay))
+	}
+}
+
+func overridden(override *workflow.VersioningOverride) func(*workflow.WorkflowExecutionInfo) {
+	return func(info *workflow.WorkflowExecutionInfo) {
+		info.VersioningInfo = &workflow.WorkflowExecutionVersioningInfo{Behavior: enums.VERSIONING_BEHAVIOR_PINNED, VersioningOverride: override}
 	}
 }
 
@@ -43,6 +63,20 @@ var standings = map[string]struct {
 	"our type on a queue nobody serves":   {execution("CronJob", "nobody", running), holder.Foreign},
 	"our type on another queue of ours":   {execution("CronJob", "ostinato-jobs", running), holder.Foreign},
 	"a type of ours, but not of the ID's": {execution("Job", "ostinato", running), holder.Foreign},
+	"ours is to begin next year":          {execution("CronJob", "ostinato", running, beginsAfter(8760*time.Hour)), holder.Foreign},
+	"ours, which is paused, too":          {execution("CronJob", "ostinato", paused, beginsAfter(8760*time.Hour)), holder.Foreign},
+	"the next run of ours was throttled":  {execution("CronJob", "ostinato", running, beginsAfter(2*time.Second)), holder.Ours},
+	"ours is pinned by its worker":        {execution("CronJob", "ostinato", running, overridden(nil)), holder.Ours},
+	"somebody has pinned ours": {execution("CronJob", "ostinato", running, overridden(&workflow.VersioningOverride{
+		Override: &workflow.VersioningOverride_Pinned{Pinned: &workflow.VersioningOverride_PinnedOverride{}},
+	})), holder.Paused},
+	"somebody has pinned ours by an old client": {execution("CronJob", "ostinato", running, overridden(&workflow.VersioningOverride{})), holder.Paused},
+	"the next task of ours is a certain build's": {execution("CronJob", "ostinato", running, overridden(&workflow.VersioningOverride{
+		Override: &workflow.VersioningOverride_OneTime{OneTime: &workflow.VersioningOverride_OneTimeOverride{}},
+	})), holder.Paused},
+	"any build may go on with ours": {execution("CronJob", "ostinato", running, overridden(&workflow.VersioningOverride{
+		Override: &workflow.VersioningOverride_AutoUpgrade{AutoUpgrade: true},
+	})), holder.Ours},
 }
 
 func TestWhatRunsUnderAnID(t *testing.T) {

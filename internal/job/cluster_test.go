@@ -158,6 +158,14 @@ func (c *cluster) checkPlan(plan job.Plan) {
 			c.t.Fatalf("Pod %s is released without a recorded fate", release.Name)
 		}
 	}
+	if plan.Status != nil {
+		if err := job.ValidateStatus(*plan.Status); err != nil {
+			c.t.Fatalf("no activity writes the status: %v", err)
+		}
+	}
+	if err := event.Validate(plan.Events); err != nil {
+		c.t.Fatalf("no activity emits the Events: %v", err)
+	}
 	for _, create := range plan.Creates {
 		if c.indexed() != (create.Index != nil) {
 			c.t.Fatalf("create %+v of a Job with completion mode %q", create, c.spec.CompletionMode)

@@ -41,6 +41,8 @@ func Decide(config Config, state State, spec Spec, now time.Time) Plan {
 	default:
 		p.sync()
 	}
+	// How a Job has ended is said last.
+	p.plan.Events = p.plan.Events[max(len(p.plan.Events)-event.MaxPerRequest, 0):]
 	p.plan.Next, p.plan.before, p.plan.config = p.state.prune(), state, p.config
 	return p.plan
 }

@@ -71,7 +71,7 @@ func (s *State) takeLogs(logs []PodLog) {
 	s.Evidence = slices.Clone(s.Evidence)
 	for _, log := range logs {
 		if attempt := s.evidenceOf(log.UID); attempt != nil {
-			attempt.Log, attempt.LogMissing = log.Lines, log.Missing
+			attempt.Log, attempt.LogMissing = log.Lines[max(len(log.Lines)-maxLog, 0):], log.Missing
 		}
 	}
 }

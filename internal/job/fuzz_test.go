@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -58,5 +59,31 @@ func FuzzIndexes(f *testing.F) {
 		if err := json.Unmarshal(data, &again); err != nil || again.String() != read.String() {
 			t.Errorf("%q is written as %s and read as %q, error %v", text, data, again, err)
 		}
+	})
+}
+
+// The failures of indexes come in States as one text: what is read is written and read again.
+func FuzzIndexFailures(f *testing.F) {
+	for _, seed := range []string{"", "1:2:3:4", "1:2:3:4 2:1:0:1700000000000", "2:1:0:1 1:1:0:1", "1:2:3", "1:2:3:4:5", "-1:-1:-1:-1", "1:2:3:9223372036854775807", "1:\n2:3:4", "\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read, again job.IndexFailures
+		if json.Unmarshal(quoted, &read) != nil {
+			return
+		}
+		data, err := json.Marshal(read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &again); err != nil || !slices.Equal(again, read) {
+			t.Errorf("%q is written as %s and read as %v, not %v: error %v", text, data, again, read, err)
+		}
+		// A State with them is judged before anybody goes on with it.
+		_ = job.State{IndexFailures: read}.Validate()
 	})
 }

@@ -136,7 +136,7 @@ func (s State) Listed(list List, asked time.Time) State {
 		listed[fact.UID] = true
 	}
 	before := s.Pods
-	s = s.observe(list.Pods, maxPods)
+	s = s.observe(list.Pods, room{MaxStatePods, MaxStateSize})
 	known := newIndex(s.Pods)
 	s = s.takePods(list.Pods)
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() })

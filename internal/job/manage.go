@@ -152,11 +152,11 @@ func (p *pass) recordSuspension() {
 	switch {
 	case p.spec.Suspend:
 		p.state.StartTime = time.Time{}
-		if p.setCondition(batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended") {
+		if p.setCondition(batchv1.JobSuspended, corev1.ConditionTrue, reasonSuspended, "Job suspended") {
 			p.emit(event.Normal("Suspended", "Job suspended"))
 		}
 	case p.hasCondition(batchv1.JobSuspended, corev1.ConditionTrue):
-		p.setCondition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed")
+		p.setCondition(batchv1.JobSuspended, corev1.ConditionFalse, reasonResumed, "Job resumed")
 		p.state.StartTime = p.second
 		p.emit(event.Normal("Resumed", "Job resumed"))
 	}

@@ -15,16 +15,27 @@ import (
 // alive asks for a list; Pods not known yet (a create whose result was lost) are
 // taken in, up to some: of more, which anybody who may write to Temporal may have
 // made up, a list tells whether they are there.
-func (s State) Observe(facts []PodFact) State { return s.observe(facts, mostStrangers) }
+func (s State) Observe(facts []PodFact) State {
+	return s.observe(facts, room{mostStrangers, mostStrangerTexts})
+}
 
-// observe merges facts, and takes in Pods that are not the Job's by their number up to
-// most of them.
-func (s State) observe(facts []PodFact, most int) State {
+// room is how many Pods are taken in that are not the Job's by their number, and how many
+// bytes of texts of theirs.
+type room struct{ pods, texts int }
+
+func (r *room) take(fact PodFact) bool {
+	r.pods--
+	r.texts -= fact.texts()
+	return r.pods >= 0 && r.texts >= 0
+}
+
+// observe merges facts, and takes in Pods that are not the Job's by their number while there
+// is room.
+func (s State) observe(facts []PodFact, free room) State {
 	known := newIndex(s.Pods)
-	strangers := 0
 	for _, pod := range s.Pods {
-		if !s.named(pod) {
-			strangers++
+		if !s.named(pod) || known.names[pod.Name] > 1 {
+			free.take(pod.PodFact)
 		}
 	}
 	s.Pods = slices.Clone(s.Pods)
@@ -42,10 +53,10 @@ func (s State) observe(facts []PodFact, most int) State {
 			continue
 		}
 		if s.accounted(fact, known) {
-			s.Doubtful = s.Doubtful || fact.alive() || s.reused(fact)
+			s.Strange = s.Strange || fact.alive() || s.reused(fact)
 			continue
 		}
-		if strangers++; strangers > most {
+		if !free.take(fact) {
 			s.Strange = true
 			continue
 		}

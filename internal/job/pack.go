@@ -2,9 +2,12 @@ package job
 
 import "ostinato.dev/ostinato/internal/packed"
 
-// maxStateSize and maxSpecSize bound the JSON of a State and of a Spec, in bytes. The
-// largest State that a Job can come to takes more than 4 MiB (TestTheLargestStatesFitIntoOnePayload).
-const maxStateSize, maxSpecSize = 6 << 20, 1 << 20
+// MaxStateSize bounds the JSON of a State, and of a list of its Pods, in bytes: what there is
+// of 10,000 Pods takes more than 4 MiB (TestTheLargestStatesFitIntoOnePayload).
+const MaxStateSize = 6 << 20
+
+// maxSpecSize bounds the JSON of a Spec, in bytes.
+const maxSpecSize = 1 << 20
 
 // plainState is a State without methods.
 type plainState State
@@ -26,5 +29,9 @@ func (s State) MarshalJSON() ([]byte, error) { return packed.Marshal(plainState(
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *State) UnmarshalJSON(data []byte) error {
-	return packed.UnmarshalPart(data, (*plainState)(s), maxStateSize)
+	return packed.UnmarshalPart(data, (*plainState)(s), MaxStateSize)
 }
+
+// Fits reports whether the State takes at most so many bytes as a payload, and can be read
+// again.
+func (s State) Fits(length int) error { return packed.Fits(plainState(s), length, MaxStateSize) }

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -76,12 +75,7 @@ func (s State) rebase(current batchv1.JobStatus) State {
 
 // takeStatus takes the parts of a status that are not counted from Pods.
 func (s State) takeStatus(status batchv1.JobStatus) State {
-	s.Conditions = nil
-	for _, condition := range status.Conditions {
-		if slices.Contains(conditionTypes, condition.Type) {
-			s.Conditions = append(s.Conditions, condition)
-		}
-	}
+	s.Conditions = takenConditions(status.Conditions)
 	s.StartTime, s.CompletionTime = time.Time{}, time.Time{}
 	if status.StartTime != nil {
 		s.StartTime = status.StartTime.UTC()
@@ -96,11 +90,4 @@ func (s State) takeStatus(status batchv1.JobStatus) State {
 		s.WrittenFailed = ParseIndexes(*status.FailedIndexes)
 	}
 	return s
-}
-
-// conditionTypes are the condition types of batch/v1; all others are left to
-// whoever wrote them.
-var conditionTypes = []batchv1.JobConditionType{
-	batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed,
-	batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet,
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 const (
@@ -191,4 +193,103 @@ func ended(state job.State, count int) []job.PodFact {
 		facts = append(facts, fact)
 	}
 	return facts
+}
+
+// pods returns facts of so many Pods, each with all that Kubernetes may say of it.
+func pods(count int, say func(*job.PodFact)) []job.PodFact {
+	random := rand.New(rand.NewPCG(1, 2))
+	name, uid := "a-job-whose-name-is-as-long-as-the-name-of-an-indexed-job-can", uuid(random)
+	facts := make([]job.PodFact, count)
+	for i := range facts {
+		index, attempt := int32(i), int64(i+1)
+		facts[i] = job.PodFact{
+			Name: names.IndexedPod(name, uid, index, attempt), UID: uuid(random), Index: &index, Attempt: attempt, Tracked: true,
+			Version: 1_000_000 + random.Int64N(1_000_000), Failures: 1, Ignored: 1,
+			Node: fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", random.IntN(256), random.IntN(256), random.IntN(256)),
+		}
+		say(&facts[i])
+	}
+	return facts
+}
+
+// hard are Pods of which there is most to say.
+var hard = map[string]func(*job.PodFact){
+	"pending": func(fact *job.PodFact) {
+		fact.Phase, fact.Pending, fact.PendingMessage = corev1.PodPending, job.PendingUnschedulable, message(fact)
+	},
+	"failed": func(fact *job.PodFact) {
+		fact.Phase, fact.Started, fact.Finished = corev1.PodFailed, start, start.Add(time.Second)
+		fact.Container, fact.ExitCode, fact.Reason, fact.Message = "main", 42, "Error", message(fact)
+		fact.Exits = []job.Exit{{Container: "main", Code: 42}, {Container: "sidecar", Code: 137}, {Container: "proxy", Code: 143}}
+		fact.Conditions = []string{"PodReadyToStartContainers=False", "Initialized=True", "Ready=False", "ContainersReady=False", "PodScheduled=True"}
+	},
+}
+
+func message(fact *job.PodFact) string {
+	return fmt.Sprintf("%s: %-200.200s", fact.UID, "what the kubelet says of it: ")
+}
+
+// TestListsOfTheMostPodsAreRead: as many Pods as run at a time have all failed, or wait.
+func TestListsOfTheMostPodsAreRead(t *testing.T) {
+	spec := job.Spec{PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action: batchv1.PodFailurePolicyActionFailJob, OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+			Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{143},
+		},
+	}}}}
+	for name, say := range hard {
+		for kind, spec := range map[string]job.Spec{"with a policy": spec, "without": {}} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				facts := pods(int(job.DefaultConfig().MaxActive), say)
+				short := job.Shortened(slices.Clone(facts), spec, job.DefaultConfig().MaxAttempts)
+				equal(t, "Pods", len(short), len(facts))
+				data, err := json.Marshal(protocol.PodList{Facts: short})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var list protocol.PodList
+				if err := json.Unmarshal(data, &list); err != nil || len(list.Facts) != len(facts) || len(data) > blobLimit {
+					t.Errorf("%d bytes, %d Pods: %v", len(data), len(list.Facts), err)
+				}
+				last := len(facts) - 1
+				equal(t, "message of the last", short[last].Message+short[last].PendingMessage, facts[last].Message+facts[last].PendingMessage)
+				if name == "failed" && kind == "with a policy" {
+					equal(t, "exits that the policy names", short[0].Exits, []job.Exit{{Container: "proxy", Code: 143}})
+				}
+			})
+		}
+	}
+	t.Run("few", func(t *testing.T) {
+		facts := pods(100, hard["failed"])
+		equal(t, "facts", job.Shortened(slices.Clone(facts), job.Spec{}, 20), facts)
+	})
+}
+
+// TestWhetherAStateFitsIsKnown: a workflow continues as new only with what is read again.
+func TestWhetherAStateFitsIsKnown(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods int
+		say  func(*job.PodFact)
+		fits bool
+	}{
+		"10,000 that run":   {10_000, func(fact *job.PodFact) { fact.Phase, fact.Started = corev1.PodRunning, start }, true},
+		"10,000 that wait":  {10_000, hard["pending"], true},
+		"5,000 that failed": {5_000, hard["failed"], true},
+		"10,000 that failed and are not released yet": {10_000, hard["failed"], false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := job.NewState("a-namespace", "a-job", "uid-1")
+			for _, fact := range pods(test.pods, test.say) {
+				state.Pods = append(state.Pods, job.Pod{PodFact: fact, Since: start})
+			}
+			data, err := json.Marshal(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var again job.State
+			read := json.Unmarshal(data, &again)
+			if (read == nil) != test.fits || (state.Fits(stateLimit) == nil) != test.fits {
+				t.Errorf("%d bytes: read: %v, fits: %v", len(data), read, state.Fits(stateLimit))
+			}
+		})
+	}
 }

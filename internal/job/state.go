@@ -75,11 +75,13 @@ type State struct {
 	// Fresh is set when nothing is known to have been planned since that list, or only removals that
 	// it was the base of.
 	Fresh bool `json:"fresh,omitempty"`
-	// Doubtful is set when a fact says of a Pod that is accounted for that it is the
-	// Job's and alive, or not released: it is late, the Pod was let go and is the Job's
-	// again, or its number is also that of another Pod.
+	// Doubtful is set when something that the Job did, or did not, makes a list necessary
+	// before anything else is planned.
 	Doubtful bool `json:"doubtful,omitempty"`
-	// Strange is set when facts came of more Pods that nobody knows than are taken in.
+	// Strange is set when something that was said makes a list necessary soon: Pods may have
+	// gone; facts came of more Pods that nobody knows than are taken in; or one says of a Pod
+	// that is accounted for that it is the Job's and alive, or not released. Then it is late,
+	// the Pod was let go and is the Job's again, or its number is also that of another Pod.
 	Strange bool `json:"strange,omitempty"`
 	// Rebuild is set when the State can't be believed: the Job has a past that it does
 	// not hold, or somebody else has counted.
@@ -164,9 +166,9 @@ func NewState(namespace, name, uid string) State {
 }
 
 // Doubt returns the State after a word that Pods may have gone of which nobody told: they
-// are listed next.
+// are listed soon.
 func (s State) Doubt() State {
-	s.Doubtful = true
+	s.Strange = true
 	return s
 }
 

@@ -65,7 +65,8 @@ func (p *pass) writeStatus() {
 	if !p.restates() && equalStatus(status, p.state.Written) && p.state.Completed.Equal(p.state.WrittenCompleted) && p.state.FailedIndexes.Equal(p.state.WrittenFailed) {
 		return
 	}
-	p.plan.Status, p.plan.Counted = status, p.state.counted()
+	counted := p.state.counted()
+	p.plan.Status, p.plan.Counted = status, counted[:min(len(counted), MaxCounted)]
 	p.state.Restate = false
 	p.state.Written = withoutIndexes(*status)
 	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes

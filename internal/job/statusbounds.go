@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/event"
 )
 
 // Bounds of a status that is written. etcd keeps every version of it for minutes.
@@ -15,30 +19,49 @@ const (
 	// MaxStatusIndexes bounds completedIndexes and failedIndexes each, in bytes: every second
 	// one of 100,000 takes 300 kB.
 	MaxStatusIndexes = 512 << 10
-	// MaxConditionText bounds the reason and the message of a condition, in bytes.
+	// MaxConditionText bounds the message of a condition, in bytes.
 	MaxConditionText = 1024
 )
+
+// UnknownReason stands for the reason of a condition that somebody else wrote and that has
+// none of ours; the message holds it.
+const UnknownReason = event.UnknownReason
 
 // ConditionTypes are those that Ostinato writes to Jobs.
 var ConditionTypes = []batchv1.JobConditionType{
 	batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet,
 }
 
+// Reasons of the condition Suspended, upstream's.
+const (
+	reasonSuspended = "JobSuspended"
+	reasonResumed   = "JobResumed"
+)
+
+// ConditionReasons returns the reasons of a condition of Ostinato's; none for another.
+func ConditionReasons(kind batchv1.JobConditionType) []string {
+	switch kind {
+	case batchv1.JobSuspended:
+		return []string{reasonSuspended, reasonResumed, UnknownReason}
+	case batchv1.JobSuccessCriteriaMet, batchv1.JobComplete:
+		return []string{batchv1.JobReasonCompletionsReached, batchv1.JobReasonSuccessPolicy, UnknownReason}
+	case batchv1.JobFailureTarget, batchv1.JobFailed:
+		return []string{
+			batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
+			batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy, UnknownReason,
+		}
+	}
+	return nil
+}
+
+var conditionStatuses = []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
+
 // ValidateStatus reports whether a status can be one that a plan writes, by what it consists
 // of and how large it is: anybody who may write to Temporal may have asked for it. It does
 // not say whether the status is true.
 func ValidateStatus(status batchv1.JobStatus) error {
-	if len(status.Conditions) > len(ConditionTypes) {
-		return fmt.Errorf("status: %d conditions, want %d at most", len(status.Conditions), len(ConditionTypes))
-	}
-	for _, condition := range status.Conditions {
-		if !slices.Contains(ConditionTypes, condition.Type) {
-			return fmt.Errorf("status: a condition of type %.64q: Ostinato writes none", string(condition.Type))
-		}
-		if len(condition.Reason) > MaxConditionText || len(condition.Message) > MaxConditionText {
-			return fmt.Errorf("status: the condition %s has a reason of %d and a message of %d bytes, want %d at most",
-				condition.Type, len(condition.Reason), len(condition.Message), MaxConditionText)
-		}
+	if err := validateConditions(status.Conditions); err != nil {
+		return fmt.Errorf("status: %w", err)
 	}
 	indexes := []string{status.CompletedIndexes}
 	if status.FailedIndexes != nil {
@@ -58,4 +81,52 @@ func ValidateStatus(status batchv1.JobStatus) error {
 		return fmt.Errorf("status: %d bytes, want %d at most", len(data), maxStatus)
 	}
 	return nil
+}
+
+func validateConditions(conditions []batchv1.JobCondition) error {
+	if len(conditions) > len(ConditionTypes) {
+		return fmt.Errorf("%d conditions, want %d at most", len(conditions), len(ConditionTypes))
+	}
+	for i, condition := range conditions {
+		switch {
+		case !slices.Contains(ConditionTypes, condition.Type):
+			return fmt.Errorf("a condition of type %.64q: Ostinato writes none", string(condition.Type))
+		case hasType(conditions[:i], condition.Type):
+			return fmt.Errorf("the condition %s twice", condition.Type)
+		case !slices.Contains(conditionStatuses, condition.Status):
+			return fmt.Errorf("the condition %s has the status %.64q", condition.Type, string(condition.Status))
+		case !slices.Contains(ConditionReasons(condition.Type), condition.Reason):
+			return fmt.Errorf("the condition %s has the reason %.64q: Ostinato writes none", condition.Type, condition.Reason)
+		case len(condition.Message) > MaxConditionText:
+			return fmt.Errorf("the condition %s has a message of %d bytes, want %d at most", condition.Type, len(condition.Message), MaxConditionText)
+		}
+	}
+	return nil
+}
+
+func hasType(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(conditions, func(condition batchv1.JobCondition) bool { return condition.Type == kind })
+}
+
+// takenConditions are the conditions of a Job that are Ostinato's, as a plan may write them
+// again. Anybody who may write the Job's status may have written them, and Kubernetes takes
+// some of them back for nobody.
+func takenConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
+	var taken []batchv1.JobCondition
+	for _, condition := range conditions {
+		if !slices.Contains(ConditionTypes, condition.Type) || hasType(taken, condition.Type) || !slices.Contains(conditionStatuses, condition.Status) {
+			continue
+		}
+		if !slices.Contains(ConditionReasons(condition.Type), condition.Reason) {
+			if condition.Reason != "" {
+				condition.Message = condition.Reason + ": " + condition.Message
+			}
+			condition.Reason = UnknownReason
+		}
+		if len(condition.Message) > MaxConditionText {
+			condition.Message = strings.ToValidUTF8(condition.Message[:MaxConditionText], "")
+		}
+		taken = append(taken, condition)
+	}
+	return taken
 }

@@ -1,7 +1,9 @@
 package job
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 )
@@ -9,16 +11,27 @@ import (
 // Bounds of what is planned with. They are above all that Ostinato and the API server
 // make, and keep what anybody may send to Temporal from taking memory or time.
 const (
-	// maxPods bounds the Pods of a State; twice what Config.MaxActive lets run.
-	maxPods = 20_000
+	// MaxStatePods bounds the Pods of a State, and so those whose end it does not know; twice what
+	// Config.MaxActive lets run.
+	MaxStatePods = 20_000
+	// MaxCounted bounds the UIDs of counted Pods that a plan notes. A Job has room for fewer.
+	MaxCounted = 10_000
 	// mostStrangers bounds the Pods that facts tell of and that are not the Job's by their
 	// number; upstream's own bound of Pods that wait to be counted.
 	mostStrangers = 500
+	// mostStrangerTexts bounds the texts of these Pods in sum, in bytes.
+	mostStrangerTexts = 1 << 20
 	// maxFactText bounds a text of a fact, in bytes: PodWatch cuts messages to 256 and reasons
 	// to 128, and a name of Kubernetes has 253 at most.
 	maxFactText = 1024
+	// maxFactTexts bounds all texts of a fact in sum, in bytes.
+	maxFactTexts = 16 << 10
 	// maxFactList bounds the exits and conditions of a Pod.
-	maxFactList = 200
+	maxFactList = 100
+	// maxFactName bounds the names of a Pod and of its containers, and maxFactCondition a
+	// condition with its status: the longest type is a DNS subdomain, a slash and a name. A
+	// verdict says in a condition's message which of them matches the podFailurePolicy.
+	maxFactName, maxFactCondition = 253, 253 + 1 + 63 + len("=Unknown")
 	// maxAccounted bounds the UIDs of a State, which are those of Pods that others made.
 	maxAccounted = 200_000
 	// maxIndexFailures bounds the records of a State: the completions that a Job with a
@@ -29,9 +42,14 @@ const (
 	maxRules = 1000
 	// maxList bounds the conditions and exits of a Pod or Job, evidence and mistakes.
 	maxList = 1000
-	// maxText bounds texts, in bytes; maxLog the end of a log.
+	// maxText bounds texts, in bytes.
 	maxText = 32 << 10
-	maxLog  = 256 << 10
+	// maxLog and maxAttemptText bound the log and the other texts of an attempt: the evidence of
+	// all attempts has room in a result. Temporal takes 2 MiB.
+	maxLog         = 64 << 10
+	maxAttemptText = 4 << 10
+	// maxUID bounds a UID, and maxMistake what is wrong with an annotation, in bytes.
+	maxUID, maxMistake = 128, 1024
 )
 
 // Validate reports whether the Spec can be that of a Job object: anybody who may write
@@ -83,7 +101,7 @@ func (s Spec) Validate() error {
 	if len(s.Mistakes) > maxList {
 		return fmt.Errorf("%d mistakes, want %d at most", len(s.Mistakes), maxList)
 	}
-	if err := short(append([]string{string(s.CompletionMode), string(s.RestartPolicy), string(s.PodReplacementPolicy)}, s.Mistakes...)...); err != nil {
+	if err := short(maxMistake, append([]string{string(s.CompletionMode), string(s.RestartPolicy), string(s.PodReplacementPolicy)}, s.Mistakes...)...); err != nil {
 		return err
 	}
 	return validatePolicy(s.PodFailurePolicy)
@@ -112,7 +130,7 @@ func (s State) Validate() error {
 		name        string
 		count, most int
 	}{
-		{"pods", len(s.Pods), maxPods},
+		{"pods", len(s.Pods), MaxStatePods},
 		{"accounted", len(s.Accounted), maxAccounted},
 		{"indexFailures", len(s.IndexFailures), maxIndexFailures},
 		{"conditions", len(s.Conditions), maxList},
@@ -148,26 +166,43 @@ func (s State) Validate() error {
 	if s.Written != nil && (s.Written.Succeeded < 0 || s.Written.Failed < 0 || s.Written.Terminating == nil && s.Written.Active < 0) {
 		return fmt.Errorf("the counters of the written status are negative")
 	}
+	if most := DefaultConfig().MaxAttempts; len(s.Evidence) > most {
+		return fmt.Errorf("the evidence of %d attempts, want %d at most", len(s.Evidence), most)
+	}
 	for _, attempt := range s.Evidence {
 		if len(attempt.Log) > maxLog {
 			return fmt.Errorf("a log of %d bytes, want %d at most", len(attempt.Log), maxLog)
 		}
-		if err := short(attempt.Pod, attempt.UID, attempt.Node, attempt.Container, attempt.Reason, attempt.Message, attempt.LogMissing); err != nil {
+		if err := short(maxAttemptText, attempt.Pod, attempt.UID, attempt.Node, attempt.Container, attempt.Reason, attempt.Message, attempt.LogMissing); err != nil {
 			return err
 		}
 	}
 	for _, pod := range s.Pods {
-		if err := pod.PodFact.validate(); err != nil {
+		if err := errors.Join(pod.PodFact.validate(), short(maxText, pod.Retry.Message)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.validateTexts()
+}
+
+func (s State) validateTexts() error {
+	if err := validateConditions(s.Conditions); err != nil {
+		return err
+	}
+	if s.Verdict != (Verdict{}) && (!slices.Contains(ConditionReasons(s.Verdict.Interim), s.Verdict.Reason) || len(s.Verdict.Message) > MaxConditionText) {
+		return fmt.Errorf("a verdict %.64q for the reason %.64q, with a message of %d bytes", string(s.Verdict.Interim), s.Verdict.Reason, len(s.Verdict.Message))
+	}
+	return errors.Join(
+		short(maxUID, s.Accounted...),
+		short(maxMistake, append([]string{string(s.Skipped)}, s.Announced...)...),
+		short(maxText, s.CreateRetry.Message, s.StatusRetry.Message, s.ErrorRetry.Message),
+	)
 }
 
 // ValidateFacts reports whether the facts can be such as PodWatch or a list bring.
 func ValidateFacts(facts []PodFact) error {
-	if len(facts) > maxPods {
-		return fmt.Errorf("%d pods, want %d at most", len(facts), maxPods)
+	if len(facts) > MaxStatePods {
+		return fmt.Errorf("%d pods, want %d at most", len(facts), MaxStatePods)
 	}
 	for _, fact := range facts {
 		if err := fact.validate(); err != nil {
@@ -181,28 +216,48 @@ func (f PodFact) validate() error {
 	switch {
 	case f.Index != nil && *f.Index < 0, f.Restarts < 0, f.Failures < 0, f.Ignored < 0, f.Attempt < 0, f.Version < 0:
 		return fmt.Errorf("pod %.70q has a negative number", f.Name)
+	case len(f.Name) > maxFactName:
+		return fmt.Errorf("pod %.70q has a name of %d bytes, want %d at most", f.Name, len(f.Name), maxFactName)
 	case len(f.Exits) > maxFactList, len(f.Conditions) > maxFactList:
 		return fmt.Errorf("pod %.70q has %d exits and %d conditions, want %d at most", f.Name, len(f.Exits), len(f.Conditions), maxFactList)
 	}
-	texts := []string{f.Name, f.UID, f.Container, f.Reason, f.Message, f.Node, f.PendingMessage, string(f.Phase), string(f.Pending)}
-	for _, exit := range f.Exits {
-		texts = append(texts, exit.Container)
-	}
-	for _, condition := range f.Conditions {
-		texts = append(texts, string(condition))
-	}
-	for _, text := range texts {
+	for _, text := range []string{f.UID, f.Container, f.Reason, f.Message, f.Node, f.PendingMessage, string(f.Phase), string(f.Pending)} {
 		if len(text) > maxFactText {
 			return fmt.Errorf("pod %.70q has a text of %d bytes, want %d at most", f.Name, len(text), maxFactText)
 		}
 	}
+	for _, exit := range f.Exits {
+		if len(exit.Container) > maxFactName {
+			return fmt.Errorf("pod %.70q has a container with a name of %d bytes, want %d at most", f.Name, len(exit.Container), maxFactName)
+		}
+	}
+	for _, condition := range f.Conditions {
+		if len(condition) > maxFactCondition {
+			return fmt.Errorf("pod %.70q has a condition of %d bytes, want %d at most", f.Name, len(condition), maxFactCondition)
+		}
+	}
+	if size := f.texts(); size > maxFactTexts {
+		return fmt.Errorf("pod %.70q has texts of %d bytes, want %d at most", f.Name, size, maxFactTexts)
+	}
 	return nil
 }
 
-func short(texts ...string) error {
+// texts returns the size of all texts of the fact, in bytes.
+func (f PodFact) texts() int {
+	size := len(f.Name) + len(f.UID) + len(f.Container) + len(f.Reason) + len(f.Message) + len(f.Node) + len(f.PendingMessage) + len(f.Phase) + len(f.Pending)
+	for _, exit := range f.Exits {
+		size += len(exit.Container)
+	}
+	for _, condition := range f.Conditions {
+		size += len(condition)
+	}
+	return size
+}
+
+func short(limit int, texts ...string) error {
 	for _, text := range texts {
-		if len(text) > maxText {
-			return fmt.Errorf("a text of %d bytes, want %d at most", len(text), maxText)
+		if len(text) > limit {
+			return fmt.Errorf("a text of %d bytes, want %d at most", len(text), limit)
 		}
 	}
 	return nil

@@ -47,7 +47,8 @@ func (p *pass) listAt() time.Time {
 
 func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
 
-// strangersEvery is how often Pods that nobody knows have the Pods listed.
+// strangersEvery is how often what anybody may have said has the Pods listed. Until then
+// all is planned as if it were said later.
 const strangersEvery = time.Second
 
 func (p *pass) strangersAt() time.Time { return p.state.Listing.Add(strangersEvery) }

@@ -2,11 +2,13 @@ package k8s
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // writeStatus writes by an update, the cheapest of the forms that the API server has for a
@@ -23,18 +25,9 @@ func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, 
 		Status: *status.DeepCopy(),
 	}
 	for _, condition := range read.Status.Conditions {
-		if !ownCronJobCondition(condition.Type) && meta.FindStatusCondition(wanted.Status.Conditions, condition.Type) == nil {
+		if !slices.Contains(schedule.ConditionTypes, condition.Type) && meta.FindStatusCondition(wanted.Status.Conditions, condition.Type) == nil {
 			wanted.Status.Conditions = append(wanted.Status.Conditions, condition)
 		}
 	}
 	return s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
-}
-
-// ownCronJobCondition reports whether Ostinato is the writer of a condition type.
-func ownCronJobCondition(kind string) bool {
-	switch kind {
-	case ostinatov1.ConditionScheduleValid, ostinatov1.ConditionSuspended, ostinatov1.ConditionTemplateValid:
-		return true
-	}
-	return false
 }

@@ -43,14 +43,14 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		Failures: count(pod, batchv1.JobIndexFailureCountAnnotation),
 		Ignored:  count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
 		Node:     pod.Spec.NodeName,
-		Started:  startTime(pod),
+		Started:  inUTC(startTime(pod)),
 		Attempt:  attempt(pod),
 		Removed:  removed(pod),
 	}
 	// A deleted Pod counts as failed before it has ended (parity 2.6), so its
 	// back-off needs a finish time too.
 	if fact.Ended() || fact.Deleting {
-		fact.Finished = finishTime(pod)
+		fact.Finished = inUTC(finishTime(pod))
 	}
 	if !fact.Ended() {
 		fact.Ready = podCondition(pod, corev1.PodReady, corev1.ConditionTrue) != nil

@@ -16,6 +16,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // nativeCronJobKind is the kind of CronJobs of batch/v1.
@@ -38,15 +39,19 @@ func CronJobKindOf(cronJob *ostinatov1.CronJob) schema.GroupVersionKind {
 // original's parts. What the status of batch/v1 has no field for is read from
 // annotations. Conditions are kept nowhere: they are told by Events alone.
 //
-// A next run that is not after the last one is a note from before another controller went
-// on with the CronJob, and so are the notes beside it: nothing of them counts.
+// The API server takes a schedule and annotations of any length. Of a schedule and a time zone
+// that are too long as much is kept as makes them refused, and of annotations only what
+// Ostinato can have written: Specs and statuses stay in memory and in histories.
+//
+// Notes of another UID were copied with the object, or restored. A next run that is not
+// after the last one is a note from before another controller went on with the CronJob, and
+// so are the notes beside it. Neither counts.
 func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 	cronJob := &ostinatov1.CronJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: nativeCronJobKind.GroupVersion().String(), Kind: nativeCronJobKind.Kind},
 		ObjectMeta: native.ObjectMeta,
 		Spec: ostinatov1.CronJobSpec{
-			Schedule:                   native.Spec.Schedule,
-			TimeZone:                   native.Spec.TimeZone,
+			Schedule:                   Truncated(native.Spec.Schedule, schedule.MaxSchedule+1),
 			StartingDeadlineSeconds:    native.Spec.StartingDeadlineSeconds,
 			ConcurrencyPolicy:          native.Spec.ConcurrencyPolicy,
 			Suspend:                    native.Spec.Suspend,
@@ -60,8 +65,14 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 			LastSuccessfulTime: native.Status.LastSuccessfulTime,
 		},
 	}
+	if zone := native.Spec.TimeZone; zone != nil {
+		cronJob.Spec.TimeZone = new(Truncated(*zone, schedule.MaxTimeZone+1))
+	}
 	if variable := native.Annotations[names.ScheduledTimeVariableAnnotation]; variable != "" {
 		cronJob.Spec.ScheduledTimeVariable = &variable
+	}
+	if native.Annotations[names.ObservedUIDAnnotation] != string(native.UID) {
+		return cronJob
 	}
 	next, last := notedTime(native.Annotations[names.NextScheduleTimeAnnotation]), native.Status.LastScheduleTime
 	if next != nil && last != nil && !next.After(last.Time) {
@@ -71,7 +82,8 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 	if generation, err := strconv.ParseInt(native.Annotations[names.ObservedGenerationAnnotation], 10, 64); err == nil {
 		cronJob.Status.ObservedGeneration = generation
 	}
-	if namespace, id, ok := strings.Cut(native.Annotations[names.WorkflowAnnotation], "/"); ok {
+	namespace, id, ok := strings.Cut(native.Annotations[names.WorkflowAnnotation], "/")
+	if ok && len(namespace) <= schedule.MaxStatusName && len(id) <= schedule.MaxStatusWorkflowID {
 		cronJob.Status.Workflow = &ostinatov1.WorkflowReference{Namespace: namespace, ID: id}
 	}
 	return cronJob
@@ -80,7 +92,7 @@ func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 // notedTime reads a time from an annotation; nil where there is none that can be read.
 func notedTime(text string) *metav1.Time {
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
+	if at = inUTC(at); err != nil || at.IsZero() {
 		return nil
 	}
 	return &metav1.Time{Time: at}
@@ -133,6 +145,7 @@ func (s nativeCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJo
 func nativeStatusPatch(read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) ([]byte, error) {
 	// What is null is removed.
 	notes := map[string]*string{
+		names.ObservedUIDAnnotation:        new(string(read.UID)),
 		names.ObservedGenerationAnnotation: new(strconv.FormatInt(status.ObservedGeneration, 10)),
 		names.NextScheduleTimeAnnotation:   nil,
 		names.WorkflowAnnotation:           nil,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,12 +126,14 @@ func encoded(t *testing.T, value any) string {
 }
 
 // A built-in controller that went on has started a later run than the next one of the
-// notes. What they say of a workflow and its generation is old then.
-func TestNotesFromBeforeAnotherControllerDoNotCount(t *testing.T) {
-	noted := func(next, last string) *ostinatov1.CronJob {
+// notes. What they say of a workflow and its generation is old then. An object that is made
+// from a copy has the notes of another.
+func TestNotesThatDoNotCount(t *testing.T) {
+	noted := func(uid, next, last string) *ostinatov1.CronJob {
 		native := nativeCronJob()
 		native.Annotations = map[string]string{
-			names.ObservedGenerationAnnotation: "3", names.NextScheduleTimeAnnotation: next, names.WorkflowAnnotation: "default/batch-cronjob/default/hello",
+			names.ObservedUIDAnnotation: uid, names.ObservedGenerationAnnotation: "3", names.NextScheduleTimeAnnotation: next,
+			names.WorkflowAnnotation: "default/batch-cronjob/default/hello",
 		}
 		if at, err := time.Parse(time.RFC3339, last); err == nil {
 			native.Status.LastScheduleTime = new(metav1.NewTime(at))
@@ -138,23 +141,42 @@ func TestNotesFromBeforeAnotherControllerDoNotCount(t *testing.T) {
 		return k8s.FromNative(native)
 	}
 	for name, test := range map[string]struct {
-		next, last string
-		counts     bool
+		uid, next, last string
+		counts          bool
 	}{
-		"the last run came before": {"2026-01-02T15:31:00Z", "2026-01-02T15:30:00Z", true},
-		"no run yet":               {"2026-01-02T15:31:00Z", "", true},
-		"suspended":                {"", "2026-01-02T15:30:00Z", true},
-		"no time":                  {"tomorrow", "2026-01-02T15:30:00Z", true},
-		"it was started":           {"2026-01-02T15:31:00Z", "2026-01-02T15:31:00Z", false},
-		"later ones were":          {"2026-01-02T15:31:00Z", "2026-01-02T15:40:00Z", false},
+		"the last run came before": {"cron-uid", "2026-01-02T15:31:00Z", "2026-01-02T15:30:00Z", true},
+		"no run yet":               {"cron-uid", "2026-01-02T15:31:00Z", "", true},
+		"suspended":                {"cron-uid", "", "2026-01-02T15:30:00Z", true},
+		"no time":                  {"cron-uid", "tomorrow", "2026-01-02T15:30:00Z", true},
+		"it was started":           {"cron-uid", "2026-01-02T15:31:00Z", "2026-01-02T15:31:00Z", false},
+		"later ones were":          {"cron-uid", "2026-01-02T15:31:00Z", "2026-01-02T15:40:00Z", false},
+		"of another object":        {"copied-uid", "2026-01-02T15:31:00Z", "", false},
+		"of nobody":                {"", "2026-01-02T15:31:00Z", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := noted(test.next, test.last).Status
+			status := noted(test.uid, test.next, test.last).Status
 			if counts := status.ObservedGeneration == 3 && status.Workflow != nil; counts != test.counts {
 				t.Errorf("status %+v", status)
 			}
 			if !test.counts && (status.NextScheduleTime != nil || status.Workflow != nil || status.ObservedGeneration != 0) {
 				t.Errorf("part of the notes counts: %+v", status)
+			}
+		})
+	}
+}
+
+// Whoever may edit a CronJob may write 256 KiB into its annotations. Its status goes into workflows.
+func TestNotesThatOstinatoHasNotWrittenDoNotCount(t *testing.T) {
+	for name, workflow := range map[string]string{
+		"an ID that is too long":       "default/" + strings.Repeat("x", schedule.MaxStatusWorkflowID+1),
+		"a namespace that is too long": strings.Repeat("x", schedule.MaxStatusName+1) + "/batch-cronjob/default/hello",
+		"no namespace":                 "hello",
+	} {
+		t.Run(name, func(t *testing.T) {
+			native := nativeCronJob()
+			native.Annotations = map[string]string{names.WorkflowAnnotation: workflow}
+			if found := k8s.FromNative(native).Status.Workflow; found != nil {
+				t.Errorf("a workflow with an ID of %d bytes in a namespace of %d", len(found.ID), len(found.Namespace))
 			}
 		})
 	}

@@ -12,6 +12,8 @@ const (
 	// maxExits and maxConditions bound what facts hold of a Pod with very many.
 	maxExits      = 100
 	maxConditions = 64
+	// maxConditionTexts bounds the conditions of a Pod in sum, in bytes.
+	maxConditionTexts = 8 << 10
 	// maxConditionType is the longest type that a rule of spec.podFailurePolicy can
 	// name: a DNS subdomain, a slash and a name.
 	maxConditionType = 253 + 1 + 63
@@ -69,10 +71,16 @@ func exits(pod *corev1.Pod) []job.Exit {
 // conditions returns the Pod's conditions as "Type=Status".
 func conditions(pod *corev1.Pod) []string {
 	var conditions []string
+	room := maxConditionTexts
 	for _, condition := range pod.Status.Conditions {
-		if keepsCondition(condition, pod.Status.Phase) && len(conditions) < maxConditions {
-			conditions = append(conditions, string(condition.Type)+"="+string(condition.Status))
+		if !keepsCondition(condition, pod.Status.Phase) || len(conditions) == maxConditions {
+			continue
 		}
+		text := string(condition.Type) + "=" + string(condition.Status)
+		if room -= len(text); room < 0 {
+			break
+		}
+		conditions = append(conditions, text)
 	}
 	return conditions
 }

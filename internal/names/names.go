@@ -67,6 +67,12 @@ const (
 	// takes from Temporal (internal/steering).
 	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
 
+	// AskedByAnnotation and ChangedAnnotation say on a Job that somebody makes for a CronJob who
+	// that is, as claimed, and in what the Job is not as the CronJob prescribes it. The
+	// ledger has both.
+	AskedByAnnotation = "ostinato.dev/run-claimed-by"
+	ChangedAnnotation = "ostinato.dev/run-changed"
+
 	// RemovedAnnotation is put on a Pod in the request that takes its finalizer off
 	// before it is deleted uncounted, so that a workflow that has forgotten the
 	// removal does not take its end for a failure.
@@ -83,9 +89,11 @@ const (
 	WorkflowAnnotation = "ostinato.dev/workflow"
 
 	// ObservedGenerationAnnotation and NextScheduleTimeAnnotation (RFC 3339) hold of a
-	// native CronJob what the status of batch/v1 has no field for. They are written in
-	// the same request as the status.
+	// native CronJob what the status of batch/v1 has no field for. ObservedUIDAnnotation
+	// names the CronJob that they belong to: who makes one from a copy copies annotations.
+	// They are written in the same request as the status.
 	ObservedGenerationAnnotation = "ostinato.dev/observed-generation"
+	ObservedUIDAnnotation        = "ostinato.dev/observed-uid"
 	NextScheduleTimeAnnotation   = "ostinato.dev/next-schedule-time"
 )
 

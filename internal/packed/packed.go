@@ -41,8 +41,32 @@ type envelope struct {
 // the compressed JSON as its only field.
 func Marshal(value any) ([]byte, error) {
 	plain, err := json.Marshal(value)
-	if err != nil || len(plain) < threshold {
-		return plain, err
+	if err != nil {
+		return nil, err
+	}
+	return compress(plain)
+}
+
+// Fits reports whether Marshal makes a value of at most length bytes, which UnmarshalPart or
+// UnmarshalWithin reads with this size.
+func Fits(value any, length, size int) error {
+	plain, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	if err := check(plain, size); err != nil {
+		return err
+	}
+	data, err := compress(plain)
+	if err == nil && len(data) > length {
+		err = fmt.Errorf("a value of %d bytes, want %d at most", len(data), length)
+	}
+	return err
+}
+
+func compress(plain []byte) ([]byte, error) {
+	if len(plain) < threshold {
+		return plain, nil
 	}
 	var compressed bytes.Buffer
 	writer := gzip.NewWriter(&compressed)
@@ -59,7 +83,12 @@ func Marshal(value any) ([]byte, error) {
 // writes is an error, found before it takes memory. One that is compressed, or longer than
 // what is not, waits until few others are read: in workflow code the data converter keeps
 // that wait from the deadlock detector.
-func Unmarshal(data []byte, value any) error { return unmarshal(data, value, maxSize, wholes) }
+func Unmarshal(data []byte, value any) error { return UnmarshalWithin(data, value, maxSize) }
+
+// UnmarshalWithin is Unmarshal with another bound, in bytes.
+func UnmarshalWithin(data []byte, value any, size int) error {
+	return unmarshal(data, value, size, wholes)
+}
 
 // UnmarshalPart is Unmarshal of a value that is a field of values that Unmarshal reads. It
 // has no such fields itself. Size is its bound, in bytes.
@@ -67,14 +96,18 @@ func UnmarshalPart(data []byte, value any, size int) error {
 	return unmarshal(data, value, size, parts)
 }
 
+// Large reports whether a value waits until few others are read, since reading it may take long.
+func Large(data []byte) bool { return compressed(data) || len(data) > threshold }
+
+func compressed(data []byte) bool { return bytes.HasPrefix(data, []byte(`{"gzip":`)) }
+
 func unmarshal(data []byte, value any, size int, gate chan struct{}) error {
-	compressed := bytes.HasPrefix(data, []byte(`{"gzip":`))
-	if compressed || len(data) > threshold {
+	if Large(data) {
 		gate <- struct{}{}
 		defer func() { <-gate }()
 	}
 	var packed envelope
-	if compressed {
+	if compressed(data) {
 		if err := json.Unmarshal(data, &packed); err != nil {
 			return fmt.Errorf("read compressed value: %w", err)
 		}
@@ -86,13 +119,17 @@ func unmarshal(data []byte, value any, size int, gate chan struct{}) error {
 			return fmt.Errorf("decompress: %w", err)
 		}
 	}
-	if len(data) > size {
-		return fmt.Errorf("a value of more than %d MiB", size>>20)
-	}
-	if err := bounded(data); err != nil {
+	if err := check(data, size); err != nil {
 		return err
 	}
 	return json.Unmarshal(data, value)
+}
+
+func check(plain []byte, size int) error {
+	if len(plain) > size {
+		return fmt.Errorf("a value of more than %d MiB", size>>20)
+	}
+	return bounded(plain)
 }
 
 // bounded counts what the JSON consists of, without taking memory for it. It need not be

@@ -45,6 +45,7 @@ func write(out io.Writer) error {
 		"Warning":           list(event.Reasons("Warning"), event.OfBridge),
 		"Message":           event.MaxMessage + combined,
 		"JobConditions":     list(job.ConditionTypes),
+		"JobReasons":        list(jobReasons()...),
 		"JobText":           job.MaxConditionText,
 		"JobConditionCount": len(job.ConditionTypes),
 		"Name":              maxName,
@@ -52,6 +53,8 @@ func write(out io.Writer) error {
 		"Uncounted":         2 * job.DefaultConfig().MaxPods,
 		"UID":               schedule.MaxStatusUID,
 		"CronJobConditions": list(schedule.ConditionTypes, schedule.BridgeConditionTypes),
+		"BridgeConditions":  list(schedule.BridgeConditionTypes),
+		"CronJobReasons":    list(schedule.ConditionReasons),
 		"CronJobText":       schedule.MaxStatusText,
 		"Active":            schedule.MaxStatusActive,
 	})
@@ -59,6 +62,15 @@ func write(out io.Writer) error {
 		return fmt.Errorf("render the policies: %w", err)
 	}
 	return nil
+}
+
+// jobReasons are the reasons of all conditions of Jobs.
+func jobReasons() [][]string {
+	var reasons [][]string
+	for _, kind := range job.ConditionTypes {
+		reasons = append(reasons, job.ConditionReasons(kind))
+	}
+	return reasons
 }
 
 // list renders texts as a list of CEL, each once, in order.

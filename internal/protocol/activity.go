@@ -103,8 +103,6 @@ type CronJobRequest struct {
 	// Start creates the run's Job from the object's template. If the time of the run has
 	// not come, it is held until then, before anything is written.
 	Start *schedule.Start `json:"start,omitempty"`
-	// Ran is the time of the last scheduled run, for CronJobResult.Lead; zero with Start.
-	Ran time.Time `json:"ran,omitzero"`
 	// Status is written after Start; nil leaves it as it is. When a run was started, the
 	// activity puts it into Status with schedule.StatusStarted and StatusRecorded.
 	// Status.Workflow is filled in by the activity.
@@ -135,7 +133,9 @@ type CronJobResult struct {
 	// CurrentSpec is the CronJob's where it is not the one that was planned with;
 	// nothing was done then.
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	// Ended are those of Look and Search that have ended: finished, or gone (job.Deleted).
+	// Ended are those of Look and Search that have ended: finished, or gone (job.Deleted); and
+	// those of Deletes that were to be replaced and had finished, which are left. Status was
+	// then not applied.
 	Ended []FinishedJob `json:"ended,omitempty"`
 	// Running are those that run.
 	Running []schedule.Run `json:"running,omitempty"`
@@ -154,8 +154,6 @@ type CronJobResult struct {
 	StatusFailed string `json:"statusFailed,omitempty"`
 	// Judgement is of the template, where it was asked for and the start was not refused.
 	Judgement *schedule.Judgement `json:"judgement,omitempty"`
-	// Lead is schedule.Report.Lead of the time of Start or of Ran.
-	Lead time.Duration `json:"lead,omitempty"`
 }
 
 // StartedJob is a Job that was created for a run.
@@ -359,6 +357,9 @@ type SetSuspendRequest struct {
 	// AfterFailures: no signal asks for it, but the CronJob itself, by pauseAfterFailures.
 	AfterFailures bool       `json:"afterFailures,omitempty"`
 	Note          SignalNote `json:"note,omitzero"`
+	// Reason and Force are those of a ResumeNote.
+	Reason string `json:"reason,omitempty"`
+	Force  bool   `json:"force,omitempty"`
 	// Unread says why nothing is made of the signal's argument.
 	Unread string `json:"unread,omitempty"`
 	// Superseded is how many signals came before this one and are not written by themselves.

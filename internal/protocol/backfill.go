@@ -1,11 +1,6 @@
 package protocol
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"time"
 
 	"ostinato.dev/ostinato/internal/schedule"
@@ -19,9 +14,6 @@ const (
 	BackfillUpdate = steering.Backfill
 )
 
-// maxBackfillRequest bounds a BackfillRequest's JSON, in bytes.
-const maxBackfillRequest = 8 << 10
-
 // BackfillRequest asks to run the template for past times of the schedule. What it
 // misspells would be left out unseen, so its JSON is read strictly.
 type BackfillRequest schedule.BackfillRequest
@@ -29,26 +21,11 @@ type BackfillRequest schedule.BackfillRequest
 // plainBackfillRequest is BackfillRequest without its methods.
 type plainBackfillRequest BackfillRequest
 
-// UnmarshalJSON implements json.Unmarshaler. The JSON may be quoted once more as a string.
+// UnmarshalJSON implements json.Unmarshaler.
 func (r *BackfillRequest) UnmarshalJSON(data []byte) error {
-	if len(data) > maxBackfillRequest {
-		return fmt.Errorf("a backfill's argument has %d bytes: use %d at most", len(data), maxBackfillRequest)
-	}
-	if bytes.Equal(data, []byte("null")) {
-		return nil
-	}
-	var quoted string
-	if json.Unmarshal(data, &quoted) == nil {
-		data = []byte(quoted)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
 	var plain plainBackfillRequest
-	if err := decoder.Decode(&plain); err != nil {
-		return fmt.Errorf(`a backfill's argument can't be read, want JSON such as {"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T23:59:59Z"}: %w`, err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows a backfill's argument")
+	if err := decodeArgument(data, "backfill", `{"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T23:59:59Z"}`, &plain); err != nil {
+		return err
 	}
 	*r = BackfillRequest(plain)
 	return nil
@@ -91,6 +68,7 @@ type Backfill struct {
 	Parallelism int       `json:"parallelism"`
 	Overlap     string    `json:"overlap,omitempty"`
 	Note        string    `json:"note,omitempty"`
+	By          string    `json:"by,omitempty"`
 	// Refused is the API server's last answer to the next time's Job.
 	Refused string `json:"refused,omitempty"`
 }
@@ -99,6 +77,6 @@ type Backfill struct {
 func BackfillOf(backfill schedule.Backfill) Backfill {
 	return Backfill{
 		Times: len(backfill.Times), Total: backfill.Total, Next: backfill.Times[0], Last: backfill.Times[len(backfill.Times)-1],
-		Parallelism: backfill.Parallelism, Overlap: string(backfill.Overlap), Note: backfill.Note, Refused: backfill.Message,
+		Parallelism: backfill.Parallelism, Overlap: string(backfill.Overlap), Note: backfill.Note, By: backfill.By, Refused: backfill.Message,
 	}
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/packed"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -31,7 +32,7 @@ func (l PodList) MarshalJSON() ([]byte, error) { return packed.Marshal(plainPodL
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *PodList) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainPodList)(l))
+	return packed.UnmarshalWithin(data, (*plainPodList)(l), job.MaxStateSize)
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -2,10 +2,13 @@ package protocol_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -24,10 +28,6 @@ const most = 2 << 20
 // elements is a list in a field, of as many empty objects as fit into a payload.
 func elements(field string) string {
 	return `{"` + field + `":[` + strings.Repeat("{},", most/3-100) + `{}]}`
-}
-
-func nested(field string) string {
-	return `{"` + field + `":` + strings.Repeat("[", most/2) + strings.Repeat("]", most/2) + `}`
 }
 
 // compressed is a value of ours that decompresses to a gigabyte: 32 streams, one after the other, of 32 MiB each.
@@ -48,52 +48,71 @@ func compressed(t *testing.T) string {
 	return string(data)
 }
 
-// TestBombsAreRefusedBeforeTheyTakeMemory: every type with lists that arrives through
-// Temporal, where anybody may have sent it.
+// TestBombsAreRefusedBeforeTheyTakeMemory: wherever a type of the registry holds a list or reads its own JSON, down to the lists.
 func TestBombsAreRefusedBeforeTheyTakeMemory(t *testing.T) {
-	zeros := compressed(t)
-	for name, test := range map[string]struct {
-		field string
-		value any
-	}{
-		"CronJobInput":       {"children", &protocol.CronJobInput{}},
-		"CronJobDescription": {"ledger", &protocol.CronJobDescription{}},
-		"JobDescription":     {"pods", &protocol.JobDescription{}},
-		"CronJobRequest":     {"deletes", &protocol.CronJobRequest{}},
-		"CronJobResult":      {"ended", &protocol.CronJobResult{}},
-		"CreatePodsRequest":  {"creates", &protocol.CreatePodsRequest{}},
-		"DeletePodsRequest":  {"deletes", &protocol.DeletePodsRequest{}},
-		"JobInput":           {"state", &protocol.JobInput{}},
-		"JobRequest":         {"releases", &protocol.JobRequest{}},
-		"JobResult":          {"found", &protocol.JobResult{}},
-		"ListPodsRequest":    {"undecided", &protocol.ListPodsRequest{}},
-		"PodFacts":           {"pods", &protocol.PodFacts{}},
-		"PodList":            {"pods", &protocol.PodList{}},
-		"ReleasePodsRequest": {"releases", &protocol.ReleasePodsRequest{}},
-		"CreatedPods":        {"any", &protocol.CreatedPods{}},
-		"Evaluation":         {"missed", &protocol.Evaluation{}},
-		"BackfillTimes":      {"times", &protocol.BackfillTimes{}},
-	} {
-		for kind, data := range map[string]string{
-			"elements":         elements(test.field),
-			"nested":           nested(test.field),
-			"zeros":            zeros,
-			"zeros in a field": `{"` + test.field + `":` + zeros + `,"state":` + zeros + `}`,
-			"invalid":          `{"` + test.field + `":[{},`,
-			"a number":         `7`,
-		} {
-			t.Run(name+", "+kind, func(t *testing.T) {
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
-				err := json.Unmarshal([]byte(data), test.value)
-				runtime.ReadMemStats(&after)
-				if err == nil {
-					t.Error("is read without an error")
-				}
-				if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 100 {
-					t.Errorf("took %d MiB", took)
-				}
-			})
+	zeros, many := compressed(t), "["+strings.Repeat("{},", most/3-100)+"{}]"
+	deep := strings.Repeat("[", most/2) + strings.Repeat("]", most/2)
+	tried := 0
+	try := func(kind reflect.Type, path, data string, refused bool) {
+		t.Run(path, func(t *testing.T) {
+			tried++
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := json.Unmarshal([]byte(data), reflect.New(kind).Interface())
+			runtime.ReadMemStats(&after)
+			if err == nil && refused {
+				t.Error("is read without an error")
+			}
+			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 100 {
+				t.Errorf("took %d MiB", took)
+			}
+		})
+	}
+	for _, value := range protocol.Decoded() {
+		kind := reflect.TypeOf(value).Elem()
+		try(kind, kind.Name()+", a number", `7`, true)
+		holds(kind, kind.Name(), "%", map[reflect.Type]bool{}, func(path, around string, list bool) {
+			bombs := map[string]string{"zeros": zeros, "invalid": "[{},"}
+			if list {
+				bombs = map[string]string{"elements": many, "nested": deep}
+			}
+			for name, bomb := range bombs {
+				try(kind, path+", "+name, strings.Replace(around, "%", bomb, 1), name != "zeros")
+			}
+		})
+	}
+	if tried < 200 {
+		t.Errorf("only %d bombs: does the walk find the fields?", tried)
+	}
+}
+
+// holds finds where a type holds lists, and where it reads its own JSON. around is the JSON around that place.
+func holds(kind reflect.Type, path, around string, above map[reflect.Type]bool, visit func(path, around string, list bool)) {
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	if above[kind] {
+		return
+	}
+	above[kind] = true
+	defer delete(above, kind)
+	if reflect.PointerTo(kind).Implements(unmarshaler) {
+		visit(path, around, false)
+	}
+	switch {
+	case slices.Contains(bounded, kind) && kind != reflect.TypeFor[job.Spec]():
+	case kind.Kind() == reflect.Slice, kind.Kind() == reflect.Map:
+		visit(path, around, true)
+	case kind.Kind() == reflect.Struct:
+		for field := range kind.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			switch {
+			case name == "-" || !field.IsExported() && !field.Anonymous:
+			case name == "" && field.Anonymous:
+				holds(field.Type, path, around, above, visit)
+			default:
+				holds(field.Type, path+"."+field.Name, strings.Replace(around, "%", `{"`+cmp.Or(name, field.Name)+`":%}`, 1), above, visit)
+			}
 		}
 	}
 }

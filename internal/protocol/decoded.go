@@ -11,7 +11,7 @@ func Decoded() []any {
 		// Signals.
 		new(CronJobSpec), new(JobSpec), new(PodFacts), new(JobClosed), new(JobSeen), new(Deleted),
 		// Updates and queries.
-		new(BackfillRequest), new(LedgerQuestion), new(JobDescription), new(CronJobDescription),
+		new(BackfillRequest), new(TriggerRequest), new(LedgerQuestion), new(JobDescription), new(CronJobDescription), new(Described),
 		// Activities.
 		new(CronJobRequest), new(CronJobResult), new(JobRequest), new(JobResult),
 		new(CreatePodsRequest), new(DeletePodsRequest), new(ReleasePodsRequest),

@@ -20,13 +20,14 @@ type CronJobDescription struct {
 	Backfills []Backfill `json:"backfills,omitempty"`
 }
 
-// LedgerQuestion asks for a part of the ledger.
-type LedgerQuestion struct {
-	// Before is the LedgerPage's from which to go on; 0 for the newest rows.
-	Before int64 `json:"before,omitempty"`
-	// Limit is how many rows there are to be at most; 0 means 50.
-	Limit int `json:"limit,omitempty"`
+// Described is the object that a description of either kind is of.
+type Described struct {
+	CronJob ObjectReference `json:"cronJob"`
+	Job     ObjectReference `json:"job"`
 }
+
+// LedgerQuestion asks for a part of the ledger; without a limit for 50 rows.
+type LedgerQuestion schedule.Question
 
 // LedgerPage is a part of the ledger.
 type LedgerPage struct {
@@ -34,6 +35,8 @@ type LedgerPage struct {
 	Rows []LedgerRow `json:"rows"`
 	// Before is to be asked with for older rows; 0 where there are none.
 	Before int64 `json:"before,omitempty"`
+	// Dropped is how many older rows there were: the ledger holds the last 300.
+	Dropped int64 `json:"dropped,omitempty"`
 }
 
 // LedgerRow is an outcome, and how long the run took.

@@ -13,9 +13,6 @@ const (
 	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job.
 	SuspendSignal = steering.Suspend
 	ResumeSignal  = steering.Resume
-	// TriggerSignal starts one run of a CronJob now, under its concurrency policy or that of
-	// a TriggerNote.
-	TriggerSignal = steering.Trigger
 )
 
 // Signals between Ostinato's own processes. Each carries the UID it is meant
@@ -45,12 +42,13 @@ type SignalNote struct {
 	By string `json:"by,omitempty"`
 }
 
-// TriggerNote is the optional argument of TriggerSignal.
-type TriggerNote struct {
+// ResumeNote is the optional argument of ResumeSignal. One that names By or Reason takes back
+// the suspension that has both as its name and note, and no other.
+type ResumeNote struct {
 	SignalNote
-	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy;
-	// empty for that.
-	Overlap string `json:"overlap,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Force resumes whoever has suspended; By says then who does.
+	Force bool `json:"force,omitempty"`
 }
 
 // CronJobSpec brings a CronJob's scheduling fields to its workflow, as a reason to look

@@ -66,11 +66,30 @@ func (i CronJobInput) Validate() error {
 	if len(i.Children) > maxChildren {
 		return fmt.Errorf("children: %d, want %d at most", len(i.Children), maxChildren)
 	}
+	if err := i.Heard.validate(i.CronJob.Namespace); err != nil {
+		return fmt.Errorf("heard: %w", err)
+	}
 	if i.State == nil {
 		return nil
 	}
 	if err := i.State.Validate(); err != nil {
 		return fmt.Errorf("state: %w", err)
+	}
+	return nil
+}
+
+// validate reports whether the runs can be looked up.
+func (h *CronJobHeard) validate(namespace string) error {
+	if h == nil {
+		return nil
+	}
+	if len(h.Runs) > MaxLooks {
+		return fmt.Errorf("runs: %d, want %d at most", len(h.Runs), MaxLooks)
+	}
+	for _, run := range h.Runs {
+		if err := (ObjectReference{Namespace: namespace, Name: run.Name, UID: run.UID}).Validate(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

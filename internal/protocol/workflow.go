@@ -85,6 +85,14 @@ type CronJobInput struct {
 	SearchAttributes bool `json:"searchAttributes,omitempty"`
 	// State is set by continue-as-new and then replaces Status and Children.
 	State *schedule.State `json:"state,omitempty"`
+	// Heard is set by continue-as-new where the workflow is to begin with a look at the object.
+	Heard *CronJobHeard `json:"heard,omitempty"`
+}
+
+// CronJobHeard is what signals have said to a CronJob's workflow and what was not looked at.
+type CronJobHeard struct {
+	// Runs are said to have started or ended; MaxLooks at most.
+	Runs []schedule.Run `json:"runs,omitempty"`
 }
 
 // FinishedJob is a finished Job as the bridge finds it.

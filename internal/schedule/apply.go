@@ -19,13 +19,12 @@ type Report struct {
 	Message string
 	// StatusFailed is why the status was not written; empty when it was.
 	StatusFailed string
+	// StatusLeft says that it was not to be written: a run that was to be replaced had ended.
+	StatusLeft bool
 	// Deleted names the Jobs that were deleted or already gone.
 	Deleted []string
 	// Judgement is what became of Judge; nil where it was not come to.
 	Judgement *Judgement
-	// Lead is how early to wake for a run, by what the runs of the last one's time have met
-	// with; zero also where that is not known.
-	Lead time.Duration
 }
 
 // Apply returns the state after a Plan was carried out as the report says.
@@ -33,7 +32,6 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	s, now := plan.Next.clone(), now.UTC()
 	s.applyDeletes(plan.Deletes, report.Deleted, now)
 	s.applyJudgement(plan, report.Judgement, now)
-	s.takeLead(plan, report)
 	switch {
 	case plan.Start == nil:
 	case report.Started != nil:
@@ -47,7 +45,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		}
 		return s
 	}
-	if plan.Status != nil {
+	if plan.Status != nil && !report.StatusLeft {
 		status := *plan.Status
 		if report.Judgement != nil {
 			status = StatusJudged(status, *report.Judgement)

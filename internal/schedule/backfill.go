@@ -26,9 +26,10 @@ type Backfill struct {
 	Parallelism int `json:"parallelism"`
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// At is when it arrived, Note the sender's.
+	// At is when it arrived, Note the sender's, Asked who that is.
 	At   time.Time `json:"at"`
 	Note string    `json:"note,omitempty"`
+	Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
 	// Refused is of the first of Times.
@@ -45,7 +46,7 @@ func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.T
 	backfill := Backfill{
 		Sequence: s.TriggerSequence, Schedule: spec.Schedule, TimeZone: spec.TimeZone,
 		Times: slices.Clone(times), Total: len(times), Parallelism: request.parallelism(), Overlap: request.Overlap,
-		At: now.UTC(), Note: request.Note,
+		At: now.UTC(), Note: request.Note, Asked: Asked{By: request.By, Through: request.Through}.changing(request.Overlap).bounded(),
 	}
 	s.Backfills = append(s.Backfills, backfill)
 	s.Outbox = append(s.Outbox, event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
@@ -103,6 +104,7 @@ func (b Backfill) start(cronJob Identity) Start {
 		Backfill:  b.Sequence,
 		Overlap:   b.Overlap,
 		Note:      backfillNote(b.Note),
+		Asked:     b.Asked,
 	}
 }
 
@@ -122,7 +124,9 @@ func (b Backfill) madeFor(spec Spec) bool {
 // entry returns the outcome of all of the times that wait.
 func (b Backfill) entry(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
 	rest := MissedRuns{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}
-	return rest.entry(LedgerEntry{Recorded: now, Outcome: outcome, Reason: reason, Message: message, Manual: true})
+	return rest.entry(LedgerEntry{
+		Recorded: now, Outcome: outcome, Reason: reason, Message: message, Manual: true, Asked: b.Asked, Sequence: b.Sequence,
+	})
 }
 
 // dropBackfills forgets the backfills that nothing is to start of any more.
@@ -229,6 +233,7 @@ func (s *State) refuseBackfilled(start Start, refused Refused, now time.Time) {
 	case refused.Retry.Attempts >= triggerAttempts:
 		s.record(LedgerEntry{
 			Scheduled: start.Scheduled, Recorded: now, Outcome: FailedToCreate, Reason: refused.Reason, Message: refused.Message, Manual: true,
+			Asked: backfill.Asked, Sequence: backfill.Sequence,
 		})
 		s.settleBackfilled(start.Backfill, start.Scheduled)
 	}

@@ -31,9 +31,10 @@ type BackfillRequest struct {
 	DryRun bool `json:"dryRun,omitempty"`
 	// Cancel asks, alone, to start nothing more of any backfill.
 	Cancel bool `json:"cancel,omitempty"`
-	// Note is the sender's; By says who sends it.
-	Note string `json:"note,omitempty"`
-	By   string `json:"by,omitempty"`
+	// Note is the sender's; By says who sends it, Through through what.
+	Note    string `json:"note,omitempty"`
+	By      string `json:"by,omitempty"`
+	Through string `json:"-"`
 }
 
 func (r BackfillRequest) parallelism() int { return max(r.Parallelism, 1) }
@@ -42,7 +43,7 @@ func (r BackfillRequest) parallelism() int { return max(r.Parallelism, 1) }
 // itself. The times come from TimesBetween.
 func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 	if r.Cancel {
-		r.Note, r.By, r.Cancel = "", "", false
+		r.Note, r.By, r.Through, r.Cancel = "", "", "", false
 		if r != (BackfillRequest{}) {
 			return "cancel ends all backfills: send it without from, to, parallelism, overlap and dryRun"
 		}

@@ -107,6 +107,8 @@ type cluster struct {
 	forget bool
 	// lost says that this has happened, and that nothing was planned since.
 	lost bool
+	// writes counts writes of the status.
+	writes int
 	// refuseStatus fails writes of the status.
 	refuseStatus bool
 	// refusePause keeps the API server from suspending the CronJob after failures; paused
@@ -131,10 +133,12 @@ type cluster struct {
 	judged int
 	// outage is how long the next create takes to reach the API server.
 	outage time.Duration
-	// lead is what workers say of how early to wake; held, when set, happens while the next
-	// start is held, which finds the CronJob edited then.
+	// lead is how long before its time workers prepare a run; held, when set, happens while
+	// the next start is held, which finds the CronJob edited then.
 	lead time.Duration
 	held func()
+	// former are the schedules that edits have replaced.
+	former []schedule.FormerSchedule
 	// stuck names Jobs whose history delete fails.
 	stuck []string
 }
@@ -159,8 +163,7 @@ func (c *cluster) at(now time.Time) *cluster {
 	c.now, c.lost = now, false
 	for range 1000 {
 		if schedule.NeedsEvaluation(c.state, c.spec, c.now) {
-			c.evaluations++
-			c.state = schedule.Take(c.state, c.spec, schedule.Evaluate(c.spec, c.state.Anchor(), c.now))
+			c.state = c.evaluated(c.state, c.now)
 		}
 		plan := schedule.Decide(c.state, c.spec, c.now)
 		if plan.Search {
@@ -195,12 +198,19 @@ func (c *cluster) at(now time.Time) *cluster {
 	return c
 }
 
+// evaluated returns the state with the scheduled times around now, as a worker computes them.
+func (c *cluster) evaluated(state schedule.State, now time.Time) schedule.State {
+	c.evaluations++
+	evaluation := schedule.Evaluate(c.spec, state.Anchor(), now)
+	evaluation.Lead = c.lead
+	return schedule.Take(state, c.spec, evaluation)
+}
+
 // prepare holds the start of the next run until its time.
 func (c *cluster) prepare(due time.Time) bool {
 	state := c.state
 	if schedule.NeedsEvaluation(state, c.spec, due) {
-		c.evaluations++
-		state = schedule.Take(state, c.spec, schedule.Evaluate(c.spec, state.Anchor(), due))
+		state = c.evaluated(state, due)
 	}
 	plan, ok := schedule.DecideAhead(state, c.spec, due)
 	if !ok {
@@ -260,15 +270,13 @@ func (c *cluster) remove(name, uid string) {
 
 func (c *cluster) execute(plan schedule.Plan) {
 	c.calls++
-	if plan.MayHoldBack(c.spec, c.now) {
-		plan = schedule.HoldBack(plan)
-	} else if plan.MayFollow(c.spec) {
+	if plan.MayFollow(c.spec) {
 		plan = schedule.Follow(plan)
 	}
 	if c.forget && plan.Start != nil {
 		defer func(before schedule.State) { c.state, c.forget, c.lost = before, false, true }(c.state)
 	}
-	report := schedule.Report{Lead: c.lead}
+	report := schedule.Report{}
 	if start := plan.Start; start != nil && start.Scheduled.After(c.now) {
 		c.t.Fatalf("at %s: %s starts before its time", c.now, start.Name)
 	}
@@ -301,6 +309,7 @@ func (c *cluster) execute(plan schedule.Plan) {
 	} else if c.refuseStatus && plan.Status != nil {
 		report.StatusFailed = "the webhook does not answer"
 	} else if report.Refusal == "" && plan.Status != nil {
+		c.writes++
 		c.status = *plan.Status
 		if report.Judgement != nil {
 			c.status = schedule.StatusJudged(c.status, *report.Judgement)
@@ -373,13 +382,16 @@ func (c *cluster) change(now time.Time, options ...specOption) {
 		option(&spec)
 	}
 	c.state = schedule.SpecChanged(c.state, c.spec, spec, now)
+	if spec.Schedule != c.spec.Schedule {
+		c.former = append(c.former, schedule.FormerSchedule{Schedule: c.spec.Schedule, Until: now})
+	}
 	c.spec = spec
 }
 
 func (c *cluster) trigger(now time.Time) *cluster { return c.triggerWith("", now) }
 
 func (c *cluster) triggerWith(overlap batchv1.ConcurrencyPolicy, now time.Time) *cluster {
-	c.state = schedule.AddTrigger(c.state, "by hand", overlap, now)
+	c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{Note: "by hand", Overlap: overlap}, now)
 	return c.at(now)
 }
 

@@ -14,6 +14,9 @@ type timeline struct {
 	base time.Time
 	// ran is set when base is a run, whose minute has its Job already.
 	ran bool
+	// came are the times up to since, ascending; the schedule names those after it.
+	came  []time.Time
+	since time.Time
 }
 
 // Next returns the first time after t that the schedule names; zero when there is
@@ -24,6 +27,14 @@ func (c *Calculator) Next(t time.Time) time.Time {
 
 // next returns the first scheduled time after t; zero when there is none.
 func (l timeline) next(t time.Time) time.Time {
+	if t.Before(l.since) {
+		for _, came := range l.came {
+			if came.After(t) {
+				return came
+			}
+		}
+		t = l.since
+	}
 	if every, ok := l.schedule.(cron.ConstantDelaySchedule); ok {
 		return l.nextEvery(t, every.Delay)
 	}

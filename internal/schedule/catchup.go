@@ -32,6 +32,15 @@ func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why 
 	return times[first+1:], why
 }
 
+// mostApart is how many missed times are told apart where an edit has replaced the schedule:
+// at least as many as are caught up.
+func (s Spec) mostApart() int {
+	if s.catchesUpAll() {
+		return max(s.catchUpLimit()+1, tooManyMissed)
+	}
+	return tooManyMissed
+}
+
 // mayCatchUp reports whether the run of a scheduled time may start, late as it is.
 func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
 	switch {

@@ -12,8 +12,6 @@ import (
 const (
 	// MaxDeletes bounds the Jobs that one plan deletes; the next one goes on.
 	MaxDeletes = 500
-	// MaxEvents bounds the Events that one plan asks for: the newest. Few of them are emitted.
-	MaxEvents = 1000
 )
 
 // Plan is what Decide wants done, in one go; Apply takes in what came of it. Of an
@@ -69,6 +67,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 		return s.search(state, unsettled, spec, now)
 	}
 	s.settleSighted(now)
+	s.closeFormer(spec)
 	s.dropBackfills(spec, now)
 
 	var plan Plan
@@ -87,7 +86,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	s.setConditions(spec, now)
 	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Judge = s.toJudge(spec, now)
-	plan.Events, s.Outbox = s.Outbox[max(len(s.Outbox)-MaxEvents, 0):], nil
+	plan.Events, s.Outbox = s.Outbox[max(len(s.Outbox)-event.MaxPerRequest, 0):], nil
 	plan.Wake = s.wake(spec, now)
 	plan.Next = s
 	if plan.Idle() {
@@ -99,7 +98,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 // markSuspension opens and closes the suspension. While it lasts no times are
 // kept: whatever passes is looked up at its end.
 func (s *State) markSuspension(spec Spec, now time.Time) {
-	lasting := !s.Suspension.From.IsZero() && s.Suspension.To.IsZero()
+	lasting := s.Suspension.lasts()
 	switch {
 	case spec.Suspend && !lasting:
 		s.Suspension = Suspension{From: now}
@@ -114,11 +113,28 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	if !spec.Suspend && !spec.Deleting {
 		return
 	}
+	// A run that became due before others were settled can't be looked up at the end.
+	kept := !s.Calendar.Due.IsZero() && !s.Calendar.Due.After(s.Settled) && !spec.Deleting
 	// A run may have started in a task that is repeated now.
-	s.Doubtful = s.Doubtful || s.mayHaveStarted(spec, now) && !(lasting && spec.inOrder())
-	if s.Calendar.Upcoming = nil; !spec.inOrder() || spec.Deleting {
+	s.Doubtful = s.Doubtful || s.mayHaveStarted(spec, now) && !(lasting && spec.inOrder()) && !kept
+	if s.Calendar.Upcoming = nil; !spec.inOrder() && !kept || spec.Deleting {
 		s.Calendar.Due, s.Calendar.Waiting = time.Time{}, nil
 	}
+}
+
+// suspendedSince returns from when a suspension counts that is heard of now: a run that has
+// just become due, and that nothing else has held up, does not start because of it.
+func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
+	if s.heldBack(spec) {
+		return now
+	}
+	for _, scheduled := range slices.Concat(s.queue(), s.Calendar.Upcoming) {
+		tried := s.Pending != nil && s.Pending.Scheduled.Equal(scheduled) && (s.Pending.Blocked || s.Pending.Reason != "")
+		if !tried && !scheduled.After(now) && prompt(scheduled, now) {
+			return scheduled
+		}
+	}
+	return now
 }
 
 // advance takes in the upcoming times that have come.
@@ -180,6 +196,8 @@ func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerE
 	}
 	late := tooLate(spec, scheduled, now)
 	switch {
+	case stretch.Reason == ReasonScheduleChanged && !s.Suspension.covers(scheduled):
+		entry.Reason = stretch.Reason
 	case pending.Reason != "":
 		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, pending.Reason, pending.Message
 	case stretch.Reason == ReasonQueueFull:
@@ -292,6 +310,7 @@ func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
 		Sequence:  trigger.Sequence,
 		Overlap:   trigger.Overlap,
 		Note:      trigger.Note,
+		Asked:     trigger.Asked,
 		WhyLate:   ReasonOutage,
 	}
 	switch {
@@ -330,6 +349,7 @@ func (s *State) dropTriggers(now time.Time) {
 func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) LedgerEntry {
 	return LedgerEntry{
 		Scheduled: t.At.Truncate(time.Second), Recorded: now, Outcome: outcome, Reason: reason, Message: t.Note, Manual: true,
+		Asked: t.Asked, Sequence: t.Sequence,
 	}
 }
 
@@ -349,13 +369,13 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 		// The API server is asked to suspend on the strength of what the status says.
 		s.Reported = nil
 	}
-	holdsBack := s.holdsBack(spec, now)
-	if plan.Start == nil && (holdsBack || now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
-		if !holdsBack {
-			s.HeldBack = HeldBack{}
+	follows := s.follows(spec, now)
+	if plan.Start == nil && (follows || now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
+		if !follows {
+			s.Following = Following{}
 		}
 		return nil
 	}
-	s.HeldBack = HeldBack{}
+	s.Following = Following{}
 	return &status
 }

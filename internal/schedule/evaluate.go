@@ -20,6 +20,10 @@ const (
 	recheckEvery  = 30 * 24 * time.Hour
 )
 
+// lookUpEvery is how often a time zone is looked up that the database does not have: that of
+// another worker may, or this one's at its next start.
+const lookUpEvery = time.Hour
+
 // walkLimit bounds the scheduled times that are counted one by one.
 const walkLimit = 1000
 
@@ -40,6 +44,12 @@ type Anchor struct {
 	Settled time.Time
 	// Apart are times, ascending, that are not to be summed up with others.
 	Apart []time.Time
+	// Former are the schedules by which times have come that have no outcome, Waiting those of
+	// them that are recorded and wait to be started. Found is the last of them whose Job was
+	// found: the present schedule's intervals count from it.
+	Former  []FormerSchedule
+	Waiting []time.Time
+	Found   time.Time
 }
 
 // Anchor returns the point from which the state needs scheduled times.
@@ -48,6 +58,10 @@ func (s State) Anchor() Anchor {
 		Created: s.Created,
 		Last:    s.LastScheduled,
 		Settled: later(s.Settled, s.Calendar.Due),
+		Former:  s.Calendar.Former,
+	}
+	if len(anchor.Former) > 0 {
+		anchor.Waiting = s.queue()
 	}
 	if last := len(s.Calendar.Waiting) - 1; last >= 0 {
 		anchor.Settled = later(anchor.Settled, s.Calendar.Waiting[last])
@@ -57,6 +71,9 @@ func (s State) Anchor() Anchor {
 	}
 	for _, sighting := range s.Sighted {
 		anchor.Apart = append(anchor.Apart, sighting.Run.Scheduled)
+		if len(anchor.Former) > 0 && !sighting.Run.Manual {
+			anchor.Found = later(anchor.Found, sighting.Run.Scheduled)
+		}
 	}
 	if s.Pending != nil {
 		anchor.Apart = append(anchor.Apart, s.Pending.Scheduled)
@@ -65,12 +82,31 @@ func (s State) Anchor() Anchor {
 	return anchor
 }
 
+// timeline returns the times that are counted from the anchor.
+func (a Anchor) timeline(calculator *Calculator) timeline {
+	line := timeline{schedule: calculator.schedule, zone: calculator.zone, base: a.Created}
+	if !a.Last.IsZero() {
+		line.base, line.ran = a.Last, true
+	}
+	return line
+}
+
+// start returns the time after which scheduled times have no outcome.
+func (a Anchor) start() time.Time {
+	base := a.Created
+	if !a.Last.IsZero() {
+		base = a.Last
+	}
+	return later(later(base, a.Settled), dawn)
+}
+
 // Evaluation is the part of a decision that depends on the time zone database.
 // The workflow records it in a SideEffect.
 type Evaluation struct {
 	Schedule string  `json:"schedule"`
 	TimeZone *string `json:"timeZone,omitempty"`
-	// Problem is set when the schedule can't be used; all below is then empty.
+	// Problem is set when the schedule can't be used; it then names no time, not even one
+	// that waits or is missed.
 	Problem *Problem `json:"problem,omitempty"`
 	// Due is the most recent scheduled time after the anchor and not after now;
 	// zero if no run is due, or if it came too long ago to be caught up.
@@ -81,13 +117,20 @@ type Evaluation struct {
 	CaughtUp time.Time `json:"caughtUp,omitzero"`
 	// Missed sums up the scheduled times between the anchor and those, ascending.
 	Missed []MissedRuns `json:"missed,omitempty"`
+	// Unnamed are those of Anchor.Waiting that the schedule does not name.
+	Unnamed []time.Time `json:"unnamed,omitempty"`
 	// TooMany is set where more than 100 times have come.
 	TooMany bool `json:"tooMany,omitempty"`
 	// Upcoming are the next scheduled times after now, ascending: those that come soon,
 	// or else the first alone.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
-	// Recheck is when to compute Upcoming again; zero when it comes soon.
+	// Recheck is when to compute Upcoming again, or to look up the time zone; zero when
+	// Upcoming comes soon, and where only an edit can end the Problem.
 	Recheck time.Time `json:"recheck,omitzero"`
+	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most; zero
+	// for at its time. It is the setting of the worker that computes them, and no part of
+	// what Evaluate does.
+	Lead time.Duration `json:"lead,omitempty"`
 }
 
 // MissedRuns is a stretch of scheduled times that passed.
@@ -111,24 +154,46 @@ type MissedRuns struct {
 // Due is exact for irregular schedules too, where upstream's estimate of the
 // number of missed runs can overshoot and lose the run (parity 1.4).
 func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
-	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone}
 	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
-		evaluation.Problem = problem
-		return evaluation
+		return unusable(spec, problem, from, now)
 	}
-	line := timeline{schedule: calculator.schedule, zone: calculator.zone, base: from.Created}
-	if !from.Last.IsZero() {
-		line.base, line.ran = from.Last, true
+	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone}
+	line := from.timeline(calculator)
+	if from.Found.After(line.base) {
+		line.base, line.ran = from.Found, true
 	}
-	after := later(later(line.base, from.Settled), dawn)
-	evaluation.catchUp(line, spec, after, now, from.Apart)
+	for _, waiting := range from.Waiting {
+		if !line.names(waiting) {
+			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
+		}
+	}
+	both, changed, since := from.replaced(&line, spec.mostApart(), now)
+	line.came, line.since = both, since
+	apart := from.Apart
+	if len(changed) > 0 {
+		apart = ascending(apart, both)
+	}
+	after := from.start()
+	evaluation.catchUp(line, spec, after, now, apart)
 	came := evaluation.last()
 	evaluation.look(line, later(after, came), now)
 	if came.IsZero() && len(evaluation.Upcoming) == 0 {
-		return Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: calculator.neverFires()}
+		return unusable(spec, calculator.neverFires(), from, now)
 	}
 	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(deadlineStart(spec, after, now), now, tooManyMissed)
+	evaluation.Missed = append(changed, evaluation.Missed...)
+	slices.SortStableFunc(evaluation.Missed, MissedRuns.compare)
+	return evaluation
+}
+
+// unusable is the Evaluation of a schedule that names no time.
+func unusable(spec Spec, problem *Problem, from Anchor, now time.Time) Evaluation {
+	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: problem, Unnamed: from.Waiting}
+	_, evaluation.Missed, _ = from.replaced(nil, 0, now)
+	if problem.Reason == UnknownTimeZone {
+		evaluation.Recheck = now.Add(lookUpEvery)
+	}
 	return evaluation
 }
 

@@ -2,8 +2,10 @@ package schedule_test
 
 import (
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -53,7 +55,7 @@ func TestTheStatusFollowsNothingForLong(t *testing.T) {
 	})
 	t.Run("in a state that somebody made up", func(t *testing.T) {
 		c := starting(t)
-		c.state.HeldBack.Until = at("12:00")
+		c.state.Following.Until = at("12:00")
 		if c.at(at("10:01:01")); !c.listed() {
 			t.Errorf("status %+v", c.status)
 		}
@@ -85,5 +87,47 @@ func TestTheStatusComesWithTheStart(t *testing.T) {
 		c := newCluster(t, cronSpec("* * * * *"), at("10:00:10")).at(at("10:00:10"))
 		c.unbegun, c.state.Reported = true, nil
 		atOnce(t, c.at(at("10:01")))
+	})
+}
+
+// TestAStatusLacksNoRunForMoreThanTwoSeconds: whatever happens, once the workflow knows of the
+// run and a task has ended since. A task that is lost wrote nothing that is known.
+func TestAStatusLacksNoRunForMoreThanTwoSeconds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newCluster(rt, cronSpec("* * * * *"), at("10:00:10")).at(at("10:00:10"))
+		for range rapid.IntRange(2, 12).Draw(rt, "runs") {
+			if next := c.wake; next.After(c.now) {
+				c.at(next)
+			}
+			for range rapid.IntRange(0, 4).Draw(rt, "steps") {
+				switch rapid.IntRange(0, 3).Draw(rt, "step") {
+				case 0:
+					if len(c.state.Active) > 0 {
+						c.finish(batchv1.JobComplete, c.now.Add(time.Duration(rapid.IntRange(0, 2500).Draw(rt, "took"))*time.Millisecond))
+					}
+				case 1:
+					c.at(c.now.Add(time.Duration(rapid.IntRange(0, 2500).Draw(rt, "later")) * time.Millisecond))
+				case 2:
+					c.trigger(c.now)
+				case 3:
+					c.forget = true
+				}
+				if c.lost {
+					c.at(c.now)
+				}
+				if c.lost {
+					continue
+				}
+				for _, run := range c.running {
+					listed := false
+					for _, active := range c.status.Active {
+						listed = listed || string(active.UID) == run.UID
+					}
+					if !listed && c.state.Knows(run) && c.now.Sub(run.Started) >= 2*time.Second {
+						rt.Fatalf("at %s: %s, of %s, is not in status %v", c.now, run.Name, run.Started, c.status.Active)
+					}
+				}
+			}
+		}
 	})
 }

@@ -142,8 +142,11 @@ func TestEvaluateForgetsNoTime(t *testing.T) {
 func checkEvaluation(t fataler, e schedule.Evaluation, now time.Time) {
 	t.Helper()
 	if e.Problem != nil {
-		if !e.Due.IsZero() || e.Missed != nil || e.Upcoming != nil || e.TooMany || !e.Recheck.IsZero() {
+		if !e.Due.IsZero() || e.Missed != nil || e.Upcoming != nil || e.Unnamed != nil || e.TooMany {
 			t.Fatalf("times beside a problem: %+v", e)
+		}
+		if e.Recheck.After(now) != (e.Problem.Reason == schedule.UnknownTimeZone) {
+			t.Fatalf("looks again at %s: %+v", e.Recheck, e)
 		}
 		return
 	}

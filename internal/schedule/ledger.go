@@ -32,6 +32,10 @@ type LedgerEntry struct {
 	Job string `json:"job,omitempty"`
 	// Manual marks the outcome of a trigger, or of what was to be backfilled.
 	Manual bool `json:"manual,omitempty"`
+	// Asked says who has asked for a manual run, Sequence is the number of the trigger or
+	// backfill.
+	Asked
+	Sequence int64 `json:"sequence,omitempty"`
 	// Result is how the run has ended; empty while it runs.
 	Result RunResult `json:"result,omitempty"`
 	// ResultReason is that of the Job's condition Failed, such as BackoffLimitExceeded.
@@ -130,6 +134,7 @@ func (e LedgerEntry) joins(next LedgerEntry) bool {
 func (e LedgerEntry) bounded() LedgerEntry {
 	e.Message, e.Reason, e.ResultReason = bounded(e.Message), bounded(e.Reason), bounded(e.ResultReason)
 	e.Outcome, e.Result, e.Job = LedgerOutcome(bounded(string(e.Outcome))), RunResult(bounded(string(e.Result))), bounded(e.Job)
+	e.Asked = e.Asked.bounded()
 	return e
 }
 
@@ -163,6 +168,7 @@ func (e LedgerEntry) covers(scheduled time.Time) bool {
 func (s Start) entry(job Run, now time.Time) LedgerEntry {
 	entry := LedgerEntry{
 		Scheduled: s.Scheduled, Recorded: now, Outcome: Started, Message: s.Note, Job: job.Name, Manual: s.Manual,
+		Asked: s.Asked, Sequence: s.Sequence,
 	}
 	if !job.Started.IsZero() {
 		entry.Recorded = job.Started.UTC()

@@ -96,7 +96,7 @@ func TestEachTimeHasOneOutcomeThatSaysWhy(t *testing.T) {
 			[]string{"19T10:00:00..19T11:00:00 x2 SkippedSuperseded Outage", "19T12:00:00 Started"}, "",
 		},
 		"the schedule was edited before": {
-			cronSpec(hourly, forbid), func(c *cluster) { c.at(at("10:00")).at(at("11:00")).edit(at("11:10"), zone("Europe/Paris")) },
+			cronSpec(hourly, forbid), func(c *cluster) { c.at(at("10:00")).at(at("11:00")).edit(at("11:10"), on("30 * * * *")) },
 			[]string{"19T10:00:00 Started", "19T11:00:00 SkippedSuperseded ScheduleChanged"}, "",
 		},
 		"refused for as long as it was due": {
@@ -150,7 +150,7 @@ func TestEachTimeHasOneOutcomeThatSaysWhy(t *testing.T) {
 func TestTooManyTriggersAreSkipped(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 	for range 101 {
-		c.state = schedule.AddTrigger(c.state, "", "", at("09:40"))
+		c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("09:40"))
 	}
 	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 SkippedOverlap TooManyTriggers manual")
 }
@@ -182,7 +182,7 @@ func TestPagesOfTheLedger(t *testing.T) {
 	var times []string
 	var pages int
 	for before := int64(0); pages < 10; pages++ {
-		page := schedule.PageOf(c.state, before, 70)
+		page := schedule.PageOf(c.state, schedule.Question{Before: before, Limit: 70})
 		for _, row := range page.Rows {
 			times = append(times, row.Scheduled.Format("15:04"))
 		}
@@ -198,7 +198,7 @@ func TestPagesOfTheLedger(t *testing.T) {
 		t.Errorf("%d rows, from %s to %s, next page %d", len(times), times[0], times[len(times)-1], pages)
 	}
 	for _, before := range []int64{1, -5, 1 << 60} {
-		if page := schedule.PageOf(c.state, before, -1); len(page.Rows) > 1 {
+		if page := schedule.PageOf(c.state, schedule.Question{Before: before, Limit: -1}); len(page.Rows) > 1 {
 			t.Errorf("before %d: %d rows", before, len(page.Rows))
 		}
 	}

@@ -16,17 +16,22 @@ const maxTriggers = 100
 // not have: the schedule is new, or the recorded times have run out or grown old.
 func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar
+	recheck := calendar.rechecks() && !calendar.Recheck.After(now)
 	switch {
 	case state.Doubtful:
 		// What is found may change from when times count.
 		return false
 	case !calendar.madeFor(spec):
 		return true
-	case calendar.Problem != nil, spec.Suspend, spec.Deleting:
+	case spec.Deleting:
+		return false
+	case calendar.Problem != nil:
+		return recheck
+	case spec.Suspend:
 		return false
 	}
 	count := len(calendar.Upcoming)
-	return count == 0 || !calendar.Upcoming[count-1].After(now) || calendar.rechecks() && !calendar.Recheck.After(now)
+	return count == 0 || !calendar.Upcoming[count-1].After(now) || recheck
 }
 
 // Take returns the state with an Evaluation's times in it. Scheduled times that
@@ -41,22 +46,26 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 		Problem:  evaluation.Problem,
 		Due:      before.Due,
 		Missed:   before.Missed,
+		Former:   before.Former,
 
 		Waiting: before.Waiting, CaughtUp: before.CaughtUp, Announced: before.Announced,
 	}
 	if !before.madeFor(spec) && setsZone(evaluation.Schedule) {
 		s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
 	}
-	if problem := evaluation.Problem; problem != nil {
-		if before.Problem == nil || *before.Problem != *problem {
-			s.Outbox = append(s.Outbox, problem.event())
-		}
-		return s
+	if problem := evaluation.Problem; problem != nil && (before.Problem == nil || *before.Problem != *problem) {
+		s.Outbox = append(s.Outbox, problem.event())
+	}
+	if evaluation.Problem != nil {
+		s.Calendar.Recheck = evaluation.Recheck
+	}
+	if !before.madeFor(spec) {
+		s.dropUnnamed(evaluation.Unnamed)
 	}
 	if spec.Suspend || spec.Deleting {
 		return s
 	}
-	s.Calendar.Upcoming, s.Calendar.Recheck = slices.Clone(evaluation.Upcoming), evaluation.Recheck
+	s.Calendar.Upcoming, s.Calendar.Recheck, s.Calendar.Lead = slices.Clone(evaluation.Upcoming), evaluation.Recheck, evaluation.Lead
 	if evaluation.last().IsZero() {
 		return s
 	}
@@ -72,28 +81,21 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 	return s
 }
 
-// SpecChanged returns the state after an edit of the spec. An edited schedule
-// counts from the edit: its scheduled times before that never were due. Any edit
-// ends the back-off after a refused create.
+// SpecChanged returns the state after an edit of the spec was heard of. An edited
+// schedule counts from now: of its scheduled times before, only those are due that the
+// schedule before it named too. Any edit
+// ends the back-off after a refused create, and has a schedule judged again that could not
+// be used.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	// What is held back now may have started by the spec before, in a task that is
 	// repeated now.
 	s.Doubtful = s.Doubtful || s.mayHaveStarted(from, now) || len(s.Triggers) > 0 || len(s.Backfills) > 0
+	if to.Suspend && !from.Suspend && !s.Suspension.lasts() {
+		s.Suspension = Suspension{From: s.suspendedSince(from, now)}
+	}
 	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
-		s.advance(from, now)
-		for _, scheduled := range s.queue() {
-			s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, ""))
-		}
-		s.Calendar.Due, s.Calendar.Waiting, s.Calendar.CaughtUp = time.Time{}, nil, time.Time{}
-		slices.SortStableFunc(s.Calendar.Missed, MissedRuns.compare)
-		unsettled := s.Calendar.Missed
-		s.Calendar.Missed = nil
-		for _, missed := range unsettled {
-			s.settle(missed.entry(LedgerEntry{Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonScheduleChanged}))
-		}
-		s.Settled = later(s.Settled, now)
-		s.Calendar.Upcoming, s.Pending = nil, nil
+		s.replaceSchedule(from, now)
 	}
 	if !to.inOrder() {
 		s.disband(now)
@@ -109,26 +111,37 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 			s.Backfills[index].Retry = Backoff{}
 		}
 		s.Prune, s.Judging = Backoff{}, Backoff{}
+		s = JudgeAgain(s, now)
 	}
 	return s
 }
 
-// AddTrigger returns the state with one more manual run asked for, under the concurrency
-// policy that overlap names, or the CronJob's. One that is none is refused.
-func AddTrigger(state State, note string, overlap batchv1.ConcurrencyPolicy, now time.Time) State {
+// JudgeAgain returns the state in which the Problem of a schedule, if it has one, is judged
+// anew. It is for a workflow run that continues another: its worker may have other code or
+// zone data than the one before.
+func JudgeAgain(state State, now time.Time) State {
+	if state.Calendar.Problem != nil {
+		state.Calendar.Recheck = now.UTC()
+	}
+	return state
+}
+
+// AddTrigger returns the state with one more manual run asked for, or with the row of one that
+// is refused. Its number is the state's TriggerSequence.
+func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	s, now := state.clone(), now.UTC()
-	if mistake := OverlapMistake(overlap); mistake != "" {
-		s.refuseTrigger(note, mistake, now)
-		return s
-	}
-	if len(s.Triggers) >= maxTriggers {
-		s.record(LedgerEntry{
-			Scheduled: now, Recorded: now, Outcome: SkippedOverlap, Reason: ReasonTooManyTriggers, Message: note, Manual: true,
-		})
-		return s
-	}
 	s.TriggerSequence++
-	s.Triggers = append(s.Triggers, Trigger{Sequence: s.TriggerSequence, At: now, Note: note, Overlap: overlap})
+	trigger := Trigger{Sequence: s.TriggerSequence, At: now, Note: request.Note, Asked: request.Asked.bounded()}
+	if mistake := OverlapMistake(request.Overlap); mistake != "" {
+		s.refuseTrigger(trigger, mistake, now)
+		return s
+	}
+	trigger.Overlap, trigger.Asked = request.Overlap, trigger.Asked.changing(request.Overlap)
+	if len(s.Triggers) >= maxTriggers {
+		s.record(trigger.entry(SkippedOverlap, ReasonTooManyTriggers, now))
+		return s
+	}
+	s.Triggers = append(s.Triggers, trigger)
 	return s
 }
 

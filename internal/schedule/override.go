@@ -93,12 +93,11 @@ func (s *State) exclusive(spec Spec) bool {
 }
 
 // refuseTrigger answers a trigger that can't be read.
-func (s *State) refuseTrigger(note, mistake string, now time.Time) {
+func (s *State) refuseTrigger(trigger Trigger, mistake string, now time.Time) {
 	s.Outbox = append(s.Outbox, event.Warning("TriggerRefused", mistake))
-	s.record(LedgerEntry{
-		Scheduled: now.Truncate(time.Second), Recorded: now, Outcome: FailedToCreate, Reason: ReasonInvalidSignal,
-		Message: withNote(mistake, note), Manual: true,
-	})
+	entry := trigger.entry(FailedToCreate, ReasonInvalidSignal, now)
+	entry.Message = withNote(mistake, trigger.Note)
+	s.record(entry)
 }
 
 // withNote adds a person's note to a text.

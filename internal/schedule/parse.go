@@ -11,6 +11,10 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
+// MaxSchedule and MaxTimeZone bound the texts of a CronJob's schedule and time zone, in bytes.
+// The API server holds Ostinato's CronJobs to them, those of batch/v1 may be longer.
+const MaxSchedule, MaxTimeZone = 1024, 255
+
 // ProblemReason says in what way a schedule can't be used. The values are
 // upstream's Event reasons (parity 1.9).
 type ProblemReason string
@@ -26,7 +30,7 @@ const (
 )
 
 // Problem is a user's mistake in schedule or timeZone. It is an outcome: the
-// CronJob waits for an edit.
+// CronJob waits for an edit or, where the zone is unknown, for a worker that knows it.
 type Problem struct {
 	Reason ProblemReason `json:"reason"`
 	// Message is upstream's Event message, except for NeverFires.
@@ -56,6 +60,9 @@ func Parse(schedule string, timeZone *string) (*Calculator, *Problem) {
 			return nil, &Problem{UnknownTimeZone, fmt.Sprintf("invalid timeZone: %q: %s", *timeZone, err)}
 		}
 		zone = loaded
+	}
+	if len(schedule) > MaxSchedule {
+		return nil, &Problem{UnparseableSchedule, fmt.Sprintf("unparseable schedule: it has more than %d bytes", MaxSchedule)}
 	}
 	parsed, err := parseStandard(schedule)
 	if err != nil {

@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"strings"
 	"testing"
 
 	"ostinato.dev/ostinato/internal/schedule"
@@ -32,6 +33,7 @@ func TestParseSaysWhatIsWrongInUpstreamsWords(t *testing.T) {
 		"parser panics":           {"TZ=UTC", "UTC", schedule.UnparseableSchedule, `unparseable schedule: "TZ=UTC" : invalid schedule format: runtime error: slice bounds out of range [:-1]`},
 		"unknown zone":            {"* * * * *", "Mars/Olympus", schedule.UnknownTimeZone, `invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus`},
 		"zone is looked at first": {"nonsense", "Mars/Olympus", schedule.UnknownTimeZone, `invalid timeZone: "Mars/Olympus": unknown time zone Mars/Olympus`},
+		"longer than a CronJob's": {strings.Repeat("0,", 512) + "0 * * * *", "UTC", schedule.UnparseableSchedule, `unparseable schedule: it has more than 1024 bytes`},
 		"field without values":    {", * * * *", "UTC", schedule.NeverFires, `schedule ", * * * *" never fires: its field minute names nothing: write * or a number there`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,10 +7,6 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// conditionReasonPaused is the reason of the condition Suspended where failures have brought
-// it about.
-const conditionReasonPaused = "PausedAfterFailures"
-
 // forgive leaves failures out of the count up to which the CronJob was suspended, whoever
 // did that.
 func (s *State) forgive(spec Spec) {
@@ -41,6 +37,16 @@ func Paused(state State) State {
 		}
 	}
 	s.Outbox = append(s.Outbox, event.Warning(conditionReasonPaused, "Suspended: "+s.PausedWhy))
+	return s
+}
+
+// PauseRefused returns the state after the API server has refused to have the CronJob
+// suspended since runs have failed. The failures are forgiven: as many more ask for it again.
+func PauseRefused(state State, why string) State {
+	s := state.clone()
+	s.Forgiven = s.ConsecutiveFailures
+	s.Outbox = append(s.Outbox, event.Warning("FailedUpdate",
+		fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", s.ConsecutiveFailures, why)))
 	return s
 }
 

@@ -98,6 +98,24 @@ func TestNothingStartsBeforeAPause(t *testing.T) {
 	wantStrings(t, "runs", c.started(), stamps("10:00", "12:00")...)
 }
 
+// Where the API server refuses the pause, the schedule goes on, and as many failures more ask for it again.
+func TestFailuresCountAnewFromARefusedPause(t *testing.T) {
+	const failed = batchv1.JobFailed
+	c := newCluster(t, cronSpec("0 * * * *", pauseAfter(2)), at("09:30")).at(at("09:30"))
+	c.refusePause = true
+	c.runs(failed, failed)
+	c.state = schedule.PauseRefused(c.state, "a policy says no")
+	c.at(at("11:40"))
+	wantStrings(t, "events", c.reasons(), "SawCompletedJob", "SawCompletedJob", "FailedUpdate")
+	c.refusePause = false
+	if c.runs(failed); c.spec.Suspend {
+		t.Error("suspended after one failure more")
+	}
+	if c.runs(failed); !c.spec.Suspend {
+		t.Error("not suspended after two more")
+	}
+}
+
 func TestWhoMayBePaused(t *testing.T) {
 	object := func(after *int32, failures int32) *ostinatov1.CronJob {
 		return &ostinatov1.CronJob{

@@ -190,7 +190,7 @@ func TestAnEditedScheduleCountsFromTheEdit(t *testing.T) {
 
 func TestAnEditSettlesTheRunThatWaited(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("10:00")).at(at("11:00"))
-	c.edit(at("11:10"), zone("Europe/Paris")).finish(batchv1.JobComplete, at("11:20"))
+	c.edit(at("11:10"), zone("Asia/Kolkata")).finish(batchv1.JobComplete, at("11:20"))
 	wantStrings(t, "runs", c.started(), "2016-05-19T10:00:00Z")
 	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 SkippedSuperseded ScheduleChanged")
 }
@@ -248,6 +248,34 @@ func TestARefusedCreateStopsAtTheDeadline(t *testing.T) {
 	wantTime(t, "wake", c.wake, "11:00")
 }
 
+// Somebody has made room by hand, and asks for a run in the meantime, beside which the run that was refused may not start.
+func TestARefusedRunThatWasBlockedIsTriedAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []specOption
+		started string
+	}{
+		"Forbid":                   {[]specOption{forbid}, "2016-05-19T02:00:00Z"},
+		"Queue":                    {[]specOption{queue}, "2016-05-19T02:00:00Z"},
+		"Allow, one at once":       {[]specOption{atMost(1)}, "2016-05-19T02:00:00Z"},
+		"Allow, all are caught up": {[]specOption{atMost(1), catchUpAll}, "2016-05-19T02:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 2 * * *", test.options...), at("00:00")).at(at("00:00"))
+			c.refuse = func(schedule.Start) string { return "exceeded quota" }
+			for c.at(at("02:00")); c.wake.Sub(c.now) < 2*time.Minute; c.at(c.wake) {
+			}
+			retry := c.wake
+			c.refuse = nil
+			c.trigger(c.now.Add(time.Second)).finish(batchv1.JobComplete, c.now.Add(20*time.Second))
+			if !c.wake.Equal(retry) {
+				t.Fatalf("wakes at %s, want %s", c.wake, retry)
+			}
+			c.at(c.wake)
+			wantStrings(t, "runs", c.started(), test.started)
+		})
+	}
+}
+
 func TestReplaceThatIsRefusedReportsTheDeletedRuns(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *", replace), at("09:30")).at(at("10:00"))
 	c.refuse = func(schedule.Start) string { return "exceeded quota" }
@@ -287,7 +315,7 @@ func TestTriggers(t *testing.T) {
 	t.Run("that come together each get a run of their own name", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 		for range 3 {
-			c.state = schedule.AddTrigger(c.state, "", "", at("09:40"))
+			c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("09:40"))
 		}
 		c.at(at("09:40"))
 		if len(c.starts) != 3 || c.starts[0].Name == c.starts[1].Name || c.starts[1].Name == c.starts[2].Name {
@@ -297,7 +325,7 @@ func TestTriggers(t *testing.T) {
 	t.Run("are bounded", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 		for range 150 {
-			c.state = schedule.AddTrigger(c.state, "", "", at("09:40"))
+			c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("09:40"))
 		}
 		if c.at(at("09:40")); len(c.starts) != 100 {
 			t.Errorf("%d starts", len(c.starts))

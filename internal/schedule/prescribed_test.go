@@ -28,7 +28,7 @@ func stored(options ...func(*ostinatov1.CronJob)) *ostinatov1.CronJob {
 	return object
 }
 
-func on(expression string) func(*ostinatov1.CronJob) {
+func by(expression string) func(*ostinatov1.CronJob) {
 	return func(object *ostinatov1.CronJob) { object.Spec.Schedule = expression }
 }
 
@@ -78,9 +78,9 @@ func TestPrescribed(t *testing.T) {
 		"the time that was missed before":    {stored(), run(at("08:00")), ""},
 		"the last one again":                 {stored(lastRun("10:00")), run(at("10:00")), ""},
 		"the next one":                       {stored(lastRun("09:00")), run(at("10:00")), ""},
-		"due by a clock that is ahead":       {stored(on("* * * * *")), run(at("10:01")), ""},
-		"a time of its zone":                 {stored(on("0 12 * * *"), inZone("Europe/Berlin")), run(at("10:00")), ""},
-		"an interval":                        {stored(on("@every 90s")), run(at("09:59:17")), ""},
+		"due by a clock that is ahead":       {stored(by("* * * * *")), run(at("10:01")), ""},
+		"a time of its zone":                 {stored(by("0 12 * * *"), inZone("Europe/Berlin")), run(at("10:00")), ""},
+		"an interval":                        {stored(by("@every 90s")), run(at("09:59:17")), ""},
 		"a trigger":                          {stored(), manual, ""},
 		"a trigger while it is suspended":    {stored(suspended), manual, ""},
 		"a trigger past a later run":         {stored(lastRun("10:00")), manual, ""},
@@ -104,9 +104,9 @@ func TestPrescribed(t *testing.T) {
 		"before the last one":                {stored(lastRun("10:00")), run(at("09:00")), "a later run has started"},
 		"no time of the schedule":            {stored(), run(at("09:30")), "no time of the schedule"},
 		"no whole minute":                    {stored(), run(at("10:00:01")), "no time of the schedule"},
-		"a time of another zone":             {stored(on("0 12 * * *"), inZone("Europe/Berlin")), run(at("09:00")), "no time of the schedule"},
+		"a time of another zone":             {stored(by("0 12 * * *"), inZone("Europe/Berlin")), run(at("09:00")), "no time of the schedule"},
 		"a time before there were CronJobs":  {stored(), run(at("0001-01-01T00:00:00Z")), "no time of the schedule"},
-		"a schedule that can't be read":      {stored(on("often")), run(at("10:00")), "no time of the schedule"},
+		"a schedule that can't be read":      {stored(by("often")), run(at("10:00")), "no time of the schedule"},
 		"another name":                       {stored(), misnamed, `"hello-1" has not the name of the run`},
 		"a trigger with a name of its own":   {stored(), schedule.Start{Name: "web", Scheduled: at("09:59"), Manual: true}, "has not the name of trigger 0"},
 		"a trigger of an object before":      {stored(), ofAnother, "has not the name of trigger 7"},

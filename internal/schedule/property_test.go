@@ -16,10 +16,10 @@ import (
 const ledgerLimit = 300
 
 // drawSteps lets anything happen to a CronJob, in any order, and calls check
-// after each step.
-func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
+// after each step. It is edited where there are schedules, to one of them too.
+func drawSteps(t *rapid.T, c *cluster, schedules []string, check func(step string)) {
 	kinds := []string{"wake", "wake", "wake", "later", "complete", "fail", "vanish", "refuse", "accept", "forget"}
-	if edits {
+	if schedules != nil {
 		kinds = append(kinds, "lead", "held", "trigger", "backfill", "cancel", "suspend", "resume", "policy", "schedule", "deadline", "outage")
 	}
 	for range rapid.IntRange(5, 60).Draw(t, "steps") {
@@ -54,7 +54,7 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 				c.at(now)
 			}
 		case "lead":
-			c.lead = rapid.SampledFrom([]time.Duration{0, time.Second, schedule.MostLead}).Draw(t, "lead")
+			c.lead = rapid.SampledFrom([]time.Duration{0, time.Second, schedule.MaxLead}).Draw(t, "lead")
 		case "held":
 			suspend := rapid.Bool().Draw(t, "suspend")
 			c.held = func() { c.change(c.now, func(s *schedule.Spec) { s.Suspend = suspend }) }
@@ -85,8 +85,7 @@ func drawSteps(t *rapid.T, c *cluster, edits bool, check func(step string)) {
 		case "policy":
 			c.edit(now, rapid.SampledFrom(policies).Draw(t, "policy"), rapid.SampledFrom(catchUps).Draw(t, "catch up"), atMost(rapid.SampledFrom([]int32{0, 0, 1, 2}).Draw(t, "at most")))
 		case "schedule":
-			expression := rapid.SampledFrom([]string{"* * * * *", "*/3 * * * *", "@every 90s", "@every 20s", "nonsense"}).Draw(t, "schedule")
-			c.edit(now, func(s *schedule.Spec) { s.Schedule = expression })
+			c.edit(now, on(rapid.SampledFrom(schedules).Draw(t, "schedule")))
 		case "deadline":
 			c.edit(now, deadline(int64(rapid.IntRange(0, 200).Draw(t, "deadline"))))
 		}
@@ -121,7 +120,7 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 		var last time.Time
 		seen := 0
 		names := map[string]bool{}
-		drawSteps(rt, c, true, func(step string) {
+		drawSteps(rt, c, []string{"* * * * *", "*/3 * * * *", "@every 90s", "@every 20s", "nonsense"}, func(step string) {
 			if c.status.LastScheduleTime != nil {
 				if c.status.LastScheduleTime.Time.Before(last) {
 					rt.Fatalf("%s: lastScheduleTime went from %s back to %s", step, last, c.status.LastScheduleTime)
@@ -140,6 +139,7 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 			}
 			checkLedger(rt, c)
 			checkStarts(rt, c)
+			checkWake(rt, c)
 			checkBackfills(rt, c)
 			checkResults(rt, c)
 			checkRestored(rt, c)
@@ -178,6 +178,16 @@ func checkStarts(t *rapid.T, c *cluster) {
 	}
 	if len(rows) != len(c.starts) {
 		t.Fatalf("%d rows of Jobs, %d were created: %q", len(rows), len(c.starts), c.ledger())
+	}
+}
+
+// checkWake: a run that nothing holds up is tried again when its back-off ends, at the latest.
+func checkWake(t *rapid.T, c *cluster) {
+	if c.state.Calendar.Due.IsZero() || len(c.state.Active) > 0 || c.spec.Suspend {
+		return
+	}
+	if pending := c.state.Pending; pending == nil || c.wake.IsZero() || c.wake.After(pending.Retry.Until) {
+		t.Fatalf("%s is due, wakes at %s, waits for %+v", c.state.Calendar.Due, c.wake, pending)
 	}
 }
 
@@ -269,7 +279,7 @@ func TestEveryScheduledTimeGetsOneOutcome(t *testing.T) {
 		c := newCluster(rt, drawSpec(rt), at("10:00:10")).at(at("10:00:10"))
 		var recorded int64
 		var counted time.Time
-		drawSteps(rt, c, false, func(step string) {
+		drawSteps(rt, c, nil, func(step string) {
 			// A merged entry grows, so count afresh what the ledger still holds, from
 			// its first entry on.
 			recorded, counted = 0, c.state.Created

@@ -22,7 +22,7 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 	}
 	rows := append([]ostinatov1.RecentRun{entry.row()}, status.RecentRuns...)
 	status.RecentRuns = rows[:min(len(rows), MaxRecentRuns)]
-	status.LastOutcome = string(entry.Outcome)
+	status.LastOutcome, status.LastResult = string(entry.Outcome), resultRunning
 	return status
 }
 
@@ -45,7 +45,7 @@ func (e LedgerEntry) row() ostinatov1.RecentRun {
 		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: timestamp(e.Until), Count: e.Count,
 		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
 		JobName: e.Job, Result: string(e.Result), ResultReason: e.ResultReason, EndTime: timestamp(e.Ended),
-		FailedAttempts: e.FailedAttempts,
+		FailedAttempts: e.FailedAttempts, By: e.By, Through: e.Through, Changed: e.Changed,
 	}
 	if e.Outcome.HasJob() {
 		row.StartTime = timestamp(e.Recorded)
@@ -59,7 +59,7 @@ func entryOf(row ostinatov1.RecentRun) LedgerEntry {
 		Scheduled: row.ScheduledTime.UTC(), Until: timeOf(row.Until), Count: max(row.Count, 0), Recorded: timeOf(row.StartTime),
 		Outcome: LedgerOutcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
 		Job: row.JobName, Result: RunResult(row.Result), ResultReason: row.ResultReason, Ended: timeOf(row.EndTime),
-		FailedAttempts: max(row.FailedAttempts, 0),
+		FailedAttempts: max(row.FailedAttempts, 0), Asked: Asked{By: row.By, Through: row.Through, Changed: row.Changed},
 	}
 	return entry.bounded()
 }
@@ -93,30 +93,4 @@ func timeOf(t *metav1.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
-}
-
-// Page is part of a ledger, newest first.
-type Page struct {
-	Rows []LedgerEntry
-	// Before asks for the rows before these; 0 where there are none.
-	Before int64
-}
-
-// PageOf returns the newest entries, or those before an earlier page's Before; at most
-// limit of them. An entry that is added in the middle may make a row come twice, and
-// leaves none out.
-func PageOf(state State, before int64, limit int) Page {
-	ledger := state.Rows()
-	end := len(ledger)
-	if before > 0 {
-		end = int(min(max(before-1-state.LedgerDropped, 0), int64(end)))
-	}
-	first := max(end-max(limit, 1), 0)
-	page := Page{Rows: slices.Clone(ledger[first:end])}
-	slices.Reverse(page.Rows)
-	if first > 0 {
-		// One more than the number of rows there ever were before it: 0 asks for the newest.
-		page.Before = state.LedgerDropped + int64(first) + 1
-	}
-	return page
 }

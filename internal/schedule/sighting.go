@@ -62,6 +62,9 @@ func (s *State) setApart() {
 // computeAgain forgets the scheduled times from one on, which have no outcome yet.
 func (s *State) computeAgain(from time.Time) {
 	s.Calendar.Missed, s.Calendar.Upcoming = nil, nil
+	if s.Calendar.Problem != nil {
+		s.Calendar.Recheck = from
+	}
 	for _, scheduled := range s.queue() {
 		if !scheduled.Before(from) {
 			s.takeOut(scheduled)
@@ -69,8 +72,8 @@ func (s *State) computeAgain(from time.Time) {
 	}
 }
 
-// mostKnown bounds what Known returns, well inside what a request may hold.
-const mostKnown = 10_000
+// MaxKnown bounds what Known returns.
+const MaxKnown = 10_000
 
 // Known returns the UIDs of the Jobs that the state knows, the oldest left out where there
 // are too many for a request.
@@ -82,7 +85,7 @@ func (s State) Known() []string {
 	for _, finished := range s.Finished {
 		uids = append(uids, finished.Run.UID)
 	}
-	return uids[max(len(uids)-mostKnown, 0):]
+	return uids[max(len(uids)-MaxKnown, 0):]
 }
 
 // Knows reports whether the state knows the run's Job.
@@ -99,11 +102,11 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 	s.Sighted = nil
 	for _, sighting := range sighted {
 		run := sighting.Run
-		note := s.noteOf(run)
+		asked := s.askedFor(run)
 		if !sighting.Taken {
-			asked := s.backfilled(&run) || s.triggered(run)
+			expected := s.backfilled(&run) || s.triggered(run)
 			s.Active = append(s.Active, run)
-			if !s.isDue(run) && !s.waits(run) && !asked {
+			if !s.isDue(run) && !s.waits(run) && !expected {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
@@ -114,7 +117,7 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		if run.Manual {
 			if !s.hasRow(run) {
 				entry := sighting.entry(s.found(run, now))
-				entry.Message = cmp.Or(entry.Message, note)
+				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
 				s.record(entry)
 			}
 			continue
@@ -195,14 +198,20 @@ func (s *State) waits(run Run) bool {
 	return !run.Manual && slices.ContainsFunc(s.Calendar.Waiting, run.Scheduled.Equal)
 }
 
-// noteOf returns the note of the trigger whose Job it is, while that waits.
-func (s *State) noteOf(run Run) string {
+// askedFor returns the trigger or backfill that waits and whose Job it is; without a number if
+// it is neither's.
+func (s *State) askedFor(run Run) Trigger {
 	for _, trigger := range s.Triggers {
 		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
-			return trigger.Note
+			return trigger
 		}
 	}
-	return ""
+	for _, backfill := range s.Backfills {
+		if run.Manual && names.BackfilledJob(s.Name, s.UID, backfill.Sequence, run.Scheduled) == run.Name {
+			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}
+		}
+	}
+	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}
 }
 
 // triggered reports whether the Job is that of a trigger that waits, and takes that off.

@@ -163,7 +163,7 @@ func TestWhatIsKnownFitsIntoARequest(t *testing.T) {
 func TestATriggersRunThatAForgottenTaskStartedKeepsItsNote(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
 	c.forget = true
-	c.state = schedule.AddTrigger(c.state, "for the audit", "", at("09:40"))
+	c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{Note: "for the audit"}, at("09:40"))
 	c.at(at("09:40"))
 	c.edit(at("09:40:10"), suspended)
 	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 Started manual")

@@ -115,14 +115,13 @@ type Start struct {
 	Backfill int64 `json:"backfill,omitempty"`
 	// Overlap is the trigger's, in place of the CronJob's concurrencyPolicy; empty for that.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// Note is the trigger's note.
+	// Note is the trigger's note, Asked who has sent it.
 	Note string `json:"note,omitempty"`
+	Asked
 	// Before is when it is too late to create the Job: the starting deadline has
 	// passed, or the next scheduled time has come; zero if neither can be. An outage
 	// may hold the create up for longer than the plan could know.
 	Before time.Time `json:"before,omitzero"`
-	// Lead is how long before Scheduled the workflow woke for the run.
-	Lead time.Duration `json:"lead,omitempty"`
 	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.
 	WhyLate     string `json:"whyLate,omitempty"`
 	LateMessage string `json:"lateMessage,omitempty"`
@@ -165,6 +164,8 @@ type Run struct {
 	Backfill int64 `json:"backfill,omitempty"`
 	// Started is the Job's creationTimestamp.
 	Started time.Time `json:"started,omitzero"`
+	// Asked is what the Job says of who has made it; of one that Ostinato has made it is empty.
+	Asked
 	// ResourceVersion is the Job's at creation, for status.active.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }

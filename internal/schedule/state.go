@@ -32,11 +32,6 @@ type State struct {
 	LastSuccessful time.Time `json:"lastSuccessful,omitzero"`
 	// Settled is the time up to which every scheduled time has its outcome.
 	Settled time.Time `json:"settled,omitzero"`
-	// Lead is how long before its time to wake for a run, by what earlier ones met with;
-	// zero for at its time. It is read by lead.
-	Lead time.Duration `json:"lead,omitempty"`
-	// Crowd is the last moment that needed one; its Lead is zero when none is remembered.
-	Crowd Crowd `json:"crowd,omitzero"`
 	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
 	// Searched is the last missed time for which the Jobs that the CronJob controls were
@@ -91,8 +86,8 @@ type State struct {
 	Judging Backoff `json:"judging,omitzero"`
 	// Reported is the status last applied to the object; nil before the first.
 	Reported *ostinatov1.CronJobStatus `json:"reported,omitempty"`
-	// HeldBack is the run that the object's status lacks on purpose, for a moment.
-	HeldBack HeldBack `json:"heldBack,omitzero"`
+	// Following is the run that the object's status lacks on purpose, for a moment.
+	Following Following `json:"following,omitzero"`
 	// Outbox holds Events that are still to be emitted.
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
@@ -118,11 +113,16 @@ type Calendar struct {
 	Announced time.Time `json:"announced,omitzero"`
 	// Missed are scheduled times that are not started and have no outcome yet.
 	Missed []MissedRuns `json:"missed,omitempty"`
+	// Former are the schedules before this one by which times may have come that have no
+	// outcome, the oldest first.
+	Former []FormerSchedule `json:"former,omitempty"`
 	// Upcoming are the next scheduled times, ascending.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
-	// Recheck is when to compute Upcoming again, for zone data that changed since; zero
-	// when it comes soon.
+	// Recheck is when to compute Upcoming again, or to look up the time zone that made the
+	// Problem, for zone data that changed since; zero for never.
 	Recheck time.Time `json:"recheck,omitzero"`
+	// Lead is Evaluation.Lead; lead reads it.
+	Lead time.Duration `json:"lead,omitempty"`
 }
 
 // last returns the latest time that has come and is recorded.
@@ -144,8 +144,11 @@ func (c Calendar) madeFor(spec Spec) bool {
 	return c.Made && c.Schedule == spec.Schedule && equalZone(c.TimeZone, spec.TimeZone)
 }
 
-// rechecks reports whether the next time is still to be computed again.
-func (c Calendar) rechecks() bool { return len(c.Upcoming) > 0 && !c.Recheck.IsZero() }
+// rechecks reports whether the next time is still to be computed again, or the Problem
+// judged.
+func (c Calendar) rechecks() bool {
+	return (len(c.Upcoming) > 0 || c.Problem != nil) && !c.Recheck.IsZero()
+}
 
 func equalZone(a, b *string) bool {
 	if a == nil || b == nil {
@@ -178,6 +181,9 @@ type Suspension struct {
 	To time.Time `json:"to,omitzero"`
 }
 
+// lasts reports whether it has begun and not ended.
+func (s Suspension) lasts() bool { return !s.From.IsZero() && s.To.IsZero() }
+
 // covers reports whether a scheduled time fell into the suspension.
 func (s Suspension) covers(scheduled time.Time) bool {
 	return !s.From.IsZero() && !scheduled.Before(s.From) && (s.To.IsZero() || scheduled.Before(s.To))
@@ -189,8 +195,9 @@ type Trigger struct {
 	Sequence int64 `json:"sequence"`
 	// At is when the trigger arrived.
 	At time.Time `json:"at"`
-	// Note is the sender's.
+	// Note is the sender's, Asked who that is.
 	Note string `json:"note,omitempty"`
+	Asked
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// Blocked is set once it has waited for active runs.
@@ -255,8 +262,8 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 	}
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
-		if condition.Reason == conditionReasonPaused {
-			state.PausedWhy = bounded(condition.Message)
+		if condition.Type == ostinatov1.ConditionSuspended && condition.Reason == conditionReasonPaused {
+			state.PausedWhy = pausedWhy(condition.Message)
 		}
 	}
 	state.Forgiven = state.ConsecutiveFailures
@@ -292,6 +299,7 @@ func (s State) clone() State {
 	s.Calendar.Upcoming = slices.Clone(s.Calendar.Upcoming)
 	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
 	s.Calendar.Waiting = slices.Clone(s.Calendar.Waiting)
+	s.Calendar.Former = slices.Clone(s.Calendar.Former)
 	s.Sighted = slices.Clone(s.Sighted)
 	if s.Pending != nil {
 		pending := *s.Pending

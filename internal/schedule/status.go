@@ -14,23 +14,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// Condition is a status condition as the state carries it.
-type Condition struct {
-	Type               string    `json:"type"`
-	Status             bool      `json:"status,omitempty"`
-	Reason             string    `json:"reason"`
-	Message            string    `json:"message,omitempty"`
-	ObservedGeneration int64     `json:"observedGeneration,omitempty"`
-	Since              time.Time `json:"since"`
-}
-
-// Reasons of conditions that no Problem gives.
-const (
-	conditionReasonScheduleParsed = "ScheduleParsed"
-	conditionReasonSuspended      = "Suspended"
-	conditionReasonNotSuspended   = "NotSuspended"
-)
-
 // StatusStarted returns the status with a started run in it: the run's Job
 // joins active, and lastScheduleTime advances to its scheduled time unless the run
 // is manual. It is pure and idempotent; the status passed in is not changed.
@@ -43,6 +26,7 @@ func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) o
 	}
 	if !known {
 		active = append(active, reference(run, namespace))
+		status.ActiveCount++
 	}
 	status.Active = active[max(len(active)-MaxStatusActive, 0):]
 	if !run.Manual && (status.LastScheduleTime == nil || status.LastScheduleTime.Time.Before(run.Scheduled)) {
@@ -70,6 +54,9 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		ObservedGeneration: spec.Generation,
 		AccountedUntil:     timestamp(state.accounted()),
 
+		ActiveCount:         int32(min(len(state.Active), math.MaxInt32)),
+		LastResult:          state.lastResult(),
+		Next:                state.next(spec),
 		RecentRuns:          rows(state.Rows()),
 		LastFailureTime:     timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
@@ -83,9 +70,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	for _, run := range state.Active[max(len(state.Active)-MaxStatusActive, 0):] {
 		status.Active = append(status.Active, reference(run, state.Namespace))
 	}
-	if !spec.Suspend && !spec.Deleting && len(state.Calendar.Upcoming) > 0 {
-		status.NextScheduleTime = timestamp(state.Calendar.Upcoming[0])
-	}
+	status.NextScheduleTime = timestamp(state.nextTime(spec))
 	for _, condition := range state.Conditions {
 		status.Conditions = append(status.Conditions, condition.render())
 	}
@@ -93,7 +78,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 }
 
 // equalStatus compares what Ostinato decides of a status. The rows of the ledger come with
-// the next write that there is for another reason.
+// the next write that there is for another reason, as does what sums the status up.
 func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.LastScheduleTime.Equal(b.LastScheduleTime) &&
@@ -101,59 +86,7 @@ func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 		a.NextScheduleTime.Equal(b.NextScheduleTime) &&
 		a.Queued == b.Queued &&
 		slices.Equal(a.Active, b.Active) &&
-		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b metav1.Condition) bool {
-			return conditionOf(a) == conditionOf(b)
-		})
-}
-
-// setConditions brings the conditions up to date; a transition time changes only
-// with the condition's status.
-func (s *State) setConditions(spec Spec, now time.Time) {
-	valid := Condition{Type: ostinatov1.ConditionScheduleValid, Status: true, Reason: conditionReasonScheduleParsed}
-	if problem := s.Calendar.Problem; problem != nil {
-		valid.Status, valid.Reason, valid.Message = false, string(problem.Reason), problem.Message
-	}
-	suspended := Condition{Type: ostinatov1.ConditionSuspended, Reason: conditionReasonNotSuspended}
-	if spec.Suspend {
-		suspended.Status, suspended.Reason = true, conditionReasonSuspended
-		if s.PausedWhy != "" {
-			suspended.Reason, suspended.Message = conditionReasonPaused, s.PausedWhy
-		}
-	}
-	before := s.Conditions
-	s.Conditions = make([]Condition, 0, 3)
-	for _, condition := range []Condition{valid, suspended} {
-		condition.ObservedGeneration = spec.Generation
-		condition.Since = now.UTC().Truncate(time.Second)
-		for _, old := range before {
-			if old.Type == condition.Type && old.Status == condition.Status {
-				condition.Since = old.Since
-			}
-		}
-		s.Conditions = append(s.Conditions, condition)
-	}
-	if index := slices.IndexFunc(before, isTemplateValid); index >= 0 {
-		s.Conditions = append(s.Conditions, before[index])
-	}
-}
-
-func (c Condition) render() metav1.Condition {
-	status := metav1.ConditionFalse
-	if c.Status {
-		status = metav1.ConditionTrue
-	}
-	return metav1.Condition{
-		Type: c.Type, Status: status, Reason: c.Reason, Message: bounded(c.Message),
-		ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.Since),
-	}
-}
-
-func conditionOf(condition metav1.Condition) Condition {
-	return Condition{
-		Type: condition.Type, Status: condition.Status == metav1.ConditionTrue,
-		Reason: condition.Reason, Message: condition.Message,
-		ObservedGeneration: condition.ObservedGeneration, Since: condition.LastTransitionTime.UTC(),
-	}
+		equalConditions(a.Conditions, b.Conditions)
 }
 
 // timestamp renders a time as the API does: UTC, whole seconds, nil for zero.

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"slices"
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -20,12 +19,6 @@ type Judgement struct {
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// Reasons of the condition TemplateValid.
-const (
-	conditionReasonTemplateTaken   = "JobAccepted"
-	conditionReasonTemplateRefused = "JobRefused"
-)
-
 // StatusJudged returns the status with a judgement in it. It is pure and idempotent; the
 // status passed in is not changed.
 func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinatov1.CronJobStatus {
@@ -37,44 +30,14 @@ func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinato
 		conditions = append(conditions, conditionOf(condition))
 	}
 	status.Conditions = nil
-	for _, condition := range judgement.amongst(conditions) {
+	for _, condition := range judged(conditions, judgement) {
 		status.Conditions = append(status.Conditions, condition.render())
 	}
 	return status
 }
 
-// amongst returns the conditions with the judgement's.
-func (j Judgement) amongst(conditions []Condition) []Condition {
-	condition := Condition{
-		Type: ostinatov1.ConditionTemplateValid, Status: j.Refusal == "", Reason: conditionReasonTemplateTaken, Message: j.Refusal,
-		ObservedGeneration: j.Generation, Since: j.At.UTC().Truncate(time.Second),
-	}
-	if j.Refusal != "" {
-		condition.Reason = conditionReasonTemplateRefused
-	}
-	index := slices.IndexFunc(conditions, isTemplateValid)
-	if index < 0 {
-		return append(slices.Clone(conditions), condition)
-	}
-	if conditions[index].Status == condition.Status {
-		condition.Since = conditions[index].Since
-	}
-	conditions = slices.Clone(conditions)
-	conditions[index] = condition
-	return conditions
-}
-
-func isTemplateValid(condition Condition) bool {
-	return condition.Type == ostinatov1.ConditionTemplateValid
-}
-
 // template returns the condition TemplateValid; of generation 0 if there is none.
-func (s *State) template() Condition {
-	if index := slices.IndexFunc(s.Conditions, isTemplateValid); index >= 0 {
-		return s.Conditions[index]
-	}
-	return Condition{}
-}
+func (s *State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
 
 // toJudge reports whether the template is to be judged with what else is to be done: each
 // generation is judged once.
@@ -89,7 +52,7 @@ func (s *State) applyJudgement(plan Plan, judgement *Judgement, now time.Time) {
 	case !plan.Judge:
 	case judgement != nil && !judgement.Unknown:
 		s.Judging = Backoff{}
-		s.Conditions = judgement.amongst(s.Conditions)
+		s.Conditions = judged(s.Conditions, *judgement)
 	case judgement != nil, s.Judging.Attempts > 0:
 		s.Judging = s.Judging.Next(now)
 	}
@@ -100,7 +63,7 @@ func (p Plan) generation() int64 {
 	switch {
 	case p.Status != nil:
 		return p.Status.ObservedGeneration
-	case p.Next.HeldBack.Job != "" && p.Next.Reported != nil:
+	case p.Next.Following.Job != "" && p.Next.Reported != nil:
 		return p.Next.Reported.ObservedGeneration
 	}
 	return 0
@@ -113,5 +76,5 @@ func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
 	if known.ObservedGeneration != plan.generation() || known.Status == (refusal == "") {
 		return
 	}
-	s.Conditions = Judgement{Generation: known.ObservedGeneration, At: now, Refusal: refusal}.amongst(s.Conditions)
+	s.Conditions = judged(s.Conditions, Judgement{Generation: known.ObservedGeneration, At: now, Refusal: refusal})
 }

@@ -93,6 +93,9 @@ func (s State) Validate() error {
 			return err
 		}
 	}
+	if len(s.Calendar.Former) > maxFormer {
+		return fmt.Errorf("former schedules: %d, want %d at most", len(s.Calendar.Former), maxFormer)
+	}
 	if len(s.Calendar.Waiting) > mostInState {
 		return fmt.Errorf("waiting: %d, want %d at most", len(s.Calendar.Waiting), mostInState)
 	}

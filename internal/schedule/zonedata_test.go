@@ -3,6 +3,10 @@ package schedule_test
 import (
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 // A new release of the zone database is taken in for times that were computed before,
@@ -36,6 +40,43 @@ func TestKeptTimesFollowTheZoneDatabase(t *testing.T) {
 			wantTime(t, "ran at", c.now, test.want)
 		})
 	}
+}
+
+// Workers of one release do not all know the same zones: a rollback, or a node with an older database, may not cost later runs.
+func TestAZoneThatAWorkerDoesNotKnowIsLookedUpAgain(t *testing.T) {
+	const unknown = "Mars/Olympus"
+	for name, test := range map[string]struct {
+		then func(c *cluster)
+		want string
+	}{
+		"within an hour":           {func(c *cluster) { c.at(c.wake) }, "11:00"},
+		"after any edit":           {func(c *cluster) { c.edit(at("07:40")) }, "11:00"},
+		"after an outage":          {func(c *cluster) { c.at(at("09:45")) }, "11:00"},
+		"when it is resumed":       {func(c *cluster) { c.edit(at("07:40"), suspended).edit(at("08:00"), resumed) }, "11:00"},
+		"and what it missed, late": {func(c *cluster) { c.at(at("12:15")) }, "12:15"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 12 * * *", zone(unknown)), at("06:30")).at(at("06:30"))
+			wantTime(t, "looks again", c.wake, "07:30")
+			wantTime(t, "and again", c.at(c.wake).wake, "08:30")
+			wantStrings(t, "events", c.reasons(), "UnknownTimeZone")
+			updateZone(t, unknown, "Africa/Lagos")
+			for test.then(c); len(c.starts) == 0 && !c.wake.IsZero() && c.wake.Before(at("20:00")); c.at(c.wake) {
+			}
+			if len(c.starts) != 1 {
+				t.Fatalf("%d runs, wakes at %s", len(c.starts), c.wake)
+			}
+			wantTime(t, "ran for", c.starts[0].Scheduled, "11:00")
+			wantTime(t, "ran at", c.now, test.want)
+			if condition := c.condition(ostinatov1.ConditionScheduleValid); condition.Status != metav1.ConditionTrue {
+				t.Errorf("condition %+v", condition)
+			}
+		})
+	}
+	t.Run("but not while it is suspended", func(t *testing.T) {
+		c := newCluster(t, cronSpec("0 12 * * *", zone(unknown), suspended), at("06:30")).at(at("06:30"))
+		wantTime(t, "wake", c.wake, "")
+	})
 }
 
 // Looking again costs a wake only where runs are far apart.

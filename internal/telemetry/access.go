@@ -29,7 +29,8 @@ const (
 	keptFor = 10 * time.Minute
 	// reviewsPerSecond and reviewsPerCaller bound what strangers can have the API server
 	// asked, in sum and from one address, so that a caller with random tokens uses up nobody
-	// else's. callersKept bounds the addresses that are known apart.
+	// else's. An address from which somebody who may has read within keptFor does not count in
+	// the sum. callersKept bounds the addresses that are known apart.
 	reviewsPerSecond = 50
 	reviewsPerCaller = 5
 	callersKept      = 1000
@@ -49,6 +50,8 @@ type Access struct {
 	limiter flowcontrol.RateLimiter
 	mutex   sync.Mutex
 	callers *cache.LRUExpireCache
+	// readers are the addresses of the last allowed answers.
+	readers *cache.LRUExpireCache
 }
 
 // NewAccess returns an Access that asks by client.
@@ -59,6 +62,7 @@ func NewAccess(client kubernetes.Interface, logger *slog.Logger) *Access {
 		answers: cache.NewLRUExpireCache(answersKept),
 		kept:    cache.NewLRUExpireCache(answersKept),
 		callers: cache.NewLRUExpireCache(callersKept),
+		readers: cache.NewLRUExpireCache(callersKept),
 		limiter: flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, 2*reviewsPerSecond),
 	}
 }
@@ -97,7 +101,9 @@ func (a *Access) judge(r *http.Request) int {
 		return status.(int)
 	}
 	_, kept := a.kept.Get(asked)
-	if !a.caller(hostOf(r.RemoteAddr)).TryAccept() || !a.limiter.TryAccept() {
+	host := hostOf(r.RemoteAddr)
+	_, reads := a.readers.Get(host)
+	if !a.caller(host).TryAccept() || !reads && !a.limiter.TryAccept() {
 		if kept {
 			return http.StatusOK
 		}
@@ -117,6 +123,7 @@ func (a *Access) judge(r *http.Request) int {
 	if status == http.StatusOK {
 		held = allowedFor
 		a.kept.Add(asked, true, keptFor)
+		a.readers.Add(host, true, keptFor)
 	} else {
 		a.kept.Remove(asked)
 	}

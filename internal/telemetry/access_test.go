@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -26,8 +27,8 @@ import (
 	"ostinato.dev/ostinato/internal/telemetry"
 )
 
-// authority is an API server that knows the tokens "reader" and "nobody-special",
-// and lets the first get /metrics.
+// authority is an API server that knows the tokens "reader", "reader-renewed" and "nobody-special",
+// and lets the reader get /metrics.
 type authority struct {
 	client *fake.Clientset
 	// asked counts TokenReviews.
@@ -44,10 +45,11 @@ func newAuthority() *authority {
 			return true, nil, errors.New("connection refused")
 		}
 		review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview).DeepCopy()
-		if token := review.Spec.Token; token == "reader" || token == "nobody-special" {
+		switch token := review.Spec.Token; token {
+		case "reader", "reader-renewed", "nobody-special":
 			review.Status.Authenticated = true
 			review.Status.User = authenticationv1.UserInfo{
-				Username: token, Groups: []string{"system:authenticated"}, Extra: map[string]authenticationv1.ExtraValue{"pod": {"a"}},
+				Username: strings.TrimSuffix(token, "-renewed"), Groups: []string{"system:authenticated"}, Extra: map[string]authenticationv1.ExtraValue{"pod": {"a"}},
 			}
 		}
 		return true, review, nil
@@ -172,6 +174,37 @@ func TestACallerWithRandomTokensUsesUpNobodyElses(t *testing.T) {
 	}
 	assert.Equal(t, http.StatusTooManyRequests, read("10.0.0.1", "one-more"))
 	assert.Equal(t, http.StatusOK, read("10.0.0.2", "reader"))
+}
+
+// TestManyCallersWithRandomTokensUseUpNothingOfWhoReads: a reader's token is renewed while twenty addresses use up what may be
+// asked in sum.
+func TestManyCallersWithRandomTokensUseUpNothingOfWhoReads(t *testing.T) {
+	authority := newAuthority()
+	handler := telemetry.NewAccess(authority.client, slog.New(slog.DiscardHandler)).Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	read := func(address, token string) int {
+		request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		request.RemoteAddr = address + ":1234"
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	require.Equal(t, http.StatusOK, read("10.0.1.1", "reader"))
+	flood := func(from, to int) {
+		for address := from; address < to; address++ {
+			for i := range 10 {
+				read(fmt.Sprintf("10.0.0.%d", address), fmt.Sprintf("made-up-%d-%d", address, i))
+			}
+		}
+	}
+	flood(0, 20)
+	assert.Equal(t, http.StatusTooManyRequests, read("10.0.2.1", "one-more"))
+	assert.Equal(t, http.StatusOK, read("10.0.1.1", "reader-renewed"))
+	// Who reads has no more questions than others.
+	for i := range 1000 {
+		read("10.0.1.1", fmt.Sprintf("made-up-%d", i))
+	}
+	assert.Equal(t, http.StatusTooManyRequests, read("10.0.1.1", "one-more"))
 }
 
 // TestWhoMayReadReadsOnInAnOutage: an answer that has run out holds while no other is to be had.

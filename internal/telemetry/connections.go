@@ -11,17 +11,19 @@ const (
 	connectionsEach, connectionsAll = 20, 500
 )
 
-// boundedListener closes the connections that are beyond its bounds, as soon as they are
-// made: an address that has many keeps no other from its own.
+// boundedListener bounds the connections that are open at a time. It closes a new one of an
+// address that has its share. Beyond the bound of all it closes one of the address that has
+// most, so that no number of others shuts out who has one.
 type boundedListener struct {
 	net.Listener
 	mutex sync.Mutex
-	open  map[string]int
-	all   int
+	// open are the connections by address, the oldest first.
+	open map[string][]*boundedConnection
+	all  int
 }
 
 func newBoundedListener(listener net.Listener) *boundedListener {
-	return &boundedListener{Listener: listener, open: map[string]int{}}
+	return &boundedListener{Listener: listener, open: map[string][]*boundedConnection{}}
 }
 
 // Accept implements net.Listener.
@@ -31,44 +33,66 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host := hostOf(connection.RemoteAddr().String())
-		if l.enter(host) {
-			return &boundedConnection{Conn: connection, leave: func() { l.leave(host) }}, nil
+		entered := &boundedConnection{Conn: connection, host: hostOf(connection.RemoteAddr().String()), listener: l}
+		excess := l.enter(entered)
+		if excess != nil {
+			excess.Close()
 		}
-		connection.Close()
+		if excess != entered {
+			return entered, nil
+		}
 	}
 }
 
-func (l *boundedListener) enter(host string) bool {
+// enter takes a connection in and returns the one that is to be closed instead: itself where
+// its address has its share, none where there is room.
+func (l *boundedListener) enter(entered *boundedConnection) (excess *boundedConnection) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.all >= connectionsAll || l.open[host] >= connectionsEach {
-		return false
-	}
+	l.open[entered.host] = append(l.open[entered.host], entered)
 	l.all++
-	l.open[host]++
-	return true
+	if len(l.open[entered.host]) > connectionsEach {
+		return entered
+	}
+	if l.all <= connectionsAll {
+		return nil
+	}
+	greedy := entered.host
+	for host, connections := range l.open {
+		if len(connections) > len(l.open[greedy]) {
+			greedy = host
+		}
+	}
+	// The newest of whoever has most: one that enters does not close its own address's older ones.
+	return l.open[greedy][len(l.open[greedy])-1]
 }
 
-func (l *boundedListener) leave(host string) {
+func (l *boundedListener) leave(left *boundedConnection) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.all--
-	if l.open[host]--; l.open[host] == 0 {
-		delete(l.open, host)
+	rest := l.open[left.host]
+	for i, connection := range rest {
+		if connection == left {
+			l.open[left.host] = append(rest[:i:i], rest[i+1:]...)
+			l.all--
+			break
+		}
+	}
+	if len(l.open[left.host]) == 0 {
+		delete(l.open, left.host)
 	}
 }
 
-// boundedConnection leaves when it is closed, once.
+// boundedConnection leaves its listener when it is closed.
 type boundedConnection struct {
 	net.Conn
-	once  sync.Once
-	leave func()
+	host     string
+	listener *boundedListener
 }
 
 // Close implements net.Conn.
 func (c *boundedConnection) Close() error {
-	c.once.Do(c.leave)
+	c.listener.leave(c)
 	return c.Conn.Close()
 }
 

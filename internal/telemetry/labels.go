@@ -16,6 +16,14 @@ const (
 	mostValues = 100
 )
 
+// LabelValues keeps the values of a metric's labels few. The zero value lets each label have
+// 100, those that were asked for first; others count as "other".
+type LabelValues struct {
+	closed map[string]map[string]bool
+	mutex  sync.RWMutex
+	seen   map[string]map[string]bool
+}
+
 // Labels are the values that labels of the SDK's metrics may have, by label. The SDK
 // labels a task with the type that it names, before it looks whether there is one, and
 // a metric keeps each series for as long as the process lives: a type that is not listed
@@ -25,19 +33,12 @@ type Labels map[string][]string
 // boundedLabels is a MetricsHandler whose labels have values out of bounded sets.
 type boundedLabels struct {
 	client.MetricsHandler
-	values *labelValues
-}
-
-// labelValues knows the values that labels have.
-type labelValues struct {
-	closed map[string]map[string]bool
-	mutex  sync.RWMutex
-	seen   map[string]map[string]bool
+	values *LabelValues
 }
 
 // boundLabels returns a handler that passes on what the labels' sets hold.
 func boundLabels(handler client.MetricsHandler, labels Labels) client.MetricsHandler {
-	values := &labelValues{closed: map[string]map[string]bool{}, seen: map[string]map[string]bool{}}
+	values := &LabelValues{closed: map[string]map[string]bool{}}
 	for label, known := range labels {
 		values.closed[label] = map[string]bool{noneValue: true, otherValue: true}
 		for _, value := range known {
@@ -51,13 +52,13 @@ func boundLabels(handler client.MetricsHandler, labels Labels) client.MetricsHan
 func (h boundedLabels) WithTags(tags map[string]string) client.MetricsHandler {
 	bounded := make(map[string]string, len(tags))
 	for label, value := range tags {
-		bounded[label] = h.values.of(label, value)
+		bounded[label] = h.values.Of(label, value)
 	}
 	return boundedLabels{h.MetricsHandler.WithTags(bounded), h.values}
 }
 
-// of returns the value that the label gets for one that was asked for.
-func (v *labelValues) of(label, value string) string {
+// Of returns the value that the label gets for one that was asked for.
+func (v *LabelValues) Of(label, value string) string {
 	if known, closed := v.closed[label]; closed {
 		if known[value] {
 			return value
@@ -72,6 +73,9 @@ func (v *labelValues) of(label, value string) string {
 	}
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
+	if v.seen == nil {
+		v.seen = map[string]map[string]bool{}
+	}
 	if v.seen[label] == nil {
 		v.seen[label] = map[string]bool{}
 	}

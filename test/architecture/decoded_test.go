@@ -38,7 +38,23 @@ func (r *registered) RegisterActivityWithOptions(function any, _ activity.Regist
 }
 
 // decodes are the places that decode what came through Temporal into a type of package protocol.
-var decodes = regexp.MustCompile(`\b(?:open|perform)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)|(?:var (?:evaluation|found|reported|progress)|progress :=) protocol\.(\w+)`)
+var decodes = regexp.MustCompile(`\b(?:open|perform)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)|(?:var (?:evaluation|found|reported|progress|description)|progress :=) protocol\.(\w+)`)
+
+// decoding are the calls that decode.
+var decoding = regexp.MustCompile(`(?:json\.Unmarshal|\.FromPayloads?|\.Details|\.Get)\([^()\n]*&[\w.]+\)|GetHeartbeatDetails\([^()\n]*\)|json\.NewDecoder\(.*\)`)
+
+// decoders are the calls that may, by file: into a type that decodes names, into text, or where the caller's type says what.
+var decoders = map[string][]string{
+	"workflows/call.go":             {".Get(ctx, &result)"},
+	"workflows/cronjob.go":          {".Get(&evaluation)"},
+	"workflows/cronjob_backfill.go": {".Get(&found)"},
+	"workflows/cronjob_children.go": {".Get(ctx, &result)", ".Details(&result)"},
+	"workflows/mailbox.go":          {".FromPayload(received.payload, &content)"},
+	"workflows/cronjob_trigger.go":  {"json.Unmarshal(data, &quoted)", "json.Unmarshal(data, &fields)"},
+	"workflows/note.go":             {"json.Unmarshal(data, &text)", "json.Unmarshal(data, &quoted)", "json.Unmarshal(data, &fields)", "json.Unmarshal(field, &text)"},
+	"activities/pods_bulk.go":       {"GetHeartbeatDetails(ctx, details)"},
+	"internal/bridge/temporal.go":   {".Get(&workflow.Description)", ".Get(&description)"},
+}
 
 // TestWhatStrangersSendIsInTheRegistry: what a function takes and returns, and what the code decodes by itself, stands in
 // protocol.Decoded, where every type is bounded.
@@ -69,7 +85,7 @@ func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 			}
 		}
 	}
-	found := 0
+	found, calls := 0, 0
 	for _, folder := range []string{"workflows", "activities", "internal/bridge", "internal/holder", "internal/podwatch", "cmd/worker", "cmd/bridge"} {
 		files, err := filepath.Glob("../../" + folder + "/*.go")
 		if err != nil || len(files) == 0 {
@@ -83,6 +99,12 @@ func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
+			for _, call := range decoding.FindAllString(string(text), -1) {
+				calls++
+				if !slices.Contains(decoders[strings.TrimPrefix(file, "../../")], call) {
+					t.Errorf("%s has %q: decode into a type of protocol.Decoded, and say so here", file, call)
+				}
+			}
 			for _, match := range decodes.FindAllStringSubmatch(string(text), -1) {
 				found++
 				if name := match[1] + match[2] + match[3] + match[4]; !known["protocol."+name] {
@@ -90,6 +112,9 @@ func TestWhatStrangersSendIsInTheRegistry(t *testing.T) {
 				}
 			}
 		}
+	}
+	if calls < 10 {
+		t.Errorf("only %d calls that decode were found: do they look otherwise now?", calls)
 	}
 	if found < 15 {
 		t.Errorf("only %d places that decode were found: do they look otherwise now?", found)

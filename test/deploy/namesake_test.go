@@ -88,14 +88,17 @@ func TestTheBridgesTokenWritesOneCondition(t *testing.T) {
 	fatal(t, err)
 	values := map[string]string{
 		"active":              `[{"kind":"Job","name":"forged"}]`,
+		"activeCount":         `7`,
 		"lastScheduleTime":    string(time),
 		"lastSuccessfulTime":  string(time),
 		"observedGeneration":  `7`,
 		"nextScheduleTime":    string(time),
+		"next":                `"Suspended"`,
 		"accountedUntil":      string(time),
 		"queued":              `7`,
 		"recentRuns":          `[{"scheduledTime":` + string(time) + `,"outcome":"Started"}]`,
 		"lastOutcome":         `"Started"`,
+		"lastResult":          `"Complete"`,
 		"lastFailureTime":     string(time),
 		"consecutiveFailures": `7`,
 		"conditions":          `[{"type":"Suspended","status":"True","reason":"Forged","message":"","lastTransitionTime":` + string(time) + `}]`,

@@ -3,9 +3,11 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"ostinato.dev/ostinato/internal/devstack/process"
 )
@@ -19,18 +21,21 @@ var memoryCgroups = []struct{ folder, limit string }{
 	{"/sys/fs/cgroup", "memory.max"},
 }
 
-// ErrNoCgroups means that this machine, or this user, can't limit the memory of processes.
-var ErrNoCgroups = errors.New("no memory cgroup can be made here")
+// errNoCgroups means that this machine, or this user, can't limit the memory of processes.
+var errNoCgroups = errors.New("no memory cgroup can be made here")
 
-// Confine gives each of the processes as much memory as a container of that limit has, in bytes, until the stack stops. The
-// kernel kills a process that takes more. The error is ErrNoCgroups where that can't be had.
-func (h *Harness) Confine(processes []*process.Process, limit int64) error {
+// confine gives each of the processes that is not confined yet as much memory as a container of that limit has, in bytes. The
+// error is errNoCgroups where that can't be had.
+func (h *Harness) confine(processes []*process.Process, limit int64) error {
 	for _, confined := range processes {
+		if _, done := h.cgroups[confined.PID()]; done {
+			continue
+		}
 		cgroup, err := confine(confined.PID(), limit)
 		if err != nil {
 			return fmt.Errorf("limit the memory of %s: %w", confined.Name(), err)
 		}
-		h.cgroups = append(h.cgroups, cgroup)
+		h.cgroups[confined.PID()] = cgroup
 	}
 	return nil
 }
@@ -39,8 +44,10 @@ func confine(pid int, limit int64) (cgroup string, err error) {
 	for _, hierarchy := range memoryCgroups {
 		if left, err := filepath.Glob(filepath.Join(hierarchy.folder, confinements+"*")); err == nil {
 			for _, cgroup := range left {
-				// What a killed test has left: the kernel removes no cgroup that has processes.
-				_ = os.Remove(cgroup)
+				// What a killed test has left. Another test that runs may be about to put its process into its own.
+				if _, err := os.Stat(filepath.Join("/proc", strings.TrimPrefix(filepath.Base(cgroup), confinements))); err != nil {
+					_ = os.Remove(cgroup)
+				}
 			}
 		}
 		cgroup := filepath.Join(hierarchy.folder, confinements+strconv.Itoa(pid))
@@ -57,15 +64,17 @@ func confine(pid int, limit int64) (cgroup string, err error) {
 			os.WriteFile(filepath.Join(cgroup, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0),
 		)
 	}
-	return "", ErrNoCgroups
+	return "", errNoCgroups
 }
 
 // release removes the cgroups of processes that have ended.
 func (h *Harness) release() error {
 	var problems []error
 	for _, cgroup := range h.cgroups {
-		problems = append(problems, os.Remove(cgroup))
+		if err := os.Remove(cgroup); !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, err)
+		}
 	}
-	h.cgroups = nil
+	clear(h.cgroups)
 	return errors.Join(problems...)
 }

@@ -19,7 +19,7 @@ func TestAConfinedProcessIsKilledBeyondItsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	cgroup, err := confine(hungry.Process.Pid, 20<<20)
-	if errors.Is(err, ErrNoCgroups) {
+	if errors.Is(err, errNoCgroups) {
 		t.Log("memory is measured and not limited on this machine:", err)
 		_ = hungry.Process.Kill()
 		_ = hungry.Wait()
@@ -35,7 +35,7 @@ func TestAConfinedProcessIsKilledBeyondItsLimit(t *testing.T) {
 	if err := hungry.Wait(); !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("the process ended with %v, want it killed", err)
 	}
-	if err := (&Harness{cgroups: []string{cgroup}}).release(); err != nil {
+	if err := (&Harness{cgroups: map[int]string{hungry.Process.Pid: cgroup}}).release(); err != nil {
 		t.Error(err)
 	}
 }

@@ -38,8 +38,8 @@ type Harness struct {
 	Temporal   client.Client
 	// Dir holds the stack's logs.
 	Dir string
-	// cgroups are those of the processes whose memory is limited.
-	cgroups []string
+	// cgroups are those of the processes whose memory is limited, by process ID.
+	cgroups map[int]string
 }
 
 // Main runs a package's tests with a stack of their own: set is called before
@@ -94,7 +94,8 @@ func waitTogether() {
 }
 
 // Start starts a stack in a new folder, with simulated Pods unless options say
-// otherwise.
+// otherwise. OSTINATO_PROGRAMS names a folder with the worker and the bridge of another
+// commit, to show what a test finds there.
 func Start(ctx context.Context, options devstack.Options) (*Harness, error) {
 	dir, err := os.MkdirTemp("", "ostinato-test-")
 	if err != nil {
@@ -105,6 +106,9 @@ func Start(ctx context.Context, options devstack.Options) (*Harness, error) {
 		options.Node = devstack.NodeKwok
 	}
 	options.NoUI = true
+	if options.Programs == "" {
+		options.Programs = os.Getenv("OSTINATO_PROGRAMS")
+	}
 	if options.Log == nil {
 		options.Log = os.Stderr
 	}
@@ -114,7 +118,7 @@ func Start(ctx context.Context, options devstack.Options) (*Harness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w\nlogs are in %s/logs", err, dir)
 	}
-	harness := &Harness{Stack: stack, Dir: dir}
+	harness := &Harness{Stack: stack, Dir: dir, cgroups: map[int]string{}}
 	if err := harness.connect(ctx); err != nil {
 		stack.Stop()
 		return nil, err

@@ -16,9 +16,11 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -46,6 +48,22 @@ func text(t *testing.T, value any) string {
 	return string(data)
 }
 
+// repeated returns the JSON of a list of so many elements.
+func repeated(element string, count int) string {
+	return "[" + strings.Repeat(element+",", count-1) + element + "]"
+}
+
+// counting is the part of a request that has so many failures of Pods counted by labels of the attacker's, with a status that
+// a plan could write and that differs from the Job's.
+func counting(startTime string, labels int) string {
+	handled := make([]string, labels)
+	for n := range handled {
+		handled[n] = fmt.Sprintf(`"a%d":1`, n)
+	}
+	return `"status":{"startTime":"` + startTime + `","active":1,"conditions":[{"type":"Suspended","status":"False","reason":"JobResumed","message":"x` + fmt.Sprint(labels) + `"}]},` +
+		`"handled":{` + strings.Join(handled, ",") + `}`
+}
+
 // message is one message of an attacker's, which he may repeat.
 type message struct {
 	what string
@@ -64,38 +82,41 @@ func messages(t *testing.T) []message {
 	}
 	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "ours", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
 	reference, digest := text(t, referenceTo(ours)), job.SpecOf(ours).Digest()
-	ofCronJob := text(t, referenceTo(cronJob))
+	ofCronJob, ofCronJobsSpec := text(t, referenceTo(cronJob)), schedule.SpecOf(cronJob).Digest()
 	long, queue, jobs := strings.Repeat("x", 1_300_000), names.Cluster("").ControlTaskQueue(), names.Cluster("").JobTaskQueue()
 
-	var events []string
-	for n := range 12 {
-		events = append(events, fmt.Sprintf(`{"type":"Warning","reason":"Evil%d","message":%q}`, n, long))
+	events := func(count int, reason func(n int) string, message string) string {
+		all := make([]string, count)
+		for n := range all {
+			all[n] = fmt.Sprintf(`{"type":"Warning","reason":%q,"message":%q}`, reason(n), message)
+		}
+		return `"events":[` + strings.Join(all, ",") + `]`
 	}
+	evil := func(n int) string { return fmt.Sprintf("Evil%d", n) }
+	listed := event.Reasons("Warning")
+	listedReason := func(n int) string { return listed[n%len(listed)] }
 	request := func(more string) json.RawMessage {
 		return squeezed(t, `{"job":`+reference+`,"digest":"`+digest+`",`+more+`}`)
-	}
-	listed := func(element string, count int) string {
-		return "[" + strings.Repeat(element+",", count-1) + element + "]"
-	}
-	handled := make([]string, 600_000)
-	for n := range handled {
-		handled[n] = fmt.Sprintf(`"a%d":1`, n)
 	}
 	startTime := ours.Status.StartTime.UTC().Format(time.RFC3339)
 	tasks := map[string]struct {
 		activity, queue string
 		request         json.RawMessage
 	}{
-		"Events of 1.3 MB":           {protocol.ReconcileJobActivity, queue, request(`"events":[` + strings.Join(events, ",") + `]`)},
-		"a condition of 1.3 MB":      {protocol.ReconcileJobActivity, queue, request(`"status":{"startTime":"` + startTime + `","conditions":[{"type":"evil.example/x","status":"True","message":"` + long + `"}]}`)},
-		"600,000 metric labels":      {protocol.ReconcileJobActivity, queue, request(`"status":{"startTime":"` + startTime + `","active":1},"handled":{` + strings.Join(handled, ",") + `}`)},
-		"20,000 releases":            {protocol.ReconcileJobActivity, queue, request(`"releases":` + listed(`{"name":"x","uid":"y"}`, 20_000))},
-		"20,000 Jobs to look at":     {protocol.ReconcileCronJobActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+listed(`{"name":"x","uid":"y"}`, 20_000)+`}`)},
-		"an activity of no type":     {"Evil", queue, json.RawMessage(`{}`)},
-		"the log of a Pod that runs": {protocol.ReleasePodsActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},
+		"Events of 1.3 MB":                          {protocol.ReconcileJobActivity, queue, request(events(12, evil, long))},
+		"two Events of 1.3 MB with reasons of ours": {protocol.ReconcileJobActivity, queue, request(events(2, listedReason, long))},
+		"4,000 Events":                              {protocol.ReconcileJobActivity, queue, request(events(4000, listedReason, long[:500]))},
+		"a condition of 1.3 MB":                     {protocol.ReconcileJobActivity, queue, request(`"status":{"startTime":"` + startTime + `","conditions":[{"type":"evil.example/x","status":"True","message":"` + long + `"}]}`)},
+		"a CronJob's status of 1.3 MB":              {protocol.ReconcileCronJobActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","status":{"lastOutcome":"`+long+`"}}`)},
+		"600,000 metric labels":                     {protocol.ReconcileJobActivity, queue, request(counting(startTime, 600_000))},
+		"50,000 metric labels":                      {protocol.ReconcileJobActivity, queue, request(counting(startTime, 50_000))},
+		"20,000 releases":                           {protocol.ReconcileJobActivity, queue, request(`"releases":` + repeated(`{"name":"x","uid":"y"}`, 20_000))},
+		"20,000 Jobs to look at":                    {protocol.ReconcileCronJobActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+repeated(`{"name":"x","uid":"y"}`, 20_000)+`}`)},
+		"an activity of no type":                    {"Evil", queue, json.RawMessage(`{}`)},
+		"the log of a Pod that runs":                {protocol.ReleasePodsActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},
 	}
-	facts := squeezed(t, `{"job":"`+string(ours.UID)+`","pods":`+listed(fmt.Sprintf(`{"name":"e","uid":"e","phase":"Running","tracked":true,"message":%q}`, long[:30_000]), 500)+`}`)
-	closed := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":` + listed("{}", 600_000) + `}}`)
+	facts := squeezed(t, `{"job":"`+string(ours.UID)+`","pods":`+repeated(fmt.Sprintf(`{"name":"e","uid":"e","phase":"Running","tracked":true,"message":%q}`, long[:30_000]), 500)+`}`)
+	closed := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":` + repeated("{}", 600_000) + `}}`)
 
 	var all []message
 	for what, task := range tasks {
@@ -115,7 +136,7 @@ func messages(t *testing.T) []message {
 		return stack.Temporal.SignalWorkflow(ctx, harness.CronJobWorkflow(namespace, cronJob.Name), "", protocol.JobClosedSignal, closed)
 	}})
 	all = append(all, message{"a Job of 119,000 Pods", func(ctx context.Context, n int) error {
-		input := fmt.Sprintf(`{"job":{"namespace":%q,"name":"x%d","uid":"u"},"spec":{},"state":%s}`, namespace, n, squeezed(t, `{"pods":`+listed("{}", 119_000)+`}`))
+		input := fmt.Sprintf(`{"job":{"namespace":%q,"name":"x%d","uid":"u"},"spec":{},"state":%s}`, namespace, n, squeezed(t, `{"pods":`+repeated("{}", 119_000)+`}`))
 		_, err := stack.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: fmt.Sprintf("job/%s/x%d", namespace, n), TaskQueue: jobs},
 			protocol.JobWorkflow, json.RawMessage(input))
 		return err

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -28,29 +30,43 @@ const (
 // none of those that run beside others, since it takes the watch of Pods from them all.
 func TestWorkflowIDsAreNobodyElsesForLong(t *testing.T) {
 	namespace := stack.Namespace(t)
-	for _, name := range []string{"taken", "terminated", "cancelled"} {
+	cronJobs := []string{"taken", "terminated", "cancelled", "scheduled", "delayed"}
+	for _, name := range cronJobs {
 		stack.AddCronJob(t, harness.NewCronJob(namespace, name, harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
 	}
 	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
-	// The three are attacked at a time.
+	other := victim(t, namespace, "delayed", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
+	// All are attacked at a time.
 	t.Run("", func(t *testing.T) {
-		for what, test := range map[string]struct{ id, kind string }{
-			"a CronJob's": {harness.CronJobWorkflow(namespace, "taken"), "CronJob"},
-			"a Job's":     {harness.JobWorkflow(namespace, ours.Name), "Job"},
-			"PodWatch's":  {"podwatch/0-of-1", "PodWatch"},
+		cluster := names.Cluster("")
+		never := func(options *client.StartWorkflowOptions) { options.CronSchedule = harness.Yearly }
+		late := func(options *client.StartWorkflowOptions) { options.StartDelay = 24 * time.Hour }
+		for what, test := range map[string]struct {
+			id, kind, queue, by string
+			how                 func(options *client.StartWorkflowOptions)
+		}{
+			"a CronJob's is taken":                      {harness.CronJobWorkflow(namespace, "taken"), "CronJob", "nobody", "Nobody", nil},
+			"a Job's is taken":                          {harness.JobWorkflow(namespace, ours.Name), "Job", "nobody", "Nobody", nil},
+			"PodWatch's is taken":                       {"podwatch/0-of-1", "PodWatch", "nobody", "Nobody", nil},
+			"a CronJob's is taken by one for next year": {harness.CronJobWorkflow(namespace, "scheduled"), "CronJob", cluster.ControlTaskQueue(), "CronJob", never},
+			"a CronJob's is taken by one for tomorrow":  {harness.CronJobWorkflow(namespace, "delayed"), "CronJob", cluster.ControlTaskQueue(), "CronJob", late},
+			"a Job's is taken by one for tomorrow":      {harness.JobWorkflow(namespace, other.Name), "Job", cluster.JobTaskQueue(), "Job", late},
 		} {
-			t.Run(what+" is taken", func(t *testing.T) {
+			t.Run(what, func(t *testing.T) {
 				t.Parallel()
-				before := newestRun(t, test.id)
-				_, err := stack.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-					ID: test.id, TaskQueue: "nobody", WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-				}, "Nobody")
+				options := client.StartWorkflowOptions{
+					ID: test.id, TaskQueue: test.queue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
+				}
+				if test.how != nil {
+					test.how(&options)
+				}
+				taken, err := stack.Temporal.ExecuteWorkflow(t.Context(), options, test.by, json.RawMessage(`{}`))
 				if err != nil {
 					t.Fatal(err)
 				}
-				begun := time.Now()
-				harness.Eventually(t, takenBack, func(ctx context.Context) error { return runsAs(ctx, test.id, test.kind, before) })
-				t.Logf("taken back after %s", time.Since(begun).Round(time.Second))
+				since := time.Now()
+				harness.Eventually(t, takenBack, func(ctx context.Context) error { return runsAs(ctx, test.id, test.kind, taken.GetRunID()) })
+				t.Logf("taken back after %s", time.Since(since).Round(time.Second))
 			})
 		}
 		t.Run("a CronJob's is terminated", func(t *testing.T) {
@@ -60,9 +76,9 @@ func TestWorkflowIDsAreNobodyElsesForLong(t *testing.T) {
 			if err := stack.Temporal.TerminateWorkflow(t.Context(), id, "", "by an attacker"); err != nil {
 				t.Fatal(err)
 			}
-			begun := time.Now()
+			since := time.Now()
 			harness.Eventually(t, startedAnew, func(ctx context.Context) error { return runsAs(ctx, id, "CronJob", before) })
-			t.Logf("started anew after %s", time.Since(begun).Round(time.Second))
+			t.Logf("started anew after %s", time.Since(since).Round(time.Second))
 			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				return stack.HasEvent(ctx, namespace, "CronJob", "terminated", "WorkflowRestarted")
 			})
@@ -70,24 +86,26 @@ func TestWorkflowIDsAreNobodyElsesForLong(t *testing.T) {
 		t.Run("a CronJob's is cancelled", func(t *testing.T) {
 			t.Parallel()
 			id := harness.CronJobWorkflow(namespace, "cancelled")
-			before, begun := newestRun(t, id), time.Now()
+			before, since := newestRun(t, id), time.Now()
 			if err := stack.Temporal.CancelWorkflow(t.Context(), id, ""); err != nil {
 				t.Fatal(err)
 			}
 			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return runsAs(ctx, id, "CronJob", before) })
-			t.Logf("went on after %s", time.Since(begun).Round(time.Millisecond))
+			t.Logf("went on after %s", time.Since(since).Round(time.Millisecond))
 			harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 				return stack.HasEvent(ctx, namespace, "CronJob", "cancelled", "WorkflowCancelled")
 			})
 		})
 	})
 	// And they work.
-	for _, name := range []string{"taken", "terminated", "cancelled"} {
+	for _, name := range cronJobs {
 		run := stack.Trigger(t, namespace, name)
 		harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
 	}
-	stack.LetGo(t, namespace, ours.Name, 0)
-	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
+	for _, job := range []*batchv1.Job{ours, other} {
+		stack.LetGo(t, namespace, job.Name, 0)
+		harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, job.Name, batchv1.JobComplete) })
+	}
 }
 
 // newestRun is the ID of the newest run under a workflow ID.
@@ -100,7 +118,10 @@ func newestRun(t *testing.T, id string) string {
 	return description.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
-// runsAs returns nil when a workflow of the type runs under an ID, in another run than before.
+// begun is within what time of its start a workflow that is due at once begins, by Temporal's own times.
+const begun = time.Second
+
+// runsAs returns nil when a workflow of the type runs under an ID, in another run than before, and has begun.
 func runsAs(ctx context.Context, id, kind, before string) error {
 	description, err := stack.Temporal.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
@@ -109,6 +130,9 @@ func runsAs(ctx context.Context, id, kind, before string) error {
 	info := description.GetWorkflowExecutionInfo()
 	if found := info.GetType().GetName(); found != kind || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetExecution().GetRunId() == before {
 		return fmt.Errorf("%s is a %s, %s", id, found, info.GetStatus())
+	}
+	if wait := info.GetExecutionTime().AsTime().Sub(info.GetStartTime().AsTime()); wait > begun {
+		return fmt.Errorf("%s is to begin in %s", id, wait)
 	}
 	return nil
 }

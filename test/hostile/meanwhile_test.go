@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/prometheus/procfs"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -57,41 +55,4 @@ func finishOne(ctx context.Context, namespace, name string) error {
 		return last == nil, nil
 	})
 	return errors.Join(err, last)
-}
-
-// usage watches the resident memory of the workers.
-type usage struct{ pids []int }
-
-// measureWorkers makes the kernel forget the workers' peaks so far (proc(5), clear_refs).
-func measureWorkers(t *testing.T) usage {
-	t.Helper()
-	var workers usage
-	for _, worker := range stack.Workers() {
-		workers.pids = append(workers.pids, worker.PID())
-		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", worker.PID()), []byte("5"), 0); err != nil {
-			t.Fatalf("forget the peak of %s: %v", worker.Name(), err)
-		}
-	}
-	return workers
-}
-
-// below returns nil when the workers are the same processes, and never had more memory.
-func (u usage) below(limit uint64) error {
-	if err := sameWorkers(stack, u.pids); err != nil {
-		return err
-	}
-	for _, pid := range u.pids {
-		process, err := procfs.NewProc(pid)
-		if err != nil {
-			return err
-		}
-		status, err := process.NewStatus()
-		if err != nil {
-			return err
-		}
-		if status.VmHWM > limit {
-			return fmt.Errorf("worker %d had %d MiB, want %d at most", pid, status.VmHWM>>20, limit>>20)
-		}
-	}
-	return nil
 }

@@ -4,62 +4,167 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// TestWhatIsSentTakesLittleMemoryInSum: each value may be within every bound, and there are many of them.
+// maxElements and maxValues are what a value may have of objects and arrays, and of members (internal/packed).
+const maxElements, maxValues = 60_000, 1_000_000
+
+// fact is the JSON of a fact of a Pod that is not, with more texts than any Pod has.
+func fact(n int, more string) string {
+	return fmt.Sprintf(`{"name":"e-%d","uid":"e-%d","phase":"Running","tracked":true,%s}`, n, n, more)
+}
+
+// texts are fields of a fact with texts of this length.
+func texts(length int) string {
+	long := strings.Repeat("x", length)
+	return fmt.Sprintf(`"message":%q,"reason":%q,"node":%q,"container":%q,"pendingMessage":%q`, long, long, long, long, long)
+}
+
+// lists are fields of a fact with the longest lists that there are, 400 kB.
+func lists() string {
+	long := strings.Repeat("x", 1000)
+	return `"exits":` + repeated(fmt.Sprintf(`{"container":%q,"exitCode":1}`, long), 200) + `,"conditions":` + repeated(fmt.Sprintf("%q", long), 200)
+}
+
+// TestWhatIsSentTakesLittleMemoryInSum: each value may be within every bound, or beyond, and there are many of them.
 func TestWhatIsSentTakesLittleMemoryInSum(t *testing.T) {
+	reviewed, within, wide := strings.Repeat("x", 30_000), texts(1024), lists()
+	for what, facts := range map[string]struct {
+		// pods is how many a signal tells of.
+		pods int
+		of   func(n int) string
+		// refused tells that nobody reads which Pods they are: one signal serves for all.
+		refused bool
+	}{
+		"texts of 30 kB":  {500, func(n int) string { return fact(n, fmt.Sprintf(`"message":%q`, reviewed)) }, true},
+		"texts of 1 KiB":  {500, func(n int) string { return fact(n, within) }, false},
+		"lists of 400 kB": {10, func(n int) string { return fact(n, wide) }, true},
+	} {
+		t.Run("facts with "+what, func(t *testing.T) {
+			namespace := stack.Namespace(t)
+			var ours []*batchv1.Job
+			for n := range 2 {
+				ours = append(ours, victim(t, namespace, fmt.Sprintf("ours-%d", n), harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1)))
+			}
+			tested(t, func() {
+				signals := make([]json.RawMessage, len(ours))
+				for round := range harness.Size(60) {
+					pods := make([]string, facts.pods)
+					for n := range pods {
+						pods[n] = facts.of(round*facts.pods + n)
+					}
+					for n, one := range ours {
+						if round == 0 || !facts.refused {
+							signals[n] = squeezed(t, `{"job":"`+string(one.UID)+`","pods":[`+strings.Join(pods, ",")+`]}`)
+						}
+						stack.Signal(t, harness.JobWorkflow(namespace, one.Name), protocol.PodsSignal, signals[n])
+					}
+				}
+				for _, one := range ours {
+					stack.LetGo(t, namespace, one.Name, 0)
+				}
+				for _, one := range ours {
+					harness.Eventually(t, crowded, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, one.Name, batchv1.JobComplete) })
+				}
+			})
+		})
+	}
 	namespace := stack.Namespace(t)
-	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
 	var cronJobs []string
 	for n := range 5 {
-		cronJobs = append(cronJobs, stack.AddCronJob(t, harness.NewCronJob(namespace, fmt.Sprintf("ours-%d", n), harness.Yearly, harness.JobSpec())).Name)
+		cronJobs = append(cronJobs, stack.AddCronJob(t, harness.NewCronJob(namespace, fmt.Sprintf("ours-%d", n), harness.Yearly, harness.JobSpec(harness.RunSeconds(1)))).Name)
 	}
-	workers := measureWorkers(t)
-	finished := keepFinishing(t, namespace)
-	send := func(workflowID, signal string, argument any) {
-		t.Helper()
-		if err := stack.Temporal.SignalWorkflow(t.Context(), workflowID, "", signal, argument); err != nil {
-			t.Fatal(err)
-		}
+	for _, elements := range []int{600_000, maxElements - 10} {
+		t.Run(fmt.Sprintf("closed runs with %d attempts", elements), func(t *testing.T) {
+			closed := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":` + repeated("{}", elements) + `}}`)
+			tested(t, func() {
+				for range harness.Size(1) {
+					for _, cronJob := range cronJobs {
+						stack.Signal(t, harness.CronJobWorkflow(namespace, cronJob), protocol.JobClosedSignal, closed)
+					}
+				}
+				for _, cronJob := range cronJobs {
+					run := stack.Trigger(t, namespace, cronJob)
+					harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
+				}
+			})
+		})
 	}
-	for round := range 60 {
-		for _, size := range []int{30_000, 1000} {
-			pods := make([]string, 500)
-			for n := range pods {
-				pods[n] = fmt.Sprintf(`{"name":"e-%d-%d","uid":"e-%d-%d-%d","phase":"Running","tracked":true,"message":%q}`, round, n, size, round, n, strings.Repeat("x", size))
-			}
-			send(harness.JobWorkflow(namespace, ours.Name), protocol.PodsSignal,
-				squeezed(t, `{"job":"`+string(ours.UID)+`","pods":[`+strings.Join(pods, ",")+`]}`))
-		}
+	for _, elements := range []int{119_000, maxElements - 10} {
+		t.Run(fmt.Sprintf("Jobs of %d Pods", elements), func(t *testing.T) {
+			state := squeezed(t, `{"pods":`+repeated("{}", elements)+`}`)
+			tested(t, func() {
+				runs := make([]client.WorkflowRun, harness.Size(300))
+				atOnce(t, len(runs), func(ctx context.Context, n int) (err error) {
+					name := fmt.Sprintf("x-%d-%d", elements, n)
+					runs[n], err = stack.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+						ID: harness.JobWorkflow(namespace, name), TaskQueue: names.Cluster("").JobTaskQueue(),
+					}, protocol.JobWorkflow, json.RawMessage(fmt.Sprintf(`{"job":{"namespace":%q,"name":%q,"uid":"u"},"spec":{},"state":%s}`, namespace, name, state)))
+					return err
+				})
+				for _, run := range runs {
+					if err := run.Get(t.Context(), nil); err == nil {
+						t.Error("a Job of so many Pods has ended without an error")
+					}
+				}
+			})
+		})
 	}
-	attempts := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":[` + strings.Repeat("{},", 600_000) + `{}]}}`)
-	for _, cronJob := range cronJobs {
-		send(harness.CronJobWorkflow(namespace, cronJob), protocol.JobClosedSignal, attempts)
+	for _, values := range []int{1_200_000, maxValues - 10} {
+		t.Run(fmt.Sprintf("requests that count %d Pods", values), func(t *testing.T) {
+			request := squeezed(t, `{"job":{"namespace":"x","name":"x","uid":"u"},"counted":`+repeated(`""`, values)+`}`)
+			tested(t, func() {
+				atOnce(t, harness.Size(300), func(ctx context.Context, n int) error {
+					handle, err := stack.Temporal.ExecuteActivity(ctx, client.StartActivityOptions{
+						ID: fmt.Sprintf("counted-%d-%d", values, n), TaskQueue: names.Cluster("").ControlTaskQueue(), ScheduleToCloseTimeout: crowded,
+						RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+					}, protocol.ReconcileJobActivity, request)
+					if err != nil {
+						return err
+					}
+					if handle.Get(ctx, nil) == nil {
+						return fmt.Errorf("a request with %d Pods was carried out", values)
+					}
+					return nil
+				})
+			})
+		})
 	}
-	state := squeezed(t, `{"pods":[`+strings.Repeat("{},", 118_999)+`{}]}`)
-	for n := range 300 {
-		_, err := stack.Temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-			ID: fmt.Sprintf("job/%s/x%d", namespace, n), TaskQueue: names.Cluster("").JobTaskQueue(),
-		}, protocol.JobWorkflow, json.RawMessage(fmt.Sprintf(`{"job":{"namespace":%q,"name":"x%d","uid":"u"},"spec":{},"state":%s}`, namespace, n, state)))
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	stack.LetGo(t, namespace, ours.Name, 0)
-	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, ours.Name, batchv1.JobComplete) })
+}
+
+// tested runs an attack beside Jobs of others, and checks what memory it took.
+func tested(t *testing.T, attack func()) {
+	t.Helper()
+	below := stack.MeasureMemory(t)
+	finished := keepFinishing(t, stack.Namespace(t))
+	attack()
 	t.Logf("%d other Jobs have finished meanwhile", finished())
-	if err := workers.below(mostMemory); err != nil {
-		t.Error(err)
+	below(mostGrowth)
+}
+
+// atOnce does something so many times, without waiting in between.
+func atOnce(t *testing.T, times int, do func(ctx context.Context, n int) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	for n := range times {
+		group.Go(func() error { return do(ctx, n) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -79,20 +184,30 @@ func TestAWordAboutAJobWithoutANameHoldsUpNoCronJob(t *testing.T) {
 	harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, run, batchv1.JobComplete) })
 }
 
-// TestTheLogOfAPodThatRunsIsNobodys: only the end of a Pod that has failed is evidence.
-func TestTheLogOfAPodThatRunsIsNobodys(t *testing.T) {
+// TestTheLogOfAPodThatRunsOrHasSucceededIsNobodys: only the end of a Pod that has failed is evidence.
+func TestTheLogOfAPodThatRunsOrHasSucceededIsNobodys(t *testing.T) {
 	namespace := stack.Namespace(t)
-	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
-	pods, err := stack.PodsOf(t.Context(), namespace, ours.Name)
-	if err != nil {
-		t.Fatal(err)
+	ours := stack.CreateJob(t, namespace, "ours", harness.JobSpec(harness.Indexed(2), harness.HoldIndex(0), harness.RunSeconds(1)))
+	attacker := newAttacker(t)
+	for phase, index := range map[corev1.PodPhase]string{corev1.PodRunning: "0", corev1.PodSucceeded: "1"} {
+		t.Run(string(phase), func(t *testing.T) {
+			harness.Eventually(t, begins, func(ctx context.Context) error { return stack.PodsAre(ctx, namespace, ours.Name, phase, 1) })
+			pods, err := stack.PodsOf(t.Context(), namespace, ours.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Labels[batchv1.JobCompletionIndexAnnotation] != index })
+			if len(pods) != 1 || pods[0].Status.Phase != phase {
+				t.Fatalf("%d Pods of index %s", len(pods), index)
+			}
+			request := json.RawMessage(fmt.Sprintf(`{"job":%s,"releases":[{"name":%q,"uid":%q,"phase":"Failed","logs":true,"container":"main"}]}`,
+				text(t, referenceTo(ours)), pods[0].Name, pods[0].UID))
+			attacker.both(t, protocol.ReleasePodsActivity, request, func(t *testing.T, given answer) {
+				result := tells[protocol.JobResult](t, given)
+				if len(result.Logs) != 1 || result.Logs[0].Lines != "" || result.Logs[0].Missing != "the Pod has not failed" {
+					t.Errorf("logs %+v", result.Logs)
+				}
+			})
+		})
 	}
-	request := json.RawMessage(fmt.Sprintf(`{"job":%s,"releases":[{"name":%q,"uid":%q,"phase":"Failed","logs":true,"container":"main"}]}`,
-		text(t, referenceTo(ours)), pods[0].Name, pods[0].UID))
-	newAttacker(t).both(t, protocol.ReleasePodsActivity, request, func(t *testing.T, given answer) {
-		result := tells[protocol.JobResult](t, given)
-		if len(result.Logs) != 1 || result.Logs[0].Lines != "" || result.Logs[0].Missing != "the Pod has not failed" {
-			t.Errorf("logs %+v", result.Logs)
-		}
-	})
 }

@@ -7,13 +7,20 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -70,6 +77,18 @@ func percentile99(values []time.Duration) time.Duration { return values[(len(val
 
 // TestNeighboursStartOnTimeDuringAttacks waits for runs of seven minutes.
 func TestNeighboursStartOnTimeDuringAttacks(t *testing.T) {
+	startOnTime(t, func(ctx context.Context) (ended func() map[string]int) { return attackAlong(t, ctx, messages(t)) })
+}
+
+// TestMadeUpTimesHoldUpNoStart waits for runs of seven minutes: starts of a CronJob at times that nobody's schedule names.
+func TestMadeUpTimesHoldUpNoStart(t *testing.T) {
+	cronJob := stack.AddCronJob(t, harness.NewCronJob(stack.Namespace(t), "ours", harness.Minutely, harness.JobSpec(harness.RunSeconds(1))))
+	startOnTime(t, func(ctx context.Context) (ended func() map[string]int) { return madeUpStarts(t, ctx, cronJob) })
+}
+
+// startOnTime compares when runs of others start quietly and during an attack, which goes on until its context is done.
+func startOnTime(t *testing.T, attack func(ctx context.Context) (ended func() map[string]int)) {
+	t.Helper()
 	seen := &starts{seen: map[types.UID]bool{}}
 	var added []string
 	for range neighbourNamespaces {
@@ -85,7 +104,7 @@ func TestNeighboursStartOnTimeDuringAttacks(t *testing.T) {
 	before := percentile99(seen.next(t, quietRuns*len(added)))
 
 	ctx, stop := context.WithCancel(t.Context())
-	ended := attackAlong(t, ctx)
+	ended := attack(ctx)
 	during := percentile99(seen.next(t, attackedRuns*len(added)))
 	stop()
 	for what, times := range ended() {
@@ -97,14 +116,17 @@ func TestNeighboursStartOnTimeDuringAttacks(t *testing.T) {
 	}
 }
 
+// betweenMessages is how long an attack waits before it sends a message again.
+const betweenMessages = 500 * time.Millisecond
+
 // attackAlong repeats every message, each as fast as Temporal takes it and at most twice a second, until the context is done.
 // ended waits for that and returns how often each was sent.
-func attackAlong(t *testing.T, ctx context.Context) (ended func() map[string]int) {
+func attackAlong(t *testing.T, ctx context.Context, messages []message) (ended func() map[string]int) {
 	t.Helper()
 	var group sync.WaitGroup
 	var mutex sync.Mutex
 	sent := map[string]int{}
-	for _, message := range messages(t) {
+	for _, message := range messages {
 		group.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				if message.send(ctx, n) == nil {
@@ -114,7 +136,7 @@ func attackAlong(t *testing.T, ctx context.Context) (ended func() map[string]int
 				}
 				select {
 				case <-ctx.Done():
-				case <-time.After(500 * time.Millisecond):
+				case <-time.After(betweenMessages):
 				}
 			}
 		})
@@ -122,5 +144,56 @@ func attackAlong(t *testing.T, ctx context.Context) (ended func() map[string]int
 	return func() map[string]int {
 		group.Wait()
 		return sent
+	}
+}
+
+// startsAtATime is how many starts of made-up times are asked for at a time.
+const startsAtATime = 32
+
+// madeUpStarts asks for starts of a CronJob at every second of the last hours, ten thousand and more, until the context is done.
+func madeUpStarts(t *testing.T, ctx context.Context, cronJob *ostinatov1.CronJob) (ended func() map[string]int) {
+	t.Helper()
+	var group sync.WaitGroup
+	var sent atomic.Int64
+	digest, from := schedule.SpecOf(cronJob).Digest(), time.Now().UTC().Truncate(time.Second)
+	for range startsAtATime {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				n := sent.Add(1)
+				at := from.Add(-time.Duration(n) * time.Second)
+				_, err := stack.Temporal.ExecuteActivity(ctx, client.StartActivityOptions{
+					ID: fmt.Sprintf("made-up-%d", n), TaskQueue: names.Cluster("").ControlTaskQueue(), ScheduleToCloseTimeout: answers,
+					RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+				}, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+					CronJob: referenceTo(cronJob), Digest: digest, Start: &schedule.Start{Name: "x", Scheduled: at},
+				})
+				if err != nil && ctx.Err() == nil {
+					t.Errorf("start an activity: %v", err)
+				}
+			}
+		})
+	}
+	return func() map[string]int {
+		group.Wait()
+		return map[string]int{"a start at a made-up time": int(sent.Load())}
+	}
+}
+
+// repeats is how often each message is sent, twice a second, to see what it leaves in etcd.
+const repeats = 20
+
+// TestNoAttackFillsEtcd sends each message again and again.
+func TestNoAttackFillsEtcd(t *testing.T) {
+	all := messages(t)
+	for n, message := range all {
+		t.Run(message.what, func(t *testing.T) {
+			below := stack.MeasureCost(t)
+			ctx, stop := context.WithTimeout(t.Context(), repeats*betweenMessages)
+			defer stop()
+			sent := attackAlong(t, ctx, all[n:n+1])()[message.what]
+			t.Logf("sent %d times", sent)
+			harness.Always(t, effects, func(context.Context) error { return stack.Stack.Ended() })
+			below(repeats*mostRequests, mostStored)
+		})
 	}
 }

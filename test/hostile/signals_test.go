@@ -230,6 +230,8 @@ func TestForgedSignalsDontChangeWhatACronJobIs(t *testing.T) {
 		}}
 		signals["seen: "+what] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: closed.Name, UID: string(closed.UID)}}
 	}
+	signals["closed: its own, without a UID"] = forgery{protocol.JobClosedSignal, protocol.JobClosed{CronJobUID: reference.UID, Name: run}}
+	signals["seen: its own, without a UID"] = forgery{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: reference.UID, Name: run}}
 	signals["deleted"] = forgery{protocol.DeletedSignal, protocol.Deleted{UID: reference.UID}}
 	signals["facts"] = forgery{protocol.PodsSignal, protocol.PodFacts{JobUID: reference.UID}}
 	signals["none of ours"] = forgery{"reboot", "now"}

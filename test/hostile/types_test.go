@@ -10,18 +10,20 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"go.temporal.io/sdk/client"
 
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/test/harness"
 )
 
-const (
-	// madeUpTypes is how many types of activities, and a tenth of it of workflows, are asked for.
-	madeUpTypes = 1000
-	// mostNewSeries is how many series a worker may have more then: what it does for the first time has series, too.
-	mostNewSeries = 500
-)
+// madeUpTypes is how many types of activities, and a tenth of it of workflows, are asked for.
+var madeUpTypes = harness.Size(1000)
+
+// mostNewSeries is how many series a worker may have more then: what it does for the first time has series, too.
+const mostNewSeries = 500
 
 // TestNobodyNamesMetrics: the SDK labels a task with the type that it names, and keeps every series for as long as the
 // process lives.
@@ -78,6 +80,29 @@ func TestNobodyNamesMetrics(t *testing.T) {
 			t.Errorf("%s names a type of the attacker's", worker.Name())
 		}
 	}
+}
+
+// TestNobodyNamesWhatIsCounted: a request carries how many failures of Pods each action of a policy has handled.
+func TestNobodyNamesWhatIsCounted(t *testing.T) {
+	namespace := stack.Namespace(t)
+	ours := victim(t, namespace, "ours", harness.RunUntilEnded())
+	ours, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := map[string]int{}
+	for _, worker := range stack.Workers() {
+		before[worker.Name()] = series(t, worker.Name())
+	}
+	startTime := ours.Status.StartTime.UTC().Format(time.RFC3339)
+	request := squeezed(t, `{"job":`+text(t, referenceTo(ours))+`,"digest":"`+digestOf(ours)+`",`+counting(startTime, 50_000)+`}`)
+	given := newAttacker(t).standalone(t, protocol.ReconcileJobActivity, request)
+	for _, worker := range stack.Workers() {
+		if after := series(t, worker.Name()); after > before[worker.Name()]+mostNewSeries {
+			t.Errorf("%s has %d series, and had %d", worker.Name(), after, before[worker.Name()])
+		}
+	}
+	wantInvalid(t, given)
 }
 
 // exposed is what a process shows Prometheus.

@@ -35,7 +35,7 @@ func TestSignalsOfTheTemporalCommand(t *testing.T) {
 
 	signal("suspend")
 	harness.Eventually(t, harness.Prompt, suspended(namespace, "hello", true))
-	signal("resume", "--input", `{"note": "maintenance is over", "by": "ada"}`)
+	signal("resume", "--input", `{"note": "maintenance is over", "by": "ada", "force": true}`)
 	harness.Eventually(t, harness.Prompt, suspended(namespace, "hello", false))
 	cronJob, err := stack.CronJob(t.Context(), namespace, "hello")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func TestWhoReadsMetrics(t *testing.T) {
 		url := strings.Replace(stack.Stack.MetricsAddress(member.Name()), "http://", "https://", 1)
 		// The API server's authorizer hears of the binding by a watch.
 		harness.Eventually(t, patience, func(ctx context.Context) error {
-			if status, body := read(t, ctx, url, prometheus); status != http.StatusOK || !strings.Contains(body, "go_goroutines") {
+			if status, body := read(t, ctx, "", url, prometheus); status != http.StatusOK || !strings.Contains(body, "go_goroutines") {
 				return fmt.Errorf("%s answers %d to whom may read metrics: %.200s", member.Name(), status, body)
 			}
 			return nil
@@ -66,16 +67,26 @@ func TestWhoReadsMetrics(t *testing.T) {
 			"a token that is nobody's":            {"made-up", http.StatusUnauthorized},
 			"nobody":                              {"", http.StatusUnauthorized},
 		} {
-			if status, body := read(t, t.Context(), url, test.token); status != test.want {
+			if status, body := read(t, t.Context(), "", url, test.token); status != test.want {
 				t.Errorf("%s answers %d to %s, want %d: %.200s", member.Name(), status, name, test.want, body)
 			}
+		}
+		// The API server is asked for a neighbour's many tokens at another address, and for one more of Prometheus' account.
+		refused := 0
+		for n := range 300 {
+			if status, _ := read(t, t.Context(), "127.0.0.2", url, fmt.Sprintf("made-up-%d", n)); status == http.StatusTooManyRequests {
+				refused++
+			}
+		}
+		if status, body := read(t, t.Context(), "", url, token(reader.Name)); refused == 0 || status != http.StatusOK {
+			t.Errorf("%s refuses %d of a neighbour's requests, and answers %d to whom may read metrics: %.200s", member.Name(), refused, status, body)
 		}
 		deployment.NothingForbidden(t, member.LogFile())
 	}
 }
 
-// read gets metrics with a token. The certificate is self-signed.
-func read(t *testing.T, ctx context.Context, url, token string) (status int, body string) {
+// read gets metrics with a token, from an address of this host. The certificate is self-signed.
+func read(t *testing.T, ctx context.Context, from, url, token string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -84,7 +95,11 @@ func read(t *testing.T, ctx context.Context, url, token string) (status int, bod
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	dialer := &net.Dialer{}
+	if from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
+	}
+	transport := &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

@@ -32,7 +32,7 @@ var allowed = []difference{
 	differs("missed by its deadline", ``, `^\+ .* MissSchedule `, "A run missed by its deadline has a Warning Event"),
 	differs("short deadlines", `schedule @every .* deadline 10 s$|deadline 0$`, `^\+ `, "`startingDeadlineSeconds: 0` runs on time"),
 	differs("counts from the edit", `^edited (to run more often|to another minute|while a run waits|to no zone)`, ` (create|status|event Normal SuccessfulCreate) `,
-		"An edited schedule or zone counts from the edit"),
+		"An edited schedule or zone counts from when the workflow hears of the edit"),
 	differs("said at the edit", `^edited to (a bad schedule|an unknown zone)`, `- .* UnParseableCronJobSchedule |\+ .* (UnparseableSchedule|UnknownTimeZone) `,
 		"`UnParseableCronJobSchedule` is never emitted"),
 	differs("judged while suspended", `^bad schedule and suspended$`, `^\+ .* UnparseableSchedule `, "A schedule is judged while the CronJob is suspended too"),

@@ -1,0 +1,75 @@
+package activities_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// TestTheStatusSaysWhoHasSuspended: the object tells, and no request.
+func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
+	cronJob := helloCronJob()
+	// Without any the API server begins none.
+	cronJob.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager: "kubectl-create", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: ostinatov1.GroupVersion.String(),
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:schedule":{}}}`),
+	}}
+	s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+	said := func() string {
+		t.Helper()
+		cronJob := s.cronJob()
+		status := &ostinatov1.CronJobStatus{ObservedGeneration: cronJob.Generation, Conditions: []metav1.Condition{{
+			Type: ostinatov1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: "Suspended", Message: "by mallory",
+			LastTransitionTime: metav1.NewTime(scheduled),
+		}}}
+		result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+			CronJob: cronJobRef, Status: status, Digest: schedule.SpecOf(cronJob).Digest(),
+		})
+		assert.Empty(t, result.StatusFailed)
+		assert.Nil(t, result.CurrentSpec)
+		return meta.FindStatusCondition(s.cronJob().Status.Conditions, ostinatov1.ConditionSuspended).Message
+	}
+	suspend := func(by, note string) {
+		t.Helper()
+		must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{
+			Kind: protocol.CronJobKind, Object: cronJobRef, Suspend: true, At: scheduled, Note: protocol.SignalNote{By: by, Note: note},
+		})
+	}
+	byAda := "by ada (claimed) at 2026-01-02T03:04:00Z through signal: maintenance"
+	suspend("ada", "maintenance")
+	assert.Equal(t, byAda, said())
+
+	// Whoever suspends what is suspended has not suspended it.
+	suspend("bob", "all of them")
+	assert.Equal(t, byAda, said())
+	assert.Equal(t, "ada", s.cronJob().Annotations[names.SuspendedByAnnotation])
+	assert.Contains(t, s.recorded(), "Normal SignalTaken Signal suspend, of an object that is suspended already, was taken from bob: all of them")
+
+	for _, value := range []string{"false", "true"} {
+		_, err := s.cronJobs.CronJobs(namespace).Patch(t.Context(), "hello", types.MergePatchType, []byte(`{"spec":{"suspend":`+value+`}}`),
+			metav1.PatchOptions{FieldManager: "kubectl-patch"})
+		assert.NoError(t, err)
+	}
+	assert.Regexp(t, `^at [-0-9]{10}T[0-9:]{8}Z through kubectl-patch$`, said(), "although the annotations name ada")
+}
+
+// TestASuspendedJobSaysOnWhoHasSuspendedIt, whoever suspends it once more.
+func TestASuspendedJobSaysOnWhoHasSuspendedIt(t *testing.T) {
+	job := helloJob()
+	job.Spec.Suspend, job.Annotations = ptr.To(true), map[string]string{names.SuspendedByAnnotation: "ada"}
+	s := newStage(t, objects(job), nil)
+	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{
+		Kind: protocol.JobKind, Object: jobRef, Suspend: true, At: scheduled, Note: protocol.SignalNote{By: "bob"},
+	})
+	assert.Equal(t, "ada", s.job(jobName).Annotations[names.SuspendedByAnnotation])
+	assert.Equal(t, "2026-01-02T03:04:00Z", s.job(jobName).Annotations[names.SuspendedAtAnnotation])
+}

@@ -1,0 +1,119 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+const (
+	// unlistedGrace is how long a CronJob's workflow has to write the status that lists a run
+	// it has started. In a herd statuses are written after the Pods of all runs. Nothing waits
+	// for the bridge: a workflow that has started a run knows it.
+	unlistedGrace = 30 * time.Second
+	// maxEndMentions is how often a workflow is asked to look at a Job that has ended, which
+	// no status ever lists.
+	maxEndMentions = 2
+)
+
+// subject is a Job at which a CronJob's workflow is asked to look, as one under way or as
+// one that has ended.
+type subject struct {
+	uid   types.UID
+	ended bool
+}
+
+func subjectOf(job *batchv1.Job) subject { return subject{job.UID, finished(job)} }
+
+// mention is how often a workflow was asked to look at a Job, when it last was, and the
+// resource version of the CronJob then.
+type mention struct {
+	times   int
+	at      time.Time
+	version string
+}
+
+// wait is how long to wait with the next. While nobody has written the CronJob since the
+// last, that still waits for the workflow, and another would wait beside it.
+func (m mention) wait(version string, now time.Time) time.Duration {
+	wait := repeatWait(m.times) - now.Sub(m.at)
+	if m.times > 0 && m.version == version {
+		return max(wait, firstRepeat)
+	}
+	return wait
+}
+
+// unexpected returns the Jobs of a CronJob at which its workflow is to look now, since it
+// may not know them (parity 1.6, step 3): those under way that status does not list and
+// that have had time to get there, and those that somebody has made by hand, as "kubectl
+// create job --from" does, and that have ended. again is when the next of them is due, 0
+// where there is none.
+func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[subject]mention, now time.Time) (due []*batchv1.Job, again time.Duration) {
+	listed := map[types.UID]bool{}
+	for _, run := range cronJob.Status.Active {
+		listed[run.UID] = true
+	}
+	for _, job := range jobs {
+		subject := subjectOf(job)
+		known := mentioned[subject]
+		if listed[job.UID] || subject.ended && (ofARun(job) || known.times >= maxEndMentions) {
+			continue
+		}
+		wait := known.wait(cronJob.ResourceVersion, now)
+		if !subject.ended {
+			wait = max(wait, unlistedGraceOf(job)-now.Sub(job.CreationTimestamp.Time))
+		}
+		if wait <= 0 {
+			due = append(due, job)
+		} else {
+			again = earliest(again, wait)
+		}
+	}
+	return due, again
+}
+
+// unlistedGraceOf is the grace of a Job under way. Nobody else tells the workflow about one
+// that was made by hand, which counts beside its own runs as soon as it knows.
+func unlistedGraceOf(job *batchv1.Job) time.Duration {
+	if ofARun(job) {
+		return unlistedGrace
+	}
+	return closedGrace
+}
+
+// mentionsOf are the mentions that concern Jobs which are still there.
+func mentionsOf(jobs []*batchv1.Job, mentioned map[subject]mention) map[subject]mention {
+	left := map[subject]mention{}
+	for _, job := range jobs {
+		if known, ok := mentioned[subjectOf(job)]; ok {
+			left[subjectOf(job)] = known
+		}
+	}
+	return left
+}
+
+// pruned is a finished Job that was deleted.
+type pruned struct {
+	name      string
+	uid       types.UID
+	condition batchv1.JobConditionType
+}
+
+// prunedByOthers are the deleted Jobs that the workflow may still count for a history
+// limit. Its own deletes leave as many Jobs as the limit allows.
+func prunedByOthers(cronJob *ostinatov1.CronJob, deleted []pruned, jobs []*batchv1.Job) []pruned {
+	left := map[batchv1.JobConditionType]int32{}
+	for _, job := range jobs {
+		if condition := claim.Finished(job); condition != nil {
+			left[condition.Type]++
+		}
+	}
+	spec := schedule.SpecOf(cronJob)
+	return slices.DeleteFunc(slices.Clone(deleted), func(one pruned) bool { return left[one.condition] >= spec.HistoryLimit(one.condition) })
+}

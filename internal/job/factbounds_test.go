@@ -1,0 +1,101 @@
+package job_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// TestFactsAreBoundedInSum: 500 texts of a kilobyte are half a megabyte, and pack to nothing.
+func TestFactsAreBoundedInSum(t *testing.T) {
+	exits := func(count, length int) []job.Exit {
+		exits := make([]job.Exit, count)
+		for i := range exits {
+			exits[i] = job.Exit{Container: strings.Repeat("c", length), Code: 1}
+		}
+		return exits
+	}
+	conditions := func(count, length int) []string {
+		conditions := make([]string, count)
+		for i := range conditions {
+			conditions[i] = strings.Repeat("c", length)
+		}
+		return conditions
+	}
+	for name, test := range map[string]struct {
+		fact job.PodFact
+		want string
+	}{
+		"a hundred containers":       {job.PodFact{Exits: exits(100, 63)}, ""},
+		"a condition of a long type": {job.PodFact{Conditions: conditions(1, 325)}, ""},
+		"a name that no Pod has":     {job.PodFact{Name: strings.Repeat("n", 254)}, "a name of 254 bytes"},
+		"many exits":                 {job.PodFact{Exits: exits(101, 1)}, "101 exits"},
+		"many conditions":            {job.PodFact{Conditions: conditions(101, 1)}, "101 conditions"},
+		"a container with no name":   {job.PodFact{Exits: exits(1, 254)}, "254 bytes"},
+		"a condition that is none":   {job.PodFact{Conditions: conditions(1, 326)}, "326 bytes"},
+		"exits with long names":      {job.PodFact{Exits: exits(100, 253)}, "texts of 25300 bytes"},
+		"many long conditions":       {job.PodFact{Conditions: conditions(100, 325)}, "texts of 32500 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := job.ValidateFacts([]job.PodFact{test.fact})
+			if test.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// TestStrangersAreBoundedInSum: signals name Pods that nobody knows, each as large as a fact can be.
+func TestStrangersAreBoundedInSum(t *testing.T) {
+	for name, stranger := range map[string]job.PodFact{
+		"of others":                   {Name: "e"},
+		"by the name of one of ours":  {Name: "hello-1", Attempt: 1},
+		"many of one name":            {Name: "e", Attempt: 1_000_000},
+		"by a number that is not had": {Name: "hello-1", Attempt: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := job.NewState("default", "hello", "uid-1")
+			state.Attempts, state.Pods = 1, []job.Pod{{PodFact: job.PodFact{Name: "hello-1", UID: "uid-of-ours", Attempt: 1, Phase: corev1.PodRunning}}}
+			state.Listing, state.Silence.Since = start, start
+			for round := range 60 {
+				facts := make([]job.PodFact, 10)
+				for n := range facts {
+					facts[n] = stranger
+					facts[n].UID, facts[n].Phase, facts[n].Tracked = fmt.Sprintf("e-%d-%d", round, n), corev1.PodRunning, true
+					facts[n].Message = strings.Repeat("x", 1000)
+					for range 60 {
+						facts[n].Exits = append(facts[n].Exits, job.Exit{Container: strings.Repeat("x", 253)})
+					}
+				}
+				assert.NoError(t, job.ValidateFacts(facts))
+				state = state.Observe(facts)
+			}
+			texts := 0
+			for _, pod := range state.Pods {
+				texts += len(pod.Message) + 253*len(pod.Exits)
+			}
+			assert.LessOrEqual(t, texts, 1<<20+16<<10, "%d Pods", len(state.Pods))
+			assert.True(t, job.Decide(job.DefaultConfig(), state, specOf(1, 1), start.Add(time.Second)).List, "a list names the others")
+		})
+	}
+	t.Run("as many as it likes by one name", func(t *testing.T) {
+		state := job.NewState("default", "hello", "uid-1")
+		state.Attempts, state.Pods = 1, []job.Pod{{PodFact: job.PodFact{Name: "hello-1", UID: "uid-of-ours", Attempt: 1}}}
+		for round := range 60 {
+			facts := make([]job.PodFact, 500)
+			for n := range facts {
+				facts[n] = job.PodFact{Name: "hello-1", UID: fmt.Sprintf("e-%d-%d", round, n), Attempt: 1}
+			}
+			state = state.Observe(facts)
+		}
+		assert.LessOrEqual(t, len(state.Pods), 501)
+	})
+}

@@ -1,0 +1,57 @@
+package job_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// TestWhatSignalsSayAsksForAListOnceASecond: anybody who may write to Temporal may say it as often as he likes, and the Job
+// goes on meanwhile.
+func TestWhatSignalsSayAsksForAListOnceASecond(t *testing.T) {
+	strangers := func(state job.State, now time.Time) job.State {
+		facts := make([]job.PodFact, 501)
+		for n := range facts {
+			facts[n] = job.PodFact{Name: "e", UID: fmt.Sprint("e-", n), Disowned: true}
+		}
+		return state.Observe(facts).Heard(now)
+	}
+	for name, say := range map[string]func(job.State, time.Time) job.State{
+		"Pods that nobody knows":  strangers,
+		"that Pods may have gone": func(state job.State, now time.Time) job.State { return state.Heard(now).Doubt() },
+		"that a Pod which is accounted for is alive": func(state job.State, now time.Time) job.State {
+			return state.Observe([]job.PodFact{{Name: "hello-7", UID: "e", Attempt: 1, Phase: corev1.PodRunning, Tracked: true}}).Heard(now)
+		},
+		"that a Pod which is accounted for is not released": func(state job.State, now time.Time) job.State {
+			return state.Observe([]job.PodFact{{Name: "hello-7", UID: "e", Attempt: 1, Index: pointer[int32](0), Phase: corev1.PodFailed, Tracked: true}}).Heard(now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := specOf(2, 2)
+			spec.BackoffLimit = 1000
+			d := newDesk(t, spec)
+			d.state = say(d.state, d.now)
+			equal(t, "list", d.decide().List, true)
+			d.now = start.Add(time.Hour)
+			d.listed()
+			asked := d.now
+
+			d.now = asked.Add(300 * time.Millisecond)
+			d.state = say(d.state, d.now)
+			plan := d.decide()
+			equal(t, "another list", plan.List, false)
+			equal(t, "wake", plan.Wake, job.Wake{At: asked.Add(time.Second), Reason: job.WakeList})
+			d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)}).Heard(d.now)
+			if plan = d.decide(); plan.Status == nil || plan.Status.Succeeded != 1 {
+				t.Errorf("the Pod that has ended is not counted meanwhile: %+v", plan)
+			}
+
+			d.now = asked.Add(time.Second)
+			equal(t, "another list, later", d.decide().List, true)
+		})
+	}
+}

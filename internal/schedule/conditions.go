@@ -1,0 +1,223 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// Condition is a status condition as the state carries it.
+type Condition struct {
+	Type               string    `json:"type"`
+	Status             bool      `json:"status,omitempty"`
+	Reason             string    `json:"reason"`
+	Message            string    `json:"message,omitempty"`
+	ObservedGeneration int64     `json:"observedGeneration,omitempty"`
+	Since              time.Time `json:"since"`
+}
+
+// ConditionTypes are those that a plan writes to CronJobs, in their order.
+var ConditionTypes = []string{
+	ostinatov1.ConditionScheduleValid, ostinatov1.ConditionSuspended, ostinatov1.ConditionTemplateValid,
+	ostinatov1.ConditionLastRunSucceeded, ostinatov1.ConditionReady, ostinatov1.ConditionStalled,
+}
+
+// Reasons of conditions that neither a Problem nor a RunResult gives.
+const (
+	conditionReasonScheduleParsed = "ScheduleParsed"
+	conditionReasonSuspended      = "Suspended"
+	conditionReasonNotSuspended   = "NotSuspended"
+	// conditionReasonPaused is that of Suspended where failures have brought it about.
+	conditionReasonPaused = "PausedAfterFailures"
+	// These two are those of TemplateValid.
+	conditionReasonTemplateTaken   = "JobAccepted"
+	conditionReasonTemplateRefused = "JobRefused"
+	// These are those of Ready and Stalled.
+	conditionReasonScheduled       = "Scheduled"
+	conditionReasonInvalidTemplate = "InvalidTemplate"
+	conditionReasonNotStalled      = "NotStalled"
+)
+
+// ConditionReasons are all reasons of the conditions that a plan writes.
+var ConditionReasons = []string{
+	conditionReasonScheduleParsed, string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires),
+	conditionReasonSuspended, conditionReasonNotSuspended, conditionReasonPaused,
+	conditionReasonTemplateTaken, conditionReasonTemplateRefused,
+	string(RunComplete), string(RunFailed),
+	conditionReasonScheduled, ReasonDeleting, conditionReasonInvalidTemplate, conditionReasonNotStalled,
+}
+
+// setConditions brings the conditions up to date.
+func (s *State) setConditions(spec Spec, now time.Time) {
+	// What others have written to the object's status is left to them.
+	conditions := slices.DeleteFunc(slices.Clone(s.Conditions), func(condition Condition) bool {
+		return !slices.Contains(ConditionTypes, condition.Type) || !slices.Contains(ConditionReasons, condition.Reason)
+	})
+	fresh := []Condition{s.scheduleValid(), s.suspended(spec)}
+	if succeeded, known := s.lastRunSucceeded(); known {
+		fresh = append(fresh, succeeded)
+	}
+	for _, condition := range fresh {
+		condition.ObservedGeneration = spec.Generation
+		conditions = with(conditions, condition, now)
+	}
+	ready, stalled := readiness(conditions)
+	if spec.Deleting {
+		ready.Status, ready.Reason, ready.Message = false, ReasonDeleting, ""
+	}
+	ready.ObservedGeneration, stalled.ObservedGeneration = spec.Generation, spec.Generation
+	s.Conditions = with(with(conditions, ready, now), stalled, now)
+}
+
+// with returns the conditions with one in the place of that of its type. A transition time
+// changes only with the condition's status.
+func with(conditions []Condition, condition Condition, now time.Time) []Condition {
+	condition.Since = now.UTC().Truncate(time.Second)
+	conditions = slices.Clone(conditions)
+	if index := indexOf(conditions, condition.Type); index >= 0 {
+		if conditions[index].Status == condition.Status {
+			condition.Since = conditions[index].Since
+		}
+		conditions[index] = condition
+		return conditions
+	}
+	conditions = append(conditions, condition)
+	slices.SortStableFunc(conditions, func(a, b Condition) int {
+		return slices.Index(ConditionTypes, a.Type) - slices.Index(ConditionTypes, b.Type)
+	})
+	return conditions
+}
+
+func indexOf(conditions []Condition, kind string) int {
+	return slices.IndexFunc(conditions, func(condition Condition) bool { return condition.Type == kind })
+}
+
+// find returns the condition of a type; the zero Condition where there is none.
+func find(conditions []Condition, kind string) Condition {
+	if index := indexOf(conditions, kind); index >= 0 {
+		return conditions[index]
+	}
+	return Condition{}
+}
+
+func (s *State) scheduleValid() Condition {
+	valid := Condition{Type: ostinatov1.ConditionScheduleValid, Status: true, Reason: conditionReasonScheduleParsed}
+	if problem := s.Calendar.Problem; problem != nil {
+		valid.Status, valid.Reason, valid.Message = false, string(problem.Reason), problem.Message
+	}
+	return valid
+}
+
+func (s *State) suspended(spec Spec) Condition {
+	suspended := Condition{Type: ostinatov1.ConditionSuspended, Reason: conditionReasonNotSuspended}
+	if spec.Suspend {
+		suspended.Status, suspended.Reason = true, conditionReasonSuspended
+		if s.PausedWhy != "" {
+			suspended.Reason, suspended.Message = conditionReasonPaused, s.PausedWhy
+		}
+	}
+	return suspended
+}
+
+// lastRunSucceeded says how the run that ended last has ended. Nothing is known where its row
+// has fallen out of the ledger: the condition stays as it is then.
+func (s *State) lastRunSucceeded() (condition Condition, known bool) {
+	var last LedgerEntry
+	for _, entry := range s.Ledger {
+		if (entry.Result == RunComplete || entry.Result == RunFailed) && !entry.Ended.Before(last.Ended) {
+			last, known = entry, true
+		}
+	}
+	condition = Condition{Type: ostinatov1.ConditionLastRunSucceeded, Status: last.Result == RunComplete, Reason: string(last.Result)}
+	if last.Result == RunFailed {
+		condition.Message = "Job " + last.Job + " has failed"
+		if last.ResultReason != "" {
+			condition.Message += ": " + last.ResultReason
+		}
+		if s.ConsecutiveFailures > 1 {
+			condition.Message += fmt.Sprintf("; %d runs in a row have failed", s.ConsecutiveFailures)
+		}
+		condition.Message = bounded(condition.Message)
+	}
+	return condition, known
+}
+
+// readiness returns Ready and Stalled, which follow from the other conditions. Runs that
+// fail change neither: the schedule goes on, or is suspended as the CronJob asks for.
+func readiness(conditions []Condition) (ready, stalled Condition) {
+	ready = Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
+	stalled = Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
+	valid, template := find(conditions, ostinatov1.ConditionScheduleValid), find(conditions, ostinatov1.ConditionTemplateValid)
+	switch {
+	case !valid.Status:
+		stalled.Status, stalled.Reason, stalled.Message = true, valid.Reason, valid.Message
+	case template.Type != "" && !template.Status:
+		stalled.Status, stalled.Reason, stalled.Message = true, conditionReasonInvalidTemplate, template.Message
+	}
+	if suspended := find(conditions, ostinatov1.ConditionSuspended); suspended.Status {
+		ready.Reason = suspended.Reason
+	}
+	if stalled.Status {
+		ready.Status, ready.Reason, ready.Message = false, stalled.Reason, stalled.Message
+	}
+	return ready, stalled
+}
+
+// judged returns the conditions with TemplateValid as an answer of the API server says, and
+// with what follows from it.
+func judged(conditions []Condition, judgement Judgement) []Condition {
+	valid := Condition{
+		Type: ostinatov1.ConditionTemplateValid, Status: judgement.Refusal == "", Reason: conditionReasonTemplateTaken, Message: judgement.Refusal,
+		ObservedGeneration: judgement.Generation,
+	}
+	if judgement.Refusal != "" {
+		valid.Reason = conditionReasonTemplateRefused
+	}
+	conditions = with(conditions, valid, judgement.At)
+	ready, stalled := readiness(conditions)
+	for _, condition := range []Condition{ready, stalled} {
+		if known := find(conditions, condition.Type); known.Type != "" {
+			condition.ObservedGeneration = known.ObservedGeneration
+			conditions = with(conditions, condition, judgement.At)
+		}
+	}
+	return conditions
+}
+
+// equalConditions compares conditions, but for LastRunSucceeded: like the rows of the ledger
+// it comes with the next write that there is for another reason.
+func equalConditions(a, b []metav1.Condition) bool {
+	compared := func(conditions []metav1.Condition) []Condition {
+		var all []Condition
+		for _, condition := range conditions {
+			if condition.Type != ostinatov1.ConditionLastRunSucceeded {
+				all = append(all, conditionOf(condition))
+			}
+		}
+		return all
+	}
+	return slices.Equal(compared(a), compared(b))
+}
+
+func (c Condition) render() metav1.Condition {
+	status := metav1.ConditionFalse
+	if c.Status {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{
+		Type: c.Type, Status: status, Reason: c.Reason, Message: bounded(c.Message),
+		ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.Since),
+	}
+}
+
+func conditionOf(condition metav1.Condition) Condition {
+	return Condition{
+		Type: condition.Type, Status: condition.Status == metav1.ConditionTrue,
+		Reason: condition.Reason, Message: condition.Message,
+		ObservedGeneration: condition.ObservedGeneration, Since: condition.LastTransitionTime.UTC(),
+	}
+}

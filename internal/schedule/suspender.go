@@ -1,0 +1,119 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+const (
+	// ThroughSignal is Suspender.Through and Asked.Through where a signal has asked for it.
+	ThroughSignal = "signal"
+	// throughFailures is that where failures have suspended the CronJob.
+	throughFailures = "pauseAfterFailures"
+)
+
+// Suspender says who has suspended an object, as far as the object tells.
+type Suspender struct {
+	// By is the name that somebody has claimed; empty where nobody has.
+	By string
+	// At is when.
+	At time.Time
+	// Through is a signal, or the field manager that has written spec.suspend; empty where
+	// nothing tells.
+	Through string
+	// Why is the reason that was given.
+	Why string
+}
+
+// String is the message of the condition Suspended; empty where nothing tells.
+func (s Suspender) String() string {
+	if s.Through == "" {
+		return ""
+	}
+	var parts []string
+	if s.By != "" {
+		parts = append(parts, "by "+bounded(s.By)+" (claimed)")
+	}
+	if !s.At.IsZero() {
+		parts = append(parts, "at "+clock(s.At))
+	}
+	text := strings.Join(append(parts, "through "+bounded(s.Through)), " ")
+	if s.Why != "" {
+		text += ": " + bounded(s.Why)
+	}
+	return text
+}
+
+// Refuses says why a resume does not take back the suspension; empty when it does. A resume
+// that gives neither a name nor a reason takes back every one.
+func (s Suspender) Refuses(by, reason string) string {
+	if (by == "" || by == s.By) && (reason == "" || reason == s.Why) {
+		return ""
+	}
+	var asked []string
+	if by != "" {
+		asked = append(asked, "by "+bounded(by))
+	}
+	if reason != "" {
+		asked = append(asked, fmt.Sprintf("for the reason %q", bounded(reason)))
+	}
+	return fmt.Sprintf(`not suspended %s, but %s: send {"force": true} to resume it all the same`,
+		strings.Join(asked, " "), cmp.Or(s.String(), "by nobody that the object names"))
+}
+
+// StatusSuspendedBy returns the status with who has suspended the CronJob in the message of
+// its condition Suspended. read is the status that the object has. It is pure and
+// idempotent; the statuses passed in are not changed.
+func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ostinatov1.CronJobStatus {
+	index := slices.IndexFunc(status.Conditions, isSuspended)
+	if index < 0 {
+		return status
+	}
+	condition := status.Conditions[index]
+	if condition.Reason == conditionReasonPaused {
+		who = Suspender{At: condition.LastTransitionTime.Time, Through: throughFailures, Why: pausedWhy(condition.Message)}
+	}
+	message := who.String()
+	if known := slices.IndexFunc(read.Conditions, isSuspended); known >= 0 {
+		if before := read.Conditions[known]; before.LastTransitionTime.Equal(&condition.LastTransitionTime) && (message == "" || timeless(message) == timeless(before.Message)) {
+			// A field manager's time moves with each of its writes.
+			message = before.Message
+		}
+	}
+	if message == "" {
+		return status
+	}
+	status.Conditions = slices.Clone(status.Conditions)
+	status.Conditions[index].Message = message
+	return status
+}
+
+func isSuspended(condition metav1.Condition) bool {
+	return condition.Type == ostinatov1.ConditionSuspended && condition.Status == metav1.ConditionTrue
+}
+
+var when = regexp.MustCompile(`\bat [-0-9]{10}T[:0-9]{8}Z `)
+
+// timeless returns the message without its time.
+func timeless(message string) string {
+	if found := when.FindStringIndex(message); found != nil {
+		return message[:found[0]] + message[found[1]:]
+	}
+	return message
+}
+
+// pausedWhy returns what the message says of the failures that have suspended the CronJob.
+func pausedWhy(message string) string {
+	if _, why, found := strings.Cut(message, "through "+throughFailures+": "); found {
+		message = why
+	}
+	return bounded(message)
+}

@@ -1,0 +1,105 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+func suspendedStatus(since time.Time, reason, message string) ostinatov1.CronJobStatus {
+	return ostinatov1.CronJobStatus{Conditions: []metav1.Condition{
+		{Type: ostinatov1.ConditionScheduleValid, Status: metav1.ConditionTrue},
+		{Type: ostinatov1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(since)},
+	}}
+}
+
+func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
+	ada := schedule.Suspender{By: "ada", At: at("10:00"), Through: schedule.ThroughSignal, Why: "maintenance"}
+	later := ada
+	later.At = at("11:00")
+	kubectl := schedule.Suspender{At: at("10:00"), Through: "kubectl-edit"}
+	suspended := suspendedStatus(at("10:01"), "Suspended", "")
+	long := strings.Repeat("x", 10_000)
+	for name, test := range map[string]struct {
+		status, read ostinatov1.CronJobStatus
+		who          schedule.Suspender
+		want         string
+	}{
+		"a person by a signal":     {suspended, ostinatov1.CronJobStatus{}, ada, "by ada (claimed) at 2016-05-19T10:00:00Z through signal: maintenance"},
+		"a signal without a word":  {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{At: at("10:00"), Through: schedule.ThroughSignal}, "at 2016-05-19T10:00:00Z through signal"},
+		"kubectl":                  {suspended, ostinatov1.CronJobStatus{}, kubectl, "at 2016-05-19T10:00:00Z through kubectl-edit"},
+		"nothing tells":            {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{}, ""},
+		"nothing tells any more":   {suspended, suspendedStatus(at("10:01"), "Suspended", "as before"), schedule.Suspender{}, "as before"},
+		"nothing tells of another": {suspended, suspendedStatus(at("09:01"), "Suspended", "of another"), schedule.Suspender{}, ""},
+		"its manager has written something else since": {
+			suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), later, ada.String(),
+		},
+		"somebody else": {suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), kubectl, kubectl.String()},
+		"the same, another time": {
+			suspended, suspendedStatus(at("09:01"), "Suspended", ada.String()), later, later.String(),
+		},
+		"failures": {
+			suspendedStatus(at("10:01"), "PausedAfterFailures", "2 runs in a row have failed"), ostinatov1.CronJobStatus{}, ada,
+			"at 2016-05-19T10:01:00Z through pauseAfterFailures: 2 runs in a row have failed",
+		},
+		"long claims": {
+			suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{By: long, Through: long, Why: long},
+			"by " + long[:253] + "... (claimed) through " + long[:253] + "...: " + long[:253] + "...",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := schedule.StatusSuspendedBy(test.status, test.read, test.who)
+			assert.Equal(t, test.want, got.Conditions[1].Message)
+			assert.Less(t, len(test.want), schedule.MaxStatusText)
+			assert.Equal(t, got, schedule.StatusSuspendedBy(got, got, test.who), "not idempotent")
+		})
+	}
+	resumed := suspendedStatus(at("10:01"), "NotSuspended", "")
+	resumed.Conditions[1].Status = metav1.ConditionFalse
+	assert.Equal(t, resumed, schedule.StatusSuspendedBy(resumed, suspended, ada), "who is not suspended")
+	assert.Empty(t, schedule.StatusSuspendedBy(ostinatov1.CronJobStatus{}, suspended, ada).Conditions)
+	assert.Empty(t, suspended.Conditions[1].Message, "its argument was changed")
+}
+
+func TestAResumeTakesBackWhatItNames(t *testing.T) {
+	ada := schedule.Suspender{By: "ada", At: at("10:00"), Through: schedule.ThroughSignal, Why: "upgrade"}
+	for name, test := range map[string]struct {
+		who        schedule.Suspender
+		by, reason string
+		want       string
+	}{
+		"all, where nothing is named":    {who: ada},
+		"that of the name":               {who: ada, by: "ada"},
+		"that of the reason":             {who: ada, reason: "upgrade"},
+		"that of both":                   {who: ada, by: "ada", reason: "upgrade"},
+		"not that of another name":       {ada, "bob", "", `not suspended by bob, but by ada (claimed) at 2016-05-19T10:00:00Z through signal: upgrade: send {"force": true} to resume it all the same`},
+		"not that of another reason":     {ada, "ada", "fire", `not suspended by ada for the reason "fire", but by ada`},
+		"not that of nobody":             {schedule.Suspender{}, "ada", "", "but by nobody that the object names"},
+		"not that of kubectl":            {schedule.Suspender{Through: "kubectl-edit"}, "", "upgrade", "but through kubectl-edit"},
+		"not that of a name of any size": {ada, strings.Repeat("x", 9000), "", "not suspended by " + strings.Repeat("x", 253) + "..., but"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := test.who.Refuses(test.by, test.reason)
+			assert.Equal(t, test.want == "", got == "")
+			assert.Contains(t, got, test.want)
+			assert.Less(t, len(got), 1800)
+		})
+	}
+}
+
+// TestWhyFailuresHaveSuspendedIsReadFromTheStatus: no more of it with each start from the object.
+func TestWhyFailuresHaveSuspendedIsReadFromTheStatus(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *", pauseAfter(1)), at("09:15")).at(at("09:30")).runs(jobFailed)
+	for range 3 {
+		c.status = schedule.StatusSuspendedBy(c.status, ostinatov1.CronJobStatus{}, schedule.Suspender{})
+		c = restored(t, c.spec, at("09:15"), c.status, c.ended).at(at("11:00"))
+	}
+	assert.Equal(t, "True PausedAfterFailures 1 runs in a row have failed, the last of them hello-24394200 (); set spec.suspend to false to go on",
+		c.told(ostinatov1.ConditionSuspended))
+}

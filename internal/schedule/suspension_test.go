@@ -1,0 +1,48 @@
+package schedule_test
+
+import (
+	"testing"
+
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// While the bridge is away the workflow hears of a suspension when it asks for the run that is due: that run does not start because of it.
+func TestASuspensionThatIsNoticedAtTheDueTimeCoversIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []specOption
+		refused bool
+		heard   string
+		decided string
+		ledger  []string
+		events  []string
+	}{
+		"within the deadline": {
+			[]specOption{deadline(36000)}, false, "02:00:00.1", "02:00:00.1", []string{"19T02:00:00 StartedLate Suspended"}, nil},
+		"past the deadline": {
+			[]specOption{deadline(600)}, false, "02:00:00.1", "02:00:00.1", []string{"19T02:00:00 SkippedSuspended Suspended"}, nil},
+		"when the Jobs that there are come late": {
+			[]specOption{deadline(600)}, false, "02:00:00.1", "02:05", []string{"19T02:00:00 SkippedSuspended Suspended"}, nil},
+		"not what was refused before": {
+			[]specOption{deadline(600)}, true, "02:00:05", "02:00:05", []string{"19T02:00:00 FailedToCreate Forbidden"}, []string{"MissSchedule"}},
+		"not what an outage held up": {
+			[]specOption{deadline(600)}, false, "02:10", "02:10", []string{"19T02:00:00 SkippedDeadline StartingDeadlineExceeded"}, []string{"MissSchedule"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, cronSpec("0 2 * * *", test.options...), at("00:00")).at(at("00:00"))
+			if test.refused {
+				c.refuse = func(schedule.Start) string { return "exceeded quota" }
+				c.at(at("02:00"))
+				c.refuse = nil
+			}
+			c.change(at(test.heard), suspended)
+			c.at(at(test.decided)).edit(at("10:00"), resumed)
+			wantStrings(t, "ledger", c.ledger(), test.ledger...)
+			wantStrings(t, "events", c.reasons(), test.events...)
+		})
+	}
+	t.Run("nor what another run holds back", func(t *testing.T) {
+		c := newCluster(t, cronSpec("0 * * * *", forbid, deadline(600)), at("09:30")).at(at("10:00"))
+		c.edit(at("11:00:00.1"), suspended).finish("Complete", at("11:05")).edit(at("11:20"), resumed)
+		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 SkippedDeadline StartingDeadlineExceeded")
+	})
+}

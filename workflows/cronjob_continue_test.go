@@ -1,0 +1,68 @@
+package workflows_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// A call that fails for days, once a minute, makes the history as long as runs do.
+func TestCronJobContinuesAsNewWhileACallFails(t *testing.T) {
+	made := protocol.JobSeen{CronJobUID: hello.UID, Name: "hello-by-hand", UID: "by-hand"}
+	tests := map[string]struct {
+		fails func(protocol.CronJobRequest) bool
+		again func(protocol.CronJobRequest) bool
+	}{
+		"the delete of a run that is replaced": {
+			fails: func(request protocol.CronJobRequest) bool {
+				return len(request.Deletes) > 0 && request.Deletes[0].Replaced
+			},
+			again: func(request protocol.CronJobRequest) bool { return request.Start != nil && len(request.Deletes) == 1 },
+		},
+		"a look at what was heard": {
+			fails: func(request protocol.CronJobRequest) bool { return len(request.Look) > 0 },
+			again: func(request protocol.CronJobRequest) bool {
+				return slices.Equal(request.Look, []schedule.Run{{Name: made.Name, UID: made.UID}})
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			k := newCronJobKube(t)
+			k.runs = []time.Duration{24 * time.Hour}
+			var last time.Time
+			k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+				last = k.environment.Now()
+				if test.fails(request) && !k.gone {
+					return nil, temporal.NewNonRetryableApplicationError("a policy says no", "Refused", nil)
+				}
+				return nil, nil
+			}
+			k.signal(45*time.Second, protocol.JobSeenSignal, made)
+			k.after(30*time.Minute, func() { k.environment.SetCurrentHistoryLength(2500) })
+			k.signal(time.Hour, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+			next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("*/20 * * * *", replace)}))
+			if late := last.Sub(cronStart.Add(30 * time.Minute)); late > time.Minute {
+				t.Errorf("called %s after it was to continue as new", late)
+			}
+			if err := next.Validate(); err != nil {
+				t.Error(err)
+			}
+
+			after := newCronJobKube(t)
+			after.environment.SetStartTime(last)
+			after.signal(time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+			if err := after.runInput(next); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(after.requests, test.again) {
+				t.Errorf("requests %+v", after.requests)
+			}
+		})
+	}
+}
