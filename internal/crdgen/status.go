@@ -21,6 +21,10 @@ func status() []amendment {
 	for _, through := range schedule.Throughs {
 		throughs = append(throughs, through)
 	}
+	reasons := make([]any, 0, len(schedule.LedgerReasons))
+	for _, reason := range schedule.LedgerReasons {
+		reasons = append(reasons, reason)
+	}
 	atMost := func(length int) map[string]any { return map[string]any{"maxLength": length} }
 	list := []amendment{
 		{at: "status.active", schema: map[string]any{"maxItems": schedule.MaxStatusActive}},
@@ -30,12 +34,13 @@ func status() []amendment {
 		{at: "status.lastResult", schema: map[string]any{"pattern": schedule.LastResultPattern}},
 		{at: "status.next", schema: map[string]any{"pattern": schedule.NextPattern}},
 		{at: "status.recentRuns[].outcome", schema: enum(outcomes...)},
+		{at: "status.recentRuns[].reason", schema: enum(reasons...)},
 		{at: "status.recentRuns[].result", schema: enum(results...)},
 		{at: "status.recentRuns[].through", schema: enum(throughs...)},
 		{at: "status.workflow.id", schema: atMost(schedule.MaxStatusWorkflowID)},
 		{at: "status.workflow.namespace", schema: atMost(schedule.MaxStatusName)},
 	}
-	for _, field := range []string{"reason", "message", "resultReason", "by", "changed"} {
+	for _, field := range []string{"message", "resultReason", "by", "changed"} {
 		list = append(list, amendment{at: "status.recentRuns[]." + field, schema: atMost(schedule.MaxStatusText)})
 	}
 	list = append(list, amendment{at: "status.recentRuns[].jobName", schema: atMost(schedule.MaxStatusName)})

@@ -70,15 +70,15 @@ type Refusal struct {
 // Reasons of a Refusal.
 const (
 	// RefusedForbidden: quota, admission or authorisation; may be lifted later.
-	RefusedForbidden = "Forbidden"
+	RefusedForbidden = schedule.Forbidden
 	// RefusedInvalid: the object is invalid; only an edit helps.
 	RefusedInvalid = schedule.Invalid
 	// RefusedNamespaceTerminating: the namespace is being deleted.
-	RefusedNamespaceTerminating = "NamespaceTerminating"
+	RefusedNamespaceTerminating = schedule.NamespaceTerminating
 	// RefusedForeignObject: another owner's object has the name.
-	RefusedForeignObject = "ForeignObject"
+	RefusedForeignObject = schedule.ForeignObject
 	// RefusedNotPrescribed: the object, as it is now, does not ask for it.
-	RefusedNotPrescribed = "NotPrescribed"
+	RefusedNotPrescribed = schedule.NotPrescribed
 	// RefusedSignal: the object or the worker does not take the signal that asked for it.
 	RefusedSignal = schedule.SignalRefused
 	// RefusedTooLate: the time before which the run was to be created has passed,
@@ -88,7 +88,7 @@ const (
 	// then.
 	RefusedTooEarly = schedule.TooEarly
 	// RefusedOther: any other answer that a repetition at once can't change.
-	RefusedOther = "Refused"
+	RefusedOther = schedule.RefusedOtherwise
 )
 
 // CronJobRequest is carried out in the order of its fields. Every step is

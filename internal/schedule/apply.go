@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -117,10 +118,7 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 }
 
 func (s *State) applyRefused(start Start, report Report, now time.Time) {
-	reason := report.Refusal
-	if reason == "" {
-		reason = "Refused"
-	}
+	reason := cmp.Or(report.Refusal, RefusedOtherwise)
 	if (report.Refusal == TooLate || report.Refusal == TooEarly) && s.Pending != nil {
 		// The next plan settles the run that is too late. If another's clock is ahead of
 		// ours, or far behind it, it has to wait a little.

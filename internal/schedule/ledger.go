@@ -23,8 +23,7 @@ type LedgerEntry struct {
 	Recorded time.Time `json:"recorded,omitzero"`
 	// Outcome is what became of it.
 	Outcome LedgerOutcome `json:"outcome"`
-	// Reason is one of the Reason constants or, of FailedToCreate, the kind of the API
-	// server's answer; empty for Started.
+	// Reason is one of LedgerReasons; empty for Started.
 	Reason string `json:"reason,omitempty"`
 	// Message adds detail for people.
 	Message string `json:"message,omitempty"`
@@ -130,9 +129,13 @@ func (e LedgerEntry) joins(next LedgerEntry) bool {
 		!e.Manual && !next.Manual
 }
 
-// bounded returns the entry with texts that people can read and a state can carry.
+// bounded returns the entry with texts that people can read and a state can carry. A reason
+// that is none of LedgerReasons is RefusedOtherwise: it was some answer.
 func (e LedgerEntry) bounded() LedgerEntry {
-	e.Message, e.Reason, e.ResultReason = bounded(e.Message), bounded(e.Reason), bounded(e.ResultReason)
+	e.Message, e.ResultReason = bounded(e.Message), bounded(e.ResultReason)
+	if e.Reason != "" && !slices.Contains(LedgerReasons, e.Reason) {
+		e.Reason = RefusedOtherwise
+	}
 	e.Outcome, e.Result, e.Job = LedgerOutcome(bounded(string(e.Outcome))), RunResult(bounded(string(e.Result))), bounded(e.Job)
 	e.Asked = e.Asked.bounded()
 	return e

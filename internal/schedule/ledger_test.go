@@ -6,7 +6,9 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -216,5 +218,13 @@ func TestEachOutcomeIsTalliedOnce(t *testing.T) {
 	c.state = state
 	if _, tallies = schedule.Tallied(c.at(at("12:50")).state); len(tallies) != 0 {
 		t.Errorf("again: %+v", tallies)
+	}
+}
+
+func TestAReasonThatNobodyGivesIsAnAnswerOfSomeKind(t *testing.T) {
+	evil := ostinatov1.RecentRun{ScheduledTime: metav1.NewTime(at("09:00")), Outcome: string(schedule.FailedToCreate), Reason: "Evil"}
+	state := schedule.NewState(schedule.Identity{}, ostinatov1.CronJobStatus{RecentRuns: []ostinatov1.RecentRun{evil}}, nil)
+	if len(state.Ledger) != 1 || state.Ledger[0].Reason != schedule.RefusedOtherwise {
+		t.Errorf("ledger %+v", state.Ledger)
 	}
 }

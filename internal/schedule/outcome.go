@@ -75,6 +75,28 @@ const (
 	ReasonDeleting = "Deleting"
 )
 
+// Kinds of refusals, which are reasons of FailedToCreate too.
+const (
+	// Forbidden: quota, admission or authorisation.
+	Forbidden = "Forbidden"
+	// NamespaceTerminating: the namespace is being deleted.
+	NamespaceTerminating = "NamespaceTerminating"
+	// ForeignObject: another owner's object has the name.
+	ForeignObject = "ForeignObject"
+	// NotPrescribed: the object, as it is now, does not ask for the run.
+	NotPrescribed = "NotPrescribed"
+	// RefusedOtherwise: any other answer of the API server's.
+	RefusedOtherwise = "Refused"
+)
+
+// LedgerReasons are all reasons of a LedgerEntry but the empty one.
+var LedgerReasons = []string{
+	ReasonJobAlreadyActive, ReasonSuspended, ReasonStartingDeadlineExceeded, ReasonOutage, ReasonTimerLost, ReasonFoundLater,
+	ReasonFailedCreate, ReasonScheduleChanged, ReasonTooManyTriggers, ReasonInvalidSignal, ReasonCancelled, ReasonQueueFull,
+	ReasonNotCaughtUp, ReasonCatchUpLimit, ReasonPolicyChanged, ReasonDeleting,
+	Forbidden, Invalid, NamespaceTerminating, ForeignObject, NotPrescribed, SignalRefused, TooLate, TooEarly, RefusedOtherwise,
+}
+
 // RunResult says how a run that was started has ended.
 type RunResult string
 

@@ -60,10 +60,13 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 		if row.Result != "" && !slices.Contains(RunResults, RunResult(row.Result)) {
 			return fmt.Errorf("status: a recent run has the result %.64q, want one of %v", row.Result, RunResults)
 		}
+		if row.Reason != "" && !slices.Contains(LedgerReasons, row.Reason) {
+			return fmt.Errorf("status: a recent run has the reason %.64q, want one of %v", row.Reason, LedgerReasons)
+		}
 		if row.Through != "" && !slices.Contains(Throughs, row.Through) {
 			return fmt.Errorf("status: a recent run was asked for through %.64q, want one of %v", row.Through, Throughs)
 		}
-		if longest := max(len(row.Reason), len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)); longest > MaxStatusText {
+		if longest := max(len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)); longest > MaxStatusText {
 			return fmt.Errorf("status: a recent run has a text of %d bytes, want %d at most", longest, MaxStatusText)
 		}
 		if len(row.JobName) > MaxStatusName {

@@ -121,6 +121,7 @@ func TestHowMuchOstinatosTokensWrite(t *testing.T) {
 		"a counter beside another's condition": {func(ctx context.Context) error { return h.patchJob(ctx, h.second, `{"status":{"failed":1}}`, "status") }, ""},
 		"lastOutcome of 900 kB":                {cronJob(h.cronJobs, `{"lastOutcome":"`+long+`"}`), "Unsupported value"},
 		"an outcome of one's own":              {cronJob(h.cronJobs, run(`,"outcome":"Evil"`)), "Unsupported value"},
+		"a run's reason of one's own":          {cronJob(h.cronJobs, run(`,"outcome":"Started","reason":"Evil"`)), "Unsupported value"},
 		"a last result of one's own":           {cronJob(h.cronJobs, `{"lastResult":"Evil"}`), "should match"},
 		"a word of one's own for next":         {cronJob(h.cronJobs, `{"next":"Evil"}`), "should match"},
 		"a way to ask of one's own":            {cronJob(h.cronJobs, run(`,"outcome":"Started","through":"Evil"`)), "Unsupported value"},
@@ -141,7 +142,10 @@ func TestHowMuchOstinatosTokensWrite(t *testing.T) {
 		"what a workflow writes":               {cronJob(h.cronJobs, `{"lastOutcome":"Started","active":[`+reference+`]}`), ""},
 	}
 	for _, outcome := range planner.Outcomes {
-		attempts["outcome "+string(outcome)] = attempt{cronJob(h.cronJobs, run(fmt.Sprintf(`,"outcome":%q,"result":"Deleted","reason":"x","jobName":"y"`, outcome))), ""}
+		attempts["outcome "+string(outcome)] = attempt{cronJob(h.cronJobs, run(fmt.Sprintf(`,"outcome":%q,"result":"Deleted","jobName":"y"`, outcome))), ""}
+	}
+	for _, reason := range planner.LedgerReasons {
+		attempts["a run's reason "+reason] = attempt{cronJob(h.cronJobs, run(fmt.Sprintf(`,"outcome":"StartedLate","reason":%q`, reason))), ""}
 	}
 	for _, kind := range []string{"Normal", "Warning"} {
 		for _, reason := range event.Reasons(kind) {
