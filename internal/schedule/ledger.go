@@ -119,8 +119,12 @@ func (s *State) adjoin(others []LedgerEntry, entry, next LedgerEntry) bool {
 
 func (s *State) boundLedger() {
 	if over := len(s.Ledger) - ledgerLimit; over > 0 {
+		for _, entry := range s.Ledger[:over] {
+			s.Archive = s.Archive.Put(entry)
+		}
 		s.Ledger = append([]LedgerEntry(nil), s.Ledger[over:]...)
 		s.LedgerDropped += int64(over)
+		s.Archive = s.Archive.since(s.Ledger[len(s.Ledger)-1].last().Add(-archiveSpan))
 	}
 }
 

@@ -196,7 +196,7 @@ func TestPagesOfTheLedger(t *testing.T) {
 			break
 		}
 	}
-	if pages != 4 || len(times) != 298 || times[0] != "15:04" || times[297] != "10:07" {
+	if pages != 4 || len(times) != 305 || times[0] != "15:04" || times[304] != "10:00" {
 		t.Errorf("%d rows, from %s to %s, next page %d", len(times), times[0], times[len(times)-1], pages)
 	}
 	for _, before := range []int64{1, -5, 1 << 60} {

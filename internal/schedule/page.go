@@ -36,7 +36,7 @@ type Page struct {
 	Rows []LedgerEntry
 	// Before asks for the rows before these; 0 where there are none.
 	Before int64
-	// Dropped is how many rows there were that the ledger does not hold any more.
+	// Dropped is how many rows there were that neither ledger nor archive holds any more.
 	Dropped int64
 }
 
@@ -57,22 +57,24 @@ func (s State) waitingTriggers() []LedgerEntry {
 	return rows
 }
 
-// PageOf returns the entries that are asked for. An entry that is added in the middle may make
-// a row come twice, and leaves none out.
+// PageOf returns the entries that are asked for. Those behind the ledger's have a time, an
+// outcome and a result, and nothing else. An entry that is added in the middle may make a row
+// come twice, and leaves none out.
 func PageOf(state State, question Question) Page {
-	ledger := append(slices.Clone(state.Rows()), state.waitingTriggers()...)
+	archived := state.Archive.Entries()
+	ledger := slices.Concat(archived, state.Rows(), state.waitingTriggers())
 	next := len(ledger)
+	page := Page{Dropped: max(state.LedgerDropped-int64(len(archived)), 0)}
 	if question.Before > 0 {
-		next = int(min(max(question.Before-1-state.LedgerDropped, 0), int64(next)))
+		next = int(min(max(question.Before-1-page.Dropped, 0), int64(next)))
 	}
-	page := Page{Dropped: state.LedgerDropped}
 	for next--; next >= 0; next-- {
 		if !question.asksFor(ledger[next]) {
 			continue
 		}
 		if len(page.Rows) == max(question.Limit, 1) {
 			// Two more than its index among all rows that there ever were: 0 asks for the newest.
-			page.Before = state.LedgerDropped + int64(next) + 2
+			page.Before = page.Dropped + int64(next) + 2
 			break
 		}
 		page.Rows = append(page.Rows, ledger[next])

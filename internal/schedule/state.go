@@ -65,9 +65,11 @@ type State struct {
 	// they are served.
 	Backfills []Backfill `json:"backfills,omitempty"`
 	// Ledger is the outcome of recent scheduled times, in the order in which it was
-	// known; LedgerDropped counts the entries that have fallen out.
+	// known; LedgerDropped counts the entries that have fallen out, and Archive has what is
+	// kept of those of the last two days.
 	Ledger        []LedgerEntry `json:"ledger,omitempty"`
 	LedgerDropped int64         `json:"ledgerDropped,omitempty"`
+	Archive       Archive       `json:"archive,omitzero"`
 	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did
 	// since one was Complete.
 	LastFailure         time.Time `json:"lastFailure,omitzero"`
