@@ -19,7 +19,7 @@ import (
 var stack *harness.Harness
 
 // mostGrowth is how much more memory than before a process may have resident, in bytes, whatever it is sent.
-const mostGrowth = 256 << 20
+const mostGrowth = 512 << 20
 
 // TestMain starts worker and bridge with the rights and the memory that deploy gives them, and with the admission policies.
 func TestMain(m *testing.M) {
