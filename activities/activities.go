@@ -27,8 +27,6 @@ type Options struct {
 	Temporal podwatch.Signaller
 	// Heartbeats says whether an attempt was given up; nil takes none for that.
 	Heartbeats Heartbeater
-	// Workflows says which workflow task is under way; nil takes any for that.
-	Workflows Describer
 	// Namespaces are those of Kubernetes whose objects are served; none means all.
 	Namespaces []string
 	// Namespace is Temporal's, for links from objects to workflows.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // heartbeats answers whether an attempt was given up.
@@ -27,22 +31,52 @@ func (h *heartbeats) RecordActivityHeartbeat(ctx context.Context, token []byte, 
 // Temporal gives an attempt up and its worker does not know that yet: nothing is written, as
 // another attempt may have made the Job, and a later run may have replaced it.
 func TestAnAttemptThatWasGivenUpStartsNothing(t *testing.T) {
+	gone := errors.New("workflow execution already completed")
 	for name, test := range map[string]struct {
 		answer error
-		starts bool
+		// age is that of the attempt, asks whether Temporal is asked.
+		age          time.Duration
+		asks, starts bool
 	}{
-		"goes on":      {nil, true},
-		"was given up": {errors.New("workflow execution already completed"), false},
+		"goes on":                           {nil, time.Hour, true, true},
+		"was given up":                      {gone, time.Hour, true, false},
+		"is too young to be given up":       {gone, 0, false, true},
+		"began by a clock that is far away": {gone, -time.Hour, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			beats := &heartbeats{answer: test.answer}
-			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, func(o *activities.Options) { o.Heartbeats = beats })
+			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, func(o *activities.Options) {
+				o.Heartbeats = beats
+				o.Clock = testingclock.NewFakeClock(time.Now().Add(test.age))
+			})
 			result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
-			if (err == nil) != test.starts || (result.Started != nil) != test.starts || beats.asked == 0 {
+			if (err == nil) != test.starts || (result.Started != nil) != test.starts || (beats.asked > 0) != test.asks {
 				t.Errorf("asked %d times: %+v, %v", beats.asked, result, err)
 			}
 			if wrote := len(s.writes()) > 0; wrote != test.starts {
 				t.Errorf("writes %v", s.writes())
+			}
+		})
+	}
+}
+
+// A local attempt of a workflow task that began too long ago writes nothing: the task may have been given up for another.
+func TestALocalAttemptOfAnOldTaskWritesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		age    time.Duration
+		writes bool
+	}{
+		"young":                {time.Second, true},
+		"old":                  {6 * time.Second, false},
+		"of a clock far ahead": {-6 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, func(*activities.Options) {})
+			request := startRequest()
+			request.Task, request.Digest = time.Now().Add(-test.age), schedule.SpecOf(helloCronJob()).Digest()
+			_, err := s.environment().ExecuteLocalActivity(s.activities.ReconcileCronJob, request)
+			if wrote := len(s.writes()) > 0; wrote != test.writes || (err == nil) != test.writes {
+				t.Errorf("writes %v, %v", s.writes(), err)
 			}
 		})
 	}

@@ -41,7 +41,9 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	if err := errors.Join(event.Validate(request.Events), invalidCronJobStatus(request)); err != nil {
 		return result, invalidRequest(err)
 	}
-	ctx = withTask(ctx, request)
+	if err := a.tooOld(ctx, request.Task); err != nil {
+		return result, err
+	}
 	if guardedCronJob(request) {
 		return a.settle(ctx, request)
 	}

@@ -13,17 +13,15 @@ const (
 	// outage of the API server never makes workflow tasks heartbeat.
 	localAttemptTimeout = 4 * time.Second
 	localBudget         = 5 * time.Second
-	// A start may be held, and waits for its turn in a herd. It too ends before a workflow
-	// task reports that it is still at it, after 8 s.
-	localStartTimeout = 7 * time.Second
-	localStartBudget  = 7500 * time.Millisecond
-
 	// A regular attempt reports every few seconds, so that a lost worker is noticed and
 	// a call that is given up ends.
 	regularAttemptTimeout = 30 * time.Second
 	regularHeartbeat      = 5 * time.Second
 	// regularBudget bounds a call, after which its workflow plans anew.
 	regularBudget = 10 * time.Minute
+	// startHeartbeat bounds how long the attempt of a start may be silent: the run of a worker
+	// that is lost begins that much later.
+	startHeartbeat = 2 * time.Second
 
 	// bulkTimeout bounds a bulk activity; it is rate limited and may have to queue
 	// behind others, so its heartbeat is what tells a lost worker.
@@ -41,7 +39,8 @@ type call struct {
 	activity string
 	request  any
 
-	// start says that it may start a run, and be held until its time.
+	// start says that it may start a run, and be held until its time. It is in the history
+	// before it happens, as a durable call is, and is tried until the API server answers.
 	start bool
 	// durable skips the local attempt: the answer is in the history before anything
 	// that follows from it is done. A local activity's is not: it is asked again when
@@ -66,14 +65,10 @@ var errGaveWay = errors.New("the call gave way")
 // perform makes the call. Errors that a repetition can't change (non-retryable application
 // errors), cancellation and errGaveWay come back at once.
 func perform[Result any](ctx workflow.Context, c call) (result Result, err error) {
-	if !c.durable && c.queue == "" {
-		attempt, budget := localAttemptTimeout, localBudget
-		if c.start {
-			attempt, budget = localStartTimeout, localStartBudget
-		}
+	if !c.durable && !c.start && c.queue == "" {
 		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-			StartToCloseTimeout:    attempt,
-			ScheduleToCloseTimeout: budget,
+			StartToCloseTimeout:    localAttemptTimeout,
+			ScheduleToCloseTimeout: localBudget,
 			Summary:                c.summary,
 			RetryPolicy: &temporal.RetryPolicy{
 				InitialInterval: 200 * time.Millisecond,
@@ -136,6 +131,9 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 			BackoffCoefficient: 2,
 			MaximumInterval:    10 * time.Second,
 		},
+	}
+	if c.start {
+		options.ScheduleToCloseTimeout, options.HeartbeatTimeout = 0, startHeartbeat
 	}
 	if c.budget > 0 {
 		options.ScheduleToCloseTimeout = c.budget

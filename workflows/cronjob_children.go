@@ -158,6 +158,5 @@ func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJ
 		c.state = schedule.Finish(c.state, c.spec, finished)
 		return
 	}
-	c.present(ctx).learn(ended.Run)
-	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}}, time.Time{})
+	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
 }

@@ -28,7 +28,6 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  summary(plan),
 		activity: protocol.ReconcileCronJobActivity,
-		durable:  c.endsTheTask(ctx, plan),
 		request: protocol.CronJobRequest{
 			CronJob: c.cronJob,
 			Task:    c.present(ctx).began,
@@ -39,8 +38,12 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 			Judge:   plan.Judge,
 			Events:  plan.Events,
 		},
-		start:    plan.Start != nil,
-		givesWay: func() bool { return c.mailbox.holds(steers) },
+		start: plan.Start != nil,
+		givesWay: func() bool {
+			// A start whose time has come is over soon, and the API server says in which order it took
+			// the run and what steers.
+			return c.mailbox.holds(steers) && (plan.Start == nil || workflow.Now(ctx).Before(plan.Start.Scheduled))
+		},
 	})
 	switch {
 	case errors.Is(err, errGaveWay):
@@ -65,8 +68,6 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
-		c.present(ctx).started = true
-		c.present(ctx).learn(result.Started.Run)
 	}
 	if result.Refused != nil {
 		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
@@ -84,12 +85,13 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	}
 }
 
-// search looks up the Jobs that the CronJob controls, before scheduled times get the
-// outcome that they did not start.
+// search looks up the Jobs that the CronJob controls, where the workflow has started from the
+// object, whose status may lack some.
 func (c *runningCronJob) search(ctx workflow.Context, plan schedule.Plan) {
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  "look for jobs of " + c.cronJob.Name,
 		activity: protocol.ReconcileCronJobActivity,
+		durable:  true,
 		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Search: true, Known: c.state.Known()},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
@@ -101,7 +103,7 @@ func (c *runningCronJob) search(ctx workflow.Context, plan schedule.Plan) {
 		return
 	}
 	planned := digest(c.spec)
-	c.state = schedule.Found(plan.Next, nil, plan.SearchUntil)
+	c.state = plan.Next
 	if c.learn(ctx, result); result.CurrentSpec != nil && !c.gone && digest(c.spec) == planned {
 		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 		return

@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -136,6 +135,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  "look at " + c.cronJob.Name,
 		activity: protocol.ReconcileCronJobActivity,
+		durable:  true,
 		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: runs},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
@@ -165,15 +165,12 @@ func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResu
 	}
 	for _, child := range result.Children {
 		if !c.state.Knows(child.Run) {
-			// The task that made it is forgotten, and with it the child. One that runs stays.
+			// The workflow before this one may have had no time to start it. One that runs stays.
 			c.startChild(ctx, schedule.Start{Name: child.Run.Name, Scheduled: child.Run.Scheduled, Manual: child.Run.Manual}, child)
 		}
 	}
 	for _, run := range result.Running {
-		if !c.state.Knows(run) {
-			c.present(ctx).learn(run)
-		}
-		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, time.Time{})
+		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}})
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// A trigger comes with a run that is due and replaces it, in one workflow task. Were the Job
-// deleted by a local activity, a repeated task would make it again: nobody knows of it.
+// A trigger comes with a run that is due and replaces it, in one workflow task.
 func TestAStartIsInTheHistoryBeforeItsJobIsReplaced(t *testing.T) {
 	k := newCronJobKube(t)
 	k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
@@ -24,15 +23,15 @@ func TestAStartIsInTheHistoryBeforeItsJobIsReplaced(t *testing.T) {
 		}
 		return nil, nil
 	}
-	locally, regularly := k.countDeletes()
+	locally, regularly := k.count(func(request protocol.CronJobRequest) bool { return request.Start != nil })
 	k.runUntil(20*time.Second, cron("*/10 * * * *", replace))
-	if *locally != 0 || *regularly != 1 || len(k.jobs) != 2 {
-		t.Errorf("%d replacements by local activities, %d by others, %d Jobs", *locally, *regularly, len(k.jobs))
+	if *locally != 0 || *regularly != 2 || len(k.jobs) != 2 {
+		t.Errorf("%d starts by local activities, %d by others, %d Jobs", *locally, *regularly, len(k.jobs))
 	}
 }
 
-// A workflow task that was repeated has made a Job, which has ended. What is found of it is in the history before it is
-// deleted for the history limit: the next repetition would find nothing, and start the run of the trigger once more.
+// The workflow before has made the Job of a trigger, which has ended. What is found of it is in the history before it is
+// deleted for the history limit: a task that is repeated would find nothing, and start the run once more.
 func TestWhatWasFoundIsInTheHistoryBeforeItIsDeleted(t *testing.T) {
 	k := newCronJobKube(t)
 	triggered := names.TriggeredJob(hello.Name, hello.UID, cronStart.UnixMilli()+1)
@@ -48,31 +47,31 @@ func TestWhatWasFoundIsInTheHistoryBeforeItIsDeleted(t *testing.T) {
 		}
 		return nil, nil
 	}
-	locally, regularly := k.countDeletes()
+	locally, regularly := k.count(func(request protocol.CronJobRequest) bool { return len(request.Look) > 0 })
 	spec := cron("0 0 1 1 *", allow)
 	spec.SuccessfulJobsHistoryLimit = 0
 	k.runUntil(20*time.Second, spec)
 	if *locally != 0 || *regularly == 0 {
-		t.Errorf("%d deletes by local activities, %d by others", *locally, *regularly)
+		t.Errorf("%d looks by local activities, %d by others", *locally, *regularly)
 	}
 	if len(k.jobs) != 0 {
 		t.Errorf("the run was started again: %+v", k.jobs)
 	}
 }
 
-// countDeletes counts the calls that delete Jobs, by local activities and by others.
-func (k *cronJobKube) countDeletes() (locally, regularly *int) {
+// count counts the calls with such a request, by local activities and by others.
+func (k *cronJobKube) count(such func(protocol.CronJobRequest) bool) (locally, regularly *int) {
 	locally, regularly = new(int), new(int)
 	k.environment.SetOnLocalActivityStartedListener(func(_ *activity.Info, _ context.Context, arguments []any) {
 		for _, argument := range arguments {
-			if request, ok := argument.(protocol.CronJobRequest); ok && len(request.Deletes) > 0 {
+			if request, ok := argument.(protocol.CronJobRequest); ok && such(request) {
 				*locally++
 			}
 		}
 	})
 	k.environment.SetOnActivityStartedListener(func(_ *activity.Info, _ context.Context, arguments converter.EncodedValues) {
 		var request protocol.CronJobRequest
-		if arguments.Get(&request) == nil && len(request.Deletes) > 0 {
+		if arguments.Get(&request) == nil && such(request) {
 			*regularly++
 		}
 	})

@@ -38,7 +38,6 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		Namespaces:       settings.Namespaces,
 		Temporal:         p.Temporal,
 		Heartbeats:       p.Temporal,
-		Workflows:        p.Temporal,
 		Namespace:        p.TemporalNamespace,
 		Cluster:          settings.Cluster,
 		Events:           events,

@@ -61,12 +61,9 @@ type Worker struct {
 // Versioned reports whether Worker Deployment Versioning is on.
 func (w Worker) Versioned() bool { return w.BuildID != "" }
 
-// MaxHeld is how many starts may wait for the time of their runs: what is left of workflow
-// tasks and local activities is for what can't wait.
-func (w Worker) MaxHeld() int {
-	slots := min(w.MaxConcurrentWorkflowTasks, w.MaxConcurrentLocalActivities)
-	return max(slots-slots/5, 1)
-}
+// MaxHeld is how many starts may wait for the time of their runs: the other activities are
+// for what can't wait.
+func (w Worker) MaxHeld() int { return max(w.MaxConcurrentActivities-w.MaxConcurrentActivities/5, 1) }
 
 // WorkerCommand returns the command that runs a worker with the settings that its
 // flags and the environment give.
@@ -94,10 +91,10 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	w.AcceptSignals = steering.All()
 	temporal.Var(&w.AcceptSignals, "accept-signals", "signals that people may send to CronJobs and Jobs: suspend, resume, trigger and backfill, or none; an object can narrow them by annotation "+names.AcceptSignalsAnnotation)
 	work := flags.Group(groupWork)
-	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 1280, "workflow tasks of CronJobs at a time; four of five may wait for the time of their run, so that what is due at once starts in waves of so many")
+	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 1280, "workflow tasks of CronJobs at a time")
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
-	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 200, "activities of a workflow queue at a time")
-	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities, which is most API calls, at a time; no fewer than workflow tasks of CronJobs")
+	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 1280, "activities of a workflow queue at a time; four of five may wait for the time of their run, so that what is due at once starts in waves of so many")
+	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities, which is most API calls but the start of a run, at a time; no fewer than workflow tasks of CronJobs")
 	work.DurationVar(&w.StartLead, "start-lead", time.Second, "how long before its time the start of a run is prepared; 0 for not at all. A suspend or edit through Temporal counts from that long before a run")
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")

@@ -60,18 +60,12 @@ func TestALedgerRowSaysWhoHasAsked(t *testing.T) {
 				c.ask("09:40", signal)
 			}, schedule.Asked{By: "ada", Through: "signal"},
 		},
-		"of one that a forgotten task has started": {
-			cronSpec("0 * * * *"), func(c *cluster) {
-				c.forget = true
-				c.ask("09:40", signal).edit(at("09:40:10"), suspended)
-			}, schedule.Asked{By: "ada", Through: "signal"},
-		},
 		"somebody who has made the Job": {
 			cronSpec("0 * * * *"), func(c *cluster) {
 				c.at(at("09:30"))
 				run := schedule.Run{Name: "by-hand", UID: "by-hand-uid", Scheduled: at("09:40"), Started: at("09:40"), Manual: true}
 				c.running = append(c.running, run)
-				c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, at("09:40"))
+				c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}})
 				c.at(at("09:40"))
 			}, schedule.Asked{Through: "job"},
 		},
@@ -83,7 +77,7 @@ func TestALedgerRowSaysWhoHasAsked(t *testing.T) {
 					Asked: schedule.Asked{By: "ada", Through: "Evil", Changed: "args --fast"},
 				}
 				c.running = append(c.running, run)
-				c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}}, at("09:40"))
+				c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}})
 				c.at(at("09:40"))
 			}, schedule.Asked{By: "ada", Through: "job", Changed: "args --fast"},
 		},

@@ -76,8 +76,6 @@ func CancelBackfills(state State) State {
 	s := state.clone()
 	for index := range s.Backfills {
 		s.Backfills[index].Cancelled = true
-		// Its first time may have started in a task that is repeated now.
-		s.Doubtful = true
 	}
 	return s
 }

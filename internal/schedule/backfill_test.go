@@ -2,7 +2,6 @@ package schedule_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,41 +220,6 @@ func TestATimeWhoseJobIsRefusedIsTriedEightTimes(t *testing.T) {
 		t.Errorf("%d tries", tries)
 	}
 	wantStrings(t, "ledger, without the run of the year", c.ledger()[1:], "01T00:00:00 FailedToCreate Forbidden manual", "01T00:00:00 Started manual")
-}
-
-// A workflow task creates a Job and is lost with its worker.
-func TestABackfilledRunThatAForgottenTaskStartedIsNotStartedTwice(t *testing.T) {
-	for name, then := range map[string]func(*cluster){
-		"the task is repeated":       func(c *cluster) { c.at(at("09:58:20")) },
-		"beside a run that came due": func(c *cluster) { c.at(at("10:00")) },
-		"beside a trigger":           func(c *cluster) { c.trigger(at("09:58:20")) },
-		"after an edit":              func(c *cluster) { c.edit(at("09:58:20"), limits(1, 1)) },
-		"after an edited schedule":   func(c *cluster) { c.edit(at("09:58:20"), func(s *schedule.Spec) { s.Schedule = "30 * * * *" }) },
-		"after it was cancelled":     func(c *cluster) { c.state = schedule.CancelBackfills(c.state); c.at(at("09:58:20")) },
-		"after the bridge has seen it": func(c *cluster) {
-			c.state = schedule.Found(c.state, c.sightings(), time.Time{})
-			c.at(at("09:58:20"))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("09:30"))
-			c.forget = true
-			c.backfill(between("05:00", "06:00"), at("09:58"))
-			if len(c.starts) != 1 || len(c.state.Active) != 0 {
-				t.Fatalf("the task was not forgotten: %+v", c.state.Active)
-			}
-			then(c)
-			if len(c.starts) != 1 || len(c.state.Active) != 1 || c.state.Active[0].Backfill == 0 {
-				t.Errorf("starts %+v, active %+v", c.starts, c.state.Active)
-			}
-			if rows := c.ledger(); rows[0] != "19T05:00:00 Started manual" {
-				t.Errorf("ledger %q", rows)
-			}
-			if slices.Contains(c.reasons(), "UnexpectedJob") {
-				t.Errorf("events %v", c.reasons())
-			}
-		})
-	}
 }
 
 func TestBackfillsAreServedInTheirOrderAndTheirNumberIsBounded(t *testing.T) {

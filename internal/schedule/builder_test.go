@@ -103,10 +103,8 @@ type cluster struct {
 	ended   []schedule.Finished
 	// unbegun keeps the workflows of runs from being started.
 	unbegun bool
-	// forget loses what came of the next plan that starts a run: the workflow task is repeated.
+	// forget loses the answer of the next attempt to start a run, which Temporal repeats.
 	forget bool
-	// lost says that this has happened, and that nothing was planned since.
-	lost bool
 	// writes counts writes of the status.
 	writes int
 	// refuseStatus fails writes of the status.
@@ -160,7 +158,7 @@ func restored(
 
 // at moves the clock and plans until there is nothing more to do.
 func (c *cluster) at(now time.Time) *cluster {
-	c.now, c.lost = now, false
+	c.now = now
 	for range 1000 {
 		if schedule.NeedsEvaluation(c.state, c.spec, c.now) {
 			c.state = c.evaluated(c.state, c.now)
@@ -168,7 +166,7 @@ func (c *cluster) at(now time.Time) *cluster {
 		plan := schedule.Decide(c.state, c.spec, c.now)
 		if plan.Search {
 			c.searches++
-			c.state = schedule.Found(plan.Next, c.sightings(), plan.SearchUntil)
+			c.state = schedule.Found(plan.Next, c.sightings())
 			continue
 		}
 		if plan.Pause && !c.refusePause {
@@ -178,9 +176,6 @@ func (c *cluster) at(now time.Time) *cluster {
 		if plan.Idle() || plan.Pause {
 			c.state, c.wake = plan.Next, plan.Wake
 			if due, ok := schedule.Ahead(c.state, c.spec, c.now); ok && c.prepare(due) {
-				if c.lost {
-					return c
-				}
 				continue
 			}
 			if !c.wake.IsZero() && !c.wake.After(c.now) {
@@ -188,11 +183,7 @@ func (c *cluster) at(now time.Time) *cluster {
 			}
 			return c
 		}
-		if c.execute(plan); c.lost {
-			// The task is repeated after its timeout.
-			c.now = c.now.Add(10 * time.Second)
-			return c
-		}
+		c.execute(plan)
 	}
 	c.t.Fatalf("at %s: the planner does not come to rest: %+v", c.now, schedule.Decide(c.state, c.spec, c.now))
 	return c
@@ -223,9 +214,6 @@ func (c *cluster) prepare(due time.Time) bool {
 		return true
 	}
 	c.execute(plan)
-	if c.lost {
-		c.now = c.now.Add(10 * time.Second)
-	}
 	return true
 }
 
@@ -274,8 +262,19 @@ func (c *cluster) execute(plan schedule.Plan) {
 		plan = schedule.Follow(plan)
 	}
 	if c.forget && plan.Start != nil {
-		defer func(before schedule.State) { c.state, c.forget, c.lost = before, false, true }(c.state)
+		c.forget = false
+		c.carryOut(plan)
+		c.now = c.now.Add(3 * time.Second)
 	}
+	report := c.carryOut(plan)
+	c.state = schedule.Apply(plan, report, c.now)
+	if report.Started != nil && !c.unbegun {
+		c.state = schedule.Begun(c.state, *report.Started)
+	}
+}
+
+// carryOut is one attempt of the activity.
+func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 	report := schedule.Report{}
 	if start := plan.Start; start != nil && start.Scheduled.After(c.now) {
 		c.t.Fatalf("at %s: %s starts before its time", c.now, start.Name)
@@ -321,10 +320,7 @@ func (c *cluster) execute(plan schedule.Plan) {
 			c.status = schedule.StatusRecorded(c.status, *plan.Start, run)
 		}
 	}
-	c.state = schedule.Apply(plan, report, c.now)
-	if report.Started != nil && !c.unbegun {
-		c.state = schedule.Begun(c.state, *report.Started)
-	}
+	return report
 }
 
 func (c *cluster) judgement() *schedule.Judgement {

@@ -20,8 +20,6 @@ type Plan struct {
 	// Search asks to look up the Jobs that the CronJob controls, for Found with Next, and
 	// for nothing else: scheduled times would get the outcome that they did not start.
 	Search bool
-	// SearchUntil is the last of those times.
-	SearchUntil time.Time
 	// Deletes come before Start. Those with Replaced set must succeed.
 	Deletes []Delete
 	// Start asks for at most one run.
@@ -58,14 +56,13 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	s.advance(spec, now)
 	s.dropOverflow(spec)
 	s.dropLate(spec, now)
-	unsettled := s.clone()
+	if s.needsSearch(spec) {
+		next := state.clone()
+		next.Searched = true
+		return Plan{Search: true, Next: next}
+	}
 	s.takeSighted(spec, now)
 	s.settleMissed(spec, now)
-	s.doubtTriggers(spec, now)
-	s.doubtStart(spec)
-	if s.Doubtful {
-		return s.search(state, unsettled, spec, now)
-	}
 	s.settleSighted(now)
 	s.closeFormer(spec)
 	s.dropBackfills(spec, now)
@@ -115,8 +112,6 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	}
 	// A run that became due before others were settled can't be looked up at the end.
 	kept := !s.Calendar.Due.IsZero() && !s.Calendar.Due.After(s.Settled) && !spec.Deleting
-	// A run may have started in a task that is repeated now.
-	s.Doubtful = s.Doubtful || s.mayHaveStarted(spec, now) && !(lasting && spec.inOrder()) && !kept
 	if s.Calendar.Upcoming = nil; !spec.inOrder() && !kept || spec.Deleting {
 		s.Calendar.Due, s.Calendar.Waiting = time.Time{}, nil
 	}
@@ -164,8 +159,18 @@ func (s *State) supersede() {
 	}
 }
 
-// settleMissed gives missed times their outcome. It leaves the state Doubtful where their
-// Jobs may exist: a workflow task that is repeated has forgotten what it did.
+// needsSearch reports whether something is to be decided that depends on which Jobs there
+// are, and the state comes from the object's status, which may lack some that the workflow
+// before has made.
+func (s *State) needsSearch(spec Spec) bool {
+	if s.Searched || s.Reported != nil || spec.Deleting {
+		return false
+	}
+	starts := !s.Calendar.Due.IsZero() || len(s.Triggers)+len(s.Backfills) > 0
+	return len(s.Calendar.Missed) > 0 || starts && s.exclusive(spec)
+}
+
+// settleMissed gives missed times their outcome.
 func (s *State) settleMissed(spec Spec, now time.Time) {
 	missed := s.Calendar.Missed
 	s.Calendar.Missed = nil
@@ -175,14 +180,7 @@ func (s *State) settleMissed(spec Spec, now time.Time) {
 			s.settle(sighting.entry(s.found(sighting.Run, now)))
 			continue
 		}
-		entry := s.notStarted(spec, stretch, now)
-		// What is blocked still was blocked in every task before.
-		blocked := (entry.Reason == ReasonJobAlreadyActive || entry.Reason == ReasonQueueFull) && s.heldBack(spec)
-		known := stretch.LookedUp || !spec.inOrder() && !stretch.Last.After(s.Searched)
-		if !blocked && !known {
-			s.Doubtful = true
-		}
-		s.settle(stretch.entry(entry))
+		s.settle(stretch.entry(s.notStarted(spec, stretch, now)))
 	}
 }
 

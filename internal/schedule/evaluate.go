@@ -142,8 +142,6 @@ type MissedRuns struct {
 	Estimated bool `json:"estimated,omitempty"`
 	// Reason says why they are not started, where it is known already.
 	Reason string `json:"reason,omitempty"`
-	// LookedUp is set once their Jobs were looked up.
-	LookedUp bool `json:"lookedUp,omitempty"`
 	// before is the time before Last, where there are two or more.
 	before time.Time
 }

@@ -40,13 +40,11 @@ func (s *State) closeFormer(spec Spec) {
 }
 
 // dropUnnamed makes times that wait missed ones, since the edited schedule does not name
-// them. Their Jobs were looked up when the edit was heard of.
+// them.
 func (s *State) dropUnnamed(unnamed []time.Time) {
 	for _, scheduled := range unnamed {
 		s.takeOut(scheduled)
-		missed := single(scheduled, ReasonScheduleChanged)
-		missed.LookedUp = true
-		s.Calendar.Missed = append(s.Calendar.Missed, missed)
+		s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, ReasonScheduleChanged))
 	}
 }
 

@@ -143,15 +143,6 @@ func TestTimesBeforeAnEditHaveTheirOutcome(t *testing.T) {
 	})
 }
 
-// Jobs are named by the minute.
-func TestAnIntervalCountsFromARunThatATaskHasForgotten(t *testing.T) {
-	c := newCluster(t, cronSpec("* * * * *"), at("10:00:10")).at(at("10:00:10"))
-	c.forget = true
-	c.at(at("10:01")).edit(at("10:01:15"), on("@every 90s"))
-	wantTime(t, "wake", c.wake, "10:02:30")
-	wantStrings(t, "ledger", c.ledger(), "19T10:01:00 Started")
-}
-
 // Whatever is edited, the scheduled times that have passed are exactly those with an outcome and those that still wait. The times are
 // those that the oracle finds, each by the schedule that the workflow went by when they passed.
 func TestEveryScheduledTimeGetsOneOutcomeWhateverIsEdited(t *testing.T) {

@@ -18,9 +18,6 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar
 	recheck := calendar.rechecks() && !calendar.Recheck.After(now)
 	switch {
-	case state.Doubtful:
-		// What is found may change from when times count.
-		return false
 	case !calendar.madeFor(spec):
 		return true
 	case spec.Deleting:
@@ -88,9 +85,6 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 // be used.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
-	// What is held back now may have started by the spec before, in a task that is
-	// repeated now.
-	s.Doubtful = s.Doubtful || s.mayHaveStarted(from, now) || len(s.Triggers) > 0 || len(s.Backfills) > 0
 	if to.Suspend && !from.Suspend && !s.Suspension.lasts() {
 		s.Suspension = Suspension{From: s.suspendedSince(from, now)}
 	}

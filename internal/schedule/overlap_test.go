@@ -88,10 +88,7 @@ func overlap(t *testing.T, spec schedule.Spec, from string, then func(*cluster),
 	c := newCluster(t, spec, at(from)).at(at(from))
 	step := func(action func()) {
 		c.forget = kill
-		for action(); c.lost; {
-			c.forget = false
-			c.at(c.now)
-		}
+		action()
 		c.forget = false
 	}
 	for !c.wake.After(at("12:00")) {
@@ -106,16 +103,4 @@ func overlap(t *testing.T, spec schedule.Spec, from string, then func(*cluster),
 		t.Errorf("%d runs are active, %d Jobs run", len(active), len(c.running))
 	}
 	return append([]string{strings.TrimSpace("active: " + strings.Join(active, " "))}, c.ledger()...)
-}
-
-// A run that waited in a queue starts when the CronJob asks for no order any more, and the
-// workflow forgets that: later times, which had been looked up, do not hide it.
-func TestAForgottenStartOfARunThatHadWaited(t *testing.T) {
-	c := newCluster(t, cronSpec("*/3 * * * *", queue, catchUpNone), at("10:00:10")).at(at("10:00:10"))
-	c.trigger(at("10:02")).at(at("10:03")).at(at("10:07:01"))
-	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp", "19T10:03:00 Queued JobAlreadyActive")
-	c.forget = true
-	c.edit(at("10:07:01"), allow).at(at("10:09"))
-	wantStrings(t, "ledger", c.ledger(), "19T10:02:00 Started manual", "19T10:06:00 SkippedDeadline NotCaughtUp",
-		"19T10:03:00 StartedLate JobAlreadyActive", "19T10:09:00 Started")
 }

@@ -74,19 +74,6 @@ func TestATriggerThatWaitsHoldsUpNoOther(t *testing.T) {
 	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T10:21:00 Started manual", "19T10:20:00 StartedLate JobAlreadyActive manual")
 }
 
-// A workflow task that is repeated forgets what it started: the one that waits must not
-// start beside that.
-func TestATriggerThatWaitsDoesNotOvertakeAForgottenOne(t *testing.T) {
-	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("10:00"))
-	c.triggerWith(queued, at("10:20"))
-	c.forget = true
-	c.triggerWith("Allow", at("10:21"))
-	c.finish(batchv1.JobComplete, at("10:21:30"))
-	if len(c.starts) != 2 || len(c.state.Triggers) != 1 || len(c.state.Active) != 1 {
-		t.Errorf("starts %+v, active %+v", c.starts, c.state.Active)
-	}
-}
-
 func TestAnOverlapThatIsNoneIsRefusedInWords(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30")).triggerWith("Sometimes", at("09:40"))
 	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 FailedToCreate InvalidSignal manual")

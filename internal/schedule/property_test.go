@@ -89,9 +89,7 @@ func drawSteps(t *rapid.T, c *cluster, schedules []string, check func(step strin
 		case "deadline":
 			c.edit(now, deadline(int64(rapid.IntRange(0, 200).Draw(t, "deadline"))))
 		}
-		if !c.lost {
-			check(kind)
-		}
+		check(kind)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -60,12 +61,9 @@ func TestTheRowOfARunSaysHowItEnded(t *testing.T) {
 	}
 }
 
-func TestARunThatWasForgottenAndEndedHasItsResult(t *testing.T) {
-	c := newCluster(t, cronSpec("0 * * * *", limits(3, 3)), at("09:30")).at(at("09:30"))
-	c.forget = true
-	c.at(at("10:00"))
-	run := c.running[0]
-	c.remove(run.Name, run.UID)
+func TestARunThatTheWorkflowBeforeHasStartedHasItsResult(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *", limits(3, 3)), at("09:30"))
+	run := schedule.Run{Name: names.ScheduledJob(cronJobName, at("10:00")), UID: "unlisted", Scheduled: at("10:00"), Started: at("10:00")}
 	c.ended = append(c.ended, schedule.Finished{Run: run, Condition: batchv1.JobFailed, EndTime: at("10:05"), FailedPods: 3})
 	c.at(at("11:00"))
 	if row := c.state.Ledger[0]; row.Outcome != schedule.Started || row.Result != schedule.RunFailed || row.FailedAttempts != 3 {

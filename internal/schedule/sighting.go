@@ -9,8 +9,8 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Sighting is a Job that the CronJob controls and that the state did not know: made by a
-// workflow task that was repeated and has forgotten it, or by somebody else.
+// Sighting is a Job that the CronJob controls and that the state did not know: made by the
+// workflow before, or by somebody else.
 type Sighting struct {
 	Run Run `json:"run"`
 	// Finished is how the Job has ended; nil while it runs.
@@ -20,17 +20,10 @@ type Sighting struct {
 	Taken bool `json:"taken,omitempty"`
 }
 
-// Found returns the state after Jobs of the CronJob were looked up, those that are
-// known included. Until is Plan.SearchUntil where these are all that there are, zero
-// otherwise.
-func Found(state State, jobs []Sighting, until time.Time) State {
+// Found returns the state after Jobs of the CronJob were looked up, those that are known
+// included.
+func Found(state State, jobs []Sighting) State {
 	s := state.clone()
-	if !until.IsZero() {
-		s.Searched, s.Doubtful = until, false
-		for i := range s.Calendar.Missed {
-			s.Calendar.Missed[i].LookedUp = true
-		}
-	}
 	for _, job := range jobs {
 		job.Taken = false
 		if !s.Knows(job.Run) && len(s.Sighted) < maxRuns {

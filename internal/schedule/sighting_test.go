@@ -7,105 +7,54 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// A workflow task creates a run's Job and is lost with its worker. The one that repeats it
-// comes to other decisions, since time has passed or something was edited.
-func TestARunThatAForgottenTaskStartedIsInTheLedger(t *testing.T) {
-	const hourly = "0 * * * *"
-	for name, test := range map[string]struct {
-		spec   schedule.Spec
-		then   func(*cluster)
-		ledger []string
-		active int
-		runs   int
-	}{
-		"the task is repeated at once: the Job is found by its name": {
-			cronSpec(hourly, forbid), func(c *cluster) { c.at(at("10:00:10")) },
-			[]string{"19T10:00:00 Started"}, 1, 1,
-		},
-		"after its starting deadline": {
-			cronSpec(hourly, deadline(5)), func(c *cluster) { c.at(at("10:00:10")) },
-			[]string{"19T10:00:00 Started"}, 1, 1,
-		},
-		"after the next time, which concurrencyPolicy Forbid holds back": {
-			cronSpec(hourly, forbid), func(c *cluster) { c.at(at("11:00")) },
-			[]string{"19T10:00:00 Started"}, 1, 1,
-		},
-		"after the next time, whose run replaces it": {
-			cronSpec(hourly, replace), func(c *cluster) { c.at(at("11:00")) },
-			[]string{"19T10:00:00 Started", "19T11:00:00 Started"}, 1, 2,
-		},
-		"days later, between times that were missed": {
-			cronSpec(hourly), func(c *cluster) { c.at(at("2016-05-21T10:00:00Z")) },
-			[]string{"19T10:00:00 Started", "19T11:00:00..21T09:00:00 x47 SkippedSuperseded Outage", "21T10:00:00 Started"}, 2, 2,
-		},
-		"after the schedule was edited": {
-			cronSpec(hourly), func(c *cluster) { c.edit(at("10:00:10"), func(s *schedule.Spec) { s.Schedule = "30 * * * *" }) },
-			[]string{"19T10:00:00 Started"}, 1, 1,
-		},
-		"after a suspension, which has no outcome for its times before it ends": {
-			cronSpec(hourly), func(c *cluster) { c.edit(at("10:00:10"), suspended) },
-			nil, 1, 1,
-		},
-		"after a suspension that has ended": {
-			cronSpec(hourly, deadline(60)), func(c *cluster) {
-				c.edit(at("10:00:10"), suspended)
-				c.edit(at("12:30"), func(s *schedule.Spec) { s.Suspend = false })
-			},
-			[]string{"19T10:00:00 Started", "19T11:00:00..19T12:00:00 x2 SkippedSuspended Suspended"}, 1, 1,
-		},
+// TestAnAttemptWhoseAnswerIsLostHasStartedItsRun: the one that repeats it finds the Job.
+func TestAnAttemptWhoseAnswerIsLostHasStartedItsRun(t *testing.T) {
+	for name, spec := range map[string]schedule.Spec{
+		"under Forbid":                 cronSpec("0 * * * *", forbid),
+		"under Replace":                cronSpec("0 * * * *", replace),
+		"after its starting deadline":  cronSpec("0 * * * *", deadline(1)),
+		"where runs start in an order": cronSpec("0 * * * *", queue),
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, test.spec, at("09:30")).at(at("09:30"))
+			c := newCluster(t, spec, at("09:30")).at(at("09:30"))
 			c.forget = true
 			c.at(at("10:00"))
-			if len(c.starts) != 1 || len(c.state.Active) != 0 {
-				t.Fatalf("the task was not forgotten: %d starts, active %v", len(c.starts), c.state.Active)
-			}
-			test.then(c)
-			wantStrings(t, "ledger", c.ledger(), test.ledger...)
-			if len(c.starts) != test.runs || len(c.state.Active) != test.active || len(c.status.Active) != test.active {
-				t.Errorf("%d starts, %d active, %d in status, want %d and %d", len(c.starts), len(c.state.Active), len(c.status.Active), test.runs, test.active)
+			wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started")
+			if len(c.starts) != 1 || len(c.state.Active) != 1 || len(c.status.Active) != 1 {
+				t.Errorf("%d starts, active %v, in status %v", len(c.starts), c.state.Active, c.status.Active)
 			}
 		})
 	}
 }
 
-func TestATriggersRunThatAForgottenTaskStartedHoldsBackTheNext(t *testing.T) {
-	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("09:30"))
-	c.forget = true
-	c.trigger(at("09:59:55"))
-	c.at(at("10:00:05"))
-	wantStrings(t, "ledger", c.ledger(), "19T09:59:55 Started manual")
-	if len(c.starts) != 1 {
-		t.Errorf("starts: %+v", c.starts)
+// TestTheJobsAreLookedUpOnce: where the workflow starts from an object whose status may lack some.
+func TestTheJobsAreLookedUpOnce(t *testing.T) {
+	c := newCluster(t, cronSpec("* * * * *"), at("10:00:10")).at(at("10:00:10"))
+	for range 50 {
+		c.at(c.wake)
+	}
+	if c.at(c.now.Add(3 * time.Hour)); c.searches != 0 || len(c.starts) != 51 {
+		t.Errorf("%d searches for %d runs of a new CronJob", c.searches, len(c.starts))
+	}
+	anew := restored(t, c.spec, at("10:00:10"), c.status, nil)
+	anew.at(c.now.Add(3 * time.Hour)).at(c.now.Add(9 * time.Hour))
+	if anew.searches != 1 {
+		t.Errorf("%d searches of a workflow that has started over", anew.searches)
 	}
 }
 
 func TestAJobThatNobodyStartedIsTakenIn(t *testing.T) {
 	made := schedule.Run{Name: "hello-by-hand", UID: "by-hand", Scheduled: at("09:40"), Manual: true, Started: at("09:40")}
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("09:30"))
-	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: made}}, time.Time{})
+	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: made}})
 	c.at(at("09:41"))
 	wantStrings(t, "events", c.reasons(), "UnexpectedJob")
 	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 Started manual")
 	c.at(at("10:00"))
 	wantStrings(t, "runs, which Forbid holds back", c.started())
-	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: made}}, time.Time{})
+	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: made}})
 	c.at(at("10:00:01"))
 	wantStrings(t, "events, when it is found again", c.reasons(), "UnexpectedJob", "JobAlreadyActive")
-}
-
-func TestSettlingWithoutAStartCostsOneSearchAndRunsOnTimeNone(t *testing.T) {
-	c := newCluster(t, cronSpec("* * * * *"), at("10:00:10")).at(at("10:00:10"))
-	for range 50 {
-		c.at(c.wake)
-	}
-	if c.searches != 0 || len(c.starts) != 50 {
-		t.Errorf("%d searches for %d runs", c.searches, len(c.starts))
-	}
-	if c.at(c.now.Add(3 * time.Hour)); c.searches != 1 {
-		t.Errorf("%d searches after three hours", c.searches)
-	}
 }
 
 func TestAStatusThatCantBeWrittenStopsNoRun(t *testing.T) {
@@ -157,30 +106,5 @@ func TestWhatIsKnownFitsIntoARequest(t *testing.T) {
 	}
 	if known := state.Known(); len(known) != 10_000 {
 		t.Errorf("%d are known", len(known))
-	}
-}
-
-func TestATriggersRunThatAForgottenTaskStartedKeepsItsNote(t *testing.T) {
-	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
-	c.forget = true
-	c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{Note: "for the audit"}, at("09:40"))
-	c.at(at("09:40"))
-	c.edit(at("09:40:10"), suspended)
-	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 Started manual")
-	if row := c.state.Ledger[0]; row.Message != "for the audit" || len(c.starts) != 1 {
-		t.Errorf("%d starts, row %+v", len(c.starts), row)
-	}
-}
-
-// The time of a run that was found during a suspension is settled at its end, and its Job
-// may have been replaced by then.
-func TestARunThatWasFoundAndThenReplacedHasItsEndInTheLedger(t *testing.T) {
-	c := newCluster(t, cronSpec("0 * * * *", replace), at("09:30")).at(at("09:30"))
-	c.forget = true
-	c.at(at("10:00")).edit(at("10:00:10"), suspended).trigger(at("10:10"))
-	c.edit(at("10:20"), func(s *schedule.Spec) { s.Suspend = false })
-	wantStrings(t, "ledger", c.ledger(), "19T10:10:00 Started manual", "19T10:00:00 Started")
-	if row := c.state.Ledger[1]; row.Result != schedule.RunDeleted || row.ResultReason != schedule.ResultReasonReplaced || !row.Ended.Equal(at("10:10")) {
-		t.Errorf("row %+v", row)
 	}
 }

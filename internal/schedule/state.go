@@ -34,12 +34,9 @@ type State struct {
 	Settled time.Time `json:"settled,omitzero"`
 	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
-	// Searched is the last missed time for which the Jobs that the CronJob controls were
-	// looked up; Doubtful asks to look them up whatever time that was.
-	Searched time.Time `json:"searched,omitzero"`
-	Doubtful bool      `json:"doubtful,omitempty"`
-	// SearchedAt is when they were looked up last.
-	SearchedAt time.Time `json:"searchedAt,omitzero"`
+	// Searched is set once the Jobs that the CronJob controls were looked up: the status that a
+	// workflow starts from may lack some.
+	Searched bool `json:"searched,omitempty"`
 	// Sighted are Jobs that were found so and whose scheduled time is not settled yet.
 	Sighted []Sighting `json:"sighted,omitempty"`
 	// Pending says why the due run has not started yet.
@@ -125,20 +122,6 @@ type Calendar struct {
 	Recheck time.Time `json:"recheck,omitzero"`
 	// Lead is Evaluation.Lead; lead reads it.
 	Lead time.Duration `json:"lead,omitempty"`
-}
-
-// last returns the latest time that has come and is recorded.
-func (c Calendar) last(now time.Time) time.Time {
-	last := c.Due
-	if index := len(c.Waiting) - 1; index >= 0 {
-		last = c.Waiting[index]
-	}
-	for _, upcoming := range c.Upcoming {
-		if !upcoming.After(now) {
-			last = upcoming
-		}
-	}
-	return last
 }
 
 // madeFor reports whether the calendar was computed from the spec's schedule.

@@ -115,10 +115,6 @@ func (s *State) disband(now time.Time) {
 		s.settle(single(scheduled, "").entry(LedgerEntry{Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonPolicyChanged}))
 	}
 	s.Calendar.CaughtUp = time.Time{}
-	if due := s.Calendar.Due; !due.IsZero() && !due.After(s.Searched) {
-		// Later times were looked up while it waited, and it may start yet.
-		s.Searched = due.Add(-time.Second)
-	}
 }
 
 // announceQueue tells, and counts, what has begun to wait since the last time.

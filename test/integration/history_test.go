@@ -31,7 +31,7 @@ import (
 const (
 	jobEventBudget = 13
 	// One of them is the write of the status after the start, which nothing of the run waits for.
-	fireEventBudget = 17
+	fireEventBudget = 22
 )
 
 // A one-Pod run stays within the history budgets and the budget of writes.

@@ -122,7 +122,7 @@ func (o *ours) hear() {
 		case o.state.Knows(sighting.Run) && sighting.Finished != nil:
 			o.state = core.Finish(o.state, o.spec, *sighting.Finished)
 		case !o.state.Knows(sighting.Run):
-			o.state = core.Found(o.state, []core.Sighting{sighting}, time.Time{})
+			o.state = core.Found(o.state, []core.Sighting{sighting})
 		}
 	}
 	o.plan()
@@ -137,7 +137,7 @@ func (o *ours) plan() {
 		plan := core.Decide(o.state, o.spec, o.now)
 		switch {
 		case plan.Search:
-			o.state = core.Found(plan.Next, o.sightings(), plan.SearchUntil)
+			o.state = core.Found(plan.Next, o.sightings())
 			continue
 		case plan.Idle():
 			o.state, o.wake = plan.Next, plan.Wake
