@@ -49,31 +49,35 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if err != nil || cronJob == nil {
 		return nil, err
 	}
-	if moment.leave(); result.Refused == nil {
+	moment.leave()
+	if created != nil {
+		result.Started.Pods = a.firstPods(ctx, created)
+	}
+	if result.Refused == nil {
 		moment.wait(ctx)
 	}
 	if result.Started != nil {
 		a.known.keepCronJob(cronJob)
 	}
-	if created {
+	if created != nil {
 		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
 	}
 	return cronJob, nil
 }
 
-// create makes room for the run, in its turn, and creates its Job unless the result has one
-// already. The CronJob of a start that was held is looked at once more before.
+// create makes room for the run, in its turn, and creates its Job, which it returns, unless
+// the result has one already. The CronJob of a start that was held is looked at once more before.
 func (a *Activities) create(
 	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, held bool, result *protocol.CronJobResult,
-) (created bool, _ *ostinatov1.CronJob, err error) {
+) (created *batchv1.Job, _ *ostinatov1.CronJob, err error) {
 	leave, err := a.turns.take(ctx, cronJob.Namespace)
 	if err != nil {
-		return false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
+		return nil, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
 	}
 	defer leave()
 	if held {
 		if cronJob, err = a.lookAgain(ctx, cronJob, request, result); err != nil || cronJob == nil || result.Refused != nil {
-			return false, cronJob, err
+			return nil, cronJob, err
 		}
 	}
 	var replacing *schedule.Start
@@ -81,7 +85,7 @@ func (a *Activities) create(
 		replacing = request.Start
 	}
 	if result.Deleted, result.Ended, err = a.deleteJobs(ctx, cronJob, request, replacing); err != nil || result.Started != nil {
-		return false, cronJob, err
+		return nil, cronJob, err
 	}
 	created, result.Started, result.Refused, err = a.startJob(ctx, cronJob, *request.Start)
 	return created, cronJob, err
@@ -171,27 +175,27 @@ func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.St
 	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
 }
 
-// startJob creates the run's Job or finds it made by an earlier attempt. The Event of a new
-// one is left to the caller.
-func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (isNew bool, _ *protocol.StartedJob, _ *protocol.Refusal, _ error) {
+// startJob creates the run's Job or finds it made by an earlier attempt. It returns a new one,
+// and leaves its Event to the caller.
+func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (created *batchv1.Job, _ *protocol.StartedJob, _ *protocol.Refusal, _ error) {
 	reference := cronJobReference(cronJob)
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
 	// A Job's name keeps it from being made twice only as long as it is there.
 	owned, release, err := a.owned(ctx)
 	if err != nil {
-		return false, nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer release()
-	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
+	created, err = a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		if !start.Manual {
 			a.Metrics.creationSkew.Observe(created.CreationTimestamp.Sub(start.Scheduled).Seconds())
 		}
-		return true, a.startedJob(created, start), nil, nil
+		return created, a.startedJob(created, start), nil, nil
 	case apierrors.IsAlreadyExists(err):
 		started, refused, err := a.findJob(ctx, cronJob, start)
-		return false, started, refused, err
+		return nil, started, refused, err
 	}
 	refused := refusal(err)
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
@@ -199,9 +203,9 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Job", refused)
-		return false, nil, refused, nil
+		return nil, nil, refused, nil
 	}
-	return false, nil, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
+	return nil, nil, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
 }
 
 // findJob looks at the Job that has the wanted name already.

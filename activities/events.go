@@ -80,11 +80,18 @@ type announcer struct {
 	recorders Recorders
 	mutex     sync.Mutex
 	room      int
+	// noWarnings leaves them to who tries again.
+	noWarnings bool
 }
 
 // besides returns the announcer of an activity that emits so many requested Events too.
 func (r Recorders) besides(requested int) *announcer {
 	return &announcer{recorders: r, room: maxRequested - min(requested, maxRequested)}
+}
+
+// onlyNormal returns the announcer of what somebody else tries again if it fails.
+func (r Recorders) onlyNormal() *announcer {
+	return &announcer{recorders: r, room: maxRequested, noWarnings: true}
 }
 
 func (a *announcer) onJob(owner protocol.ObjectReference, event event.Event) {
@@ -104,6 +111,9 @@ func (a *announcer) hasRoom(event event.Event) bool {
 	defer a.mutex.Unlock()
 	kept := keptForWarnings
 	if event.Type == corev1.EventTypeWarning {
+		if a.noWarnings {
+			return false
+		}
 		kept = 0
 	}
 	if a.room <= kept {

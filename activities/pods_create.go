@@ -174,8 +174,7 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 	if len(creates) == 0 {
 		return nil, nil
 	}
-	if len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil }) {
-		// Nobody's selector could find them (parity 2.3).
+	if unselectable(owner, creates) {
 		refused := &protocol.Refusal{Reason: protocol.RefusedInvalid, Message: "unable to create pods, no labels"}
 		a.Metrics.countRefusal("Pod", refused)
 		a.Events.onJob(jobReference(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
@@ -197,6 +196,11 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 		return nil, nil
 	}
 	return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: refusal}, nil
+}
+
+// unselectable reports whether nobody's selector could find the Pods (parity 2.3).
+func unselectable(owner *batchv1.Job, creates []job.Create) bool {
+	return len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil })
 }
 
 // runningPods returns the Job's Pods that can still run, as the API server's watch cache

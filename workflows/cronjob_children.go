@@ -59,6 +59,7 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 		Spec:      started.Spec,
 		CronJob:   c.cronJob.Name,
 		Scheduled: start.Scheduled,
+		Pods:      started.Pods,
 	})
 	c.children = append(c.children, &childRun{run: run, future: future})
 }

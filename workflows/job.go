@@ -58,6 +58,8 @@ type runningJob struct {
 	// pause follows looks at the Job that failed.
 	pause backoff
 	heard heard
+	// made are Pods that were made with the Job and that no plan has asked for yet.
+	made []protocol.CreatedPod
 	// gone says that the Job object is gone, foreign that it is another controller's:
 	// an activity has seen it.
 	gone, foreign bool
@@ -76,6 +78,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		input:   *input,
 		spec:    input.Spec,
 		state:   state,
+		made:    input.Pods,
 		mailbox: newMailbox(ctx),
 	}
 }
@@ -247,6 +250,6 @@ func fits(state job.State) error { return state.Fits(maxStateBytes) }
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input
 	input.Spec, input.Status = w.spec, batchv1.JobStatus{}
-	input.State = &w.state
+	input.State, input.Pods = &w.state, w.made
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

@@ -22,13 +22,15 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		return w.rebuild(ctx)
 	case plan.List:
 		return w.list(ctx)
+	case w.madeBeside(plan.Creates):
+		return w.list(ctx)
 	}
 	var pods protocol.JobResult
 	base := plan.Base()
 	request := protocol.JobRequest{
 		Job:      w.input.Job,
 		Digest:   digest(w.spec),
-		Creates:  plan.Creates,
+		Creates:  w.unmade(plan.Creates),
 		Deletes:  plan.Deletes,
 		Status:   plan.Status,
 		Judge:    plan.Judge,
@@ -89,7 +91,7 @@ func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum p
 		}
 	}
 	base := plan.Base()
-	for creates := range slices.Chunk(plan.Creates, bulkChunk) {
+	for creates := range slices.Chunk(w.unmade(plan.Creates), bulkChunk) {
 		result, err := w.bulk(ctx, plan, fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name),
 			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates, Base: &base, Judge: plan.Judge})
 		if err != nil {
@@ -140,9 +142,30 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	case result.StatusRefused != "":
 		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
+	result.Created = append(slices.Clone(w.made), result.Created...)
+	w.made = nil
 	w.state = job.Apply(plan, reportOf(result, podsOnly), workflow.Now(ctx))
 	w.reread(result)
 	return nil
+}
+
+// unmade returns the creates without those of Pods that were made with the Job.
+func (w *runningJob) unmade(creates []job.Create) []job.Create {
+	return slices.DeleteFunc(slices.Clone(creates), func(create job.Create) bool {
+		return slices.ContainsFunc(w.made, func(pod protocol.CreatedPod) bool { return pod.Name == create.Name })
+	})
+}
+
+// madeBeside reports whether Pods were made with the Job that the first plan does not ask
+// for: the Job was edited since, or somebody made the input up. A list tells which exist.
+func (w *runningJob) madeBeside(creates []job.Create) bool {
+	beside := slices.ContainsFunc(w.made, func(pod protocol.CreatedPod) bool {
+		return !slices.ContainsFunc(creates, func(create job.Create) bool { return pod.Name == create.Name })
+	})
+	if beside {
+		w.made = nil
+	}
+	return beside
 }
 
 // reread takes in the Job as it was read because it is not as it was planned for.

@@ -164,6 +164,8 @@ type StartedJob struct {
 	// Managed says that spec.managedBy is Ostinato's, so that a Job workflow is to
 	// be started.
 	Managed bool `json:"managed"`
+	// Pods are those that were made with the Job, job.MaxFirst at most, for the Job workflow.
+	Pods []CreatedPod `json:"pods,omitempty"`
 }
 
 // JobRequest is carried out in the order of its fields. Every step is

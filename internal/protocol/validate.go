@@ -46,6 +46,9 @@ func (i JobInput) Validate() error {
 	if err := i.Spec.Validate(); err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}
+	if len(i.Pods) > job.MaxFirst {
+		return fmt.Errorf("pods: %d, want %d at most", len(i.Pods), job.MaxFirst)
+	}
 	if i.State == nil {
 		return nil
 	}

@@ -121,6 +121,8 @@ type JobInput struct {
 	CronJob string `json:"cronJob,omitempty"`
 	// Scheduled is the run's scheduled time; zero for a standalone Job.
 	Scheduled time.Time `json:"scheduled,omitzero"`
+	// Pods are those that were made with the Job, job.MaxFirst at most: the first plan's.
+	Pods []CreatedPod `json:"pods,omitempty"`
 	// State is set by continue-as-new and then replaces Status.
 	State *job.State `json:"state,omitempty"`
 }

@@ -1,0 +1,86 @@
+package activities_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// The attempt that makes a Job makes its first Pods too, as the Job's workflow will plan them.
+func TestAStartMakesTheFirstPods(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*ostinatov1.CronJob)
+		pods   int
+	}{
+		"one":                       {func(*ostinatov1.CronJob) {}, 1},
+		"as many as run at once":    {func(c *ostinatov1.CronJob) { parallel(c, 3) }, 3},
+		"ten at most":               {func(c *ostinatov1.CronJob) { parallel(c, 40) }, 10},
+		"none of a suspended Job":   {func(c *ostinatov1.CronJob) { c.Spec.JobTemplate.Spec.Suspend = ptr.To(true) }, 0},
+		"none of one without any":   {func(c *ostinatov1.CronJob) { c.Spec.JobTemplate.Spec.Parallelism = ptr.To[int32](0) }, 0},
+		"none of another's manager": {func(c *ostinatov1.CronJob) { c.Spec.JobTemplate.Spec.ManagedBy = ptr.To("example.com/other") }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cronJob := helloCronJob()
+			// The API server gives each Job's Pods labels.
+			cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "hello"}
+			test.change(cronJob)
+			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			if len(result.Started.Pods) != test.pods || len(s.pods()) != test.pods {
+				t.Fatalf("started %+v, %d Pods", result.Started, len(s.pods()))
+			}
+			for _, pod := range s.pods() {
+				if !slices.ContainsFunc(result.Started.Pods, func(made protocol.CreatedPod) bool { return made.Name == pod.Name && made.UID == string(pod.UID) }) {
+					t.Errorf("Pod %s is not in %+v", pod.Name, result.Started.Pods)
+				}
+			}
+		})
+	}
+}
+
+// pods are those that exist.
+func (s *stage) pods() []corev1.Pod {
+	s.t.Helper()
+	list, err := s.kubernetes.CoreV1().Pods(namespace).List(s.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return list.Items
+}
+
+func parallel(cronJob *ostinatov1.CronJob, pods int32) {
+	cronJob.Spec.JobTemplate.Spec.Parallelism, cronJob.Spec.JobTemplate.Spec.Completions = &pods, &pods
+}
+
+// What the API server refuses of them is the Job workflow's to say: the run has started.
+func TestAStartWhosePodsAreRefusedHasStarted(t *testing.T) {
+	cronJob := helloCronJob()
+	cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "hello"}
+	s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+	s.refuse("create", "pods", 1, apierrors.NewForbidden(corev1.Resource("pods"), "", nil))
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	if result.Started == nil || len(result.Started.Pods) != 0 || result.Refused != nil {
+		t.Errorf("result %+v", result)
+	}
+	if events := strings.Join(s.recorded(), "\n"); strings.Contains(events, "FailedCreate") {
+		t.Errorf("events %s", events)
+	}
+}
+
+// A Job that an earlier attempt has made has its workflow's Pods, or will have them.
+func TestAStartThatFindsItsJobMakesNoPods(t *testing.T) {
+	s := newStage(t, []runtime.Object{cronJobsJob(start().Name)}, []*ostinatov1.CronJob{helloCronJob()})
+	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	if result.Started == nil || len(s.pods()) != 0 {
+		t.Errorf("started %+v, %d Pods", result.Started, len(s.pods()))
+	}
+}

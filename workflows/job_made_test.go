@@ -1,0 +1,80 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// withFirstPods are made with the Job, by the activity that has started the run.
+func (k *jobKube) withFirstPods(spec job.Spec) protocol.JobInput {
+	made := k.create(job.First(hello.Namespace, hello.Name, hello.UID, spec, k.environment.Now()))
+	return protocol.JobInput{Job: hello, Spec: spec, Pods: made}
+}
+
+// Pods that were made with the Job are the first plan's: they are not made again, and count.
+func TestPodsThatWereMadeWithTheJobAreThoseOfTheFirstPlan(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods int32
+		// created is how many the workflow makes itself.
+		created int
+		bulk    bool
+	}{
+		"one":        {1, 0, false},
+		"ten":        {10, 0, false},
+		"and others": {15, 5, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := newJobKube(t)
+			input := kube.withFirstPods(jobSpec(test.pods, test.pods))
+			made := len(kube.pods)
+			kube.after(time.Minute, func() {
+				for number := range kube.pods {
+					kube.end(number+1, corev1.PodSucceeded)
+				}
+			})
+			result, err := kube.runInput(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, "outcome", result.Outcome, job.Complete)
+			expect(t, "succeeded", result.Succeeded, test.pods)
+			expect(t, "created by the workflow", len(kube.pods)-made, test.created)
+			expect(t, "creates in the first request", len(kube.requests[0].Creates), 0)
+			expect(t, "active in the first status", kube.requests[0].Status.Active, test.pods)
+			expect(t, "first call", kube.calls[0] == protocol.CreatePodsActivity, test.bulk)
+		})
+	}
+}
+
+// The Job was suspended after its Pods were made, and before its workflow has planned: a list tells of them.
+func TestPodsThatWereMadeWithTheJobAndAreNotWantedAnyMore(t *testing.T) {
+	kube := newJobKube(t)
+	input := kube.withFirstPods(jobSpec(1, 1))
+	kube.object = input.Spec
+	kube.object.Suspend, kube.object.Generation = true, 2
+	kube.after(time.Minute, func() {
+		deleted := false
+		for _, request := range kube.requests {
+			deleted = deleted || len(request.Deletes) == 1 && request.Deletes[0].UID == "pod-1"
+		}
+		if !deleted {
+			t.Errorf("the Pod is not deleted: %v", kube.calls)
+		}
+		kube.remove()
+	})
+	if _, err := kube.runInput(input); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnInputWithMorePodsThanAreMadeWithAJobIsRefused(t *testing.T) {
+	kube := newJobKube(t)
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Pods: make([]protocol.CreatedPod, 11)}); err == nil {
+		t.Error("it is taken")
+	}
+}
