@@ -27,18 +27,17 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 		result.Deleted, result.Ended = deleted, append(result.Ended, ended...)
 		return cronJob, err
 	}
-	// A time that somebody has made up is no moment.
-	moment := &arrival{}
-	if schedule.Prescribed(cronJob, *request.Start, a.Clock.Now()) == "" {
+	// A time that somebody has made up is no moment, and is not waited for.
+	moment, held := &arrival{}, false
+	if why := schedule.Prescribed(cronJob, *request.Start, a.Clock.Now()); why == "" {
 		moment = a.moments.come(*request.Start, cronJob.Namespace)
+		defer moment.leave()
+		if held, err = a.hold(ctx, cronJob.Namespace, *request.Start); err != nil {
+			return nil, err
+		}
 	}
-	defer moment.leave()
-	if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start); err != nil {
-		return nil, err
-	}
-	held := false
-	if result.Started == nil && result.Refused == nil {
-		if held, result.Refused, err = a.hold(ctx, cronJob.Namespace, *request.Start); err != nil {
+	if !held {
+		if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start); err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,9 @@ const (
 	// RefusedErrorType: the API server refused something whose result has no room
 	// for a Refusal; not retryable.
 	RefusedErrorType = "Refused"
+	// TooEarlyErrorType: the time of the run has not come, and the start can't wait for it
+	// here. It is repeated.
+	TooEarlyErrorType = "TooEarly"
 	// WorkerStoppingErrorType: the worker shuts down; retryable, at once, elsewhere.
 	WorkerStoppingErrorType = "WorkerStopping"
 )

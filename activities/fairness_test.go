@@ -70,14 +70,13 @@ func (c *crowd) start(namespace string, from, to int) {
 	for i := from; i < to; i++ {
 		request := c.requests[fmt.Sprintf("%s-%d", namespace, i)]
 		c.group.Go(func() {
-			result, err := run[protocol.CronJobResult](c.stage, protocol.ReconcileCronJobActivity, request)
-			if err != nil {
-				c.t.Error(err)
-			}
-			if result.Refused != nil && result.Refused.Reason == protocol.RefusedTooEarly {
+			switch _, err := run[protocol.CronJobResult](c.stage, protocol.ReconcileCronJobActivity, request); {
+			case isTooEarly(err):
 				c.mutex.Lock()
 				defer c.mutex.Unlock()
 				c.tooEarly = append(c.tooEarly, request.CronJob.Name)
+			case err != nil:
+				c.t.Error(err)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -19,19 +20,56 @@ const (
 	mostHeld = 1000
 )
 
-// hold waits until the time of the run has come, by the clock of this process. It reports
-// whether it has waited. A refusal says that it can't: so long it may not wait, or others
-// would be kept from work by those that wait.
-func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, refused *protocol.Refusal, err error) {
-	wait := start.Scheduled.Sub(a.Clock.Now())
-	if wait <= 0 || start.Manual && start.Backfill == 0 {
-		return false, nil, nil
+// Reasons for which an attempt is given back: its clock is behind the one by which the run
+// comes due, or too many wait already.
+const (
+	givenBackForClock = "clock"
+	givenBackForRoom  = "room"
+)
+
+// clockRetry is after what time a start is tried again that came to a worker whose clock is
+// behind: another worker may take it then.
+const clockRetry = 3 * time.Second
+
+// mostBehind is how far behind a clock may be.
+const mostBehind = 24 * time.Hour
+
+// early returns how long the time of a run is away, by the clock of this process: 0 for a
+// manual run, which has none.
+func (a *Activities) early(start *schedule.Start) time.Duration {
+	if start == nil || start.Manual && start.Backfill == 0 {
+		return 0
 	}
-	if wait > a.StartLead+maxAhead || !a.held.enter(namespace) {
-		return false, &protocol.Refusal{
-			Reason:  protocol.RefusedTooEarly,
-			Message: "the time of the run of " + start.Scheduled.UTC().Format(time.RFC3339) + " has not come",
-		}, nil
+	return max(start.Scheduled.Sub(a.Clock.Now()), 0)
+}
+
+// giveBack returns an error where the time of a run is further away than a start may wait. That
+// of a time which no clock can be so far behind is left to be refused.
+func (a *Activities) giveBack(start *schedule.Start) error {
+	if early := a.early(start); early <= a.StartLead+maxAhead || early > mostBehind {
+		return nil
+	}
+	return a.givenBack(givenBackForClock, *start, clockRetry)
+}
+
+// givenBack is the error of an attempt whose run has not come due, to be repeated after a
+// time.
+func (a *Activities) givenBack(reason string, start schedule.Start, retry time.Duration) error {
+	a.Metrics.startsGivenBack.WithLabelValues(reason).Inc()
+	return temporal.NewApplicationErrorWithOptions("the time of the run of "+start.Scheduled.UTC().Format(time.RFC3339)+" has not come",
+		TooEarlyErrorType, temporal.ApplicationErrorOptions{NextRetryDelay: retry})
+}
+
+// hold waits until the time of the run has come, by the clock of this process. It reports
+// whether it has waited. Where too many wait, the attempt is repeated when the time comes:
+// others would be kept from work by those that wait.
+func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, err error) {
+	wait := a.early(&start)
+	if wait == 0 {
+		return false, nil
+	}
+	if !a.held.enter(namespace) {
+		return false, a.givenBack(givenBackForRoom, start, wait)
 	}
 	defer a.held.exit(namespace)
 	for wait > 0 {
@@ -40,21 +78,22 @@ func (a *Activities) hold(ctx context.Context, namespace string, start schedule.
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
-			return true, nil, outage(ctx.Err(), "wait for the time of Job %s", start.Name)
+			return true, outage(ctx.Err(), "wait for the time of Job %s", start.Name)
 		}
-		wait = start.Scheduled.Sub(a.Clock.Now())
+		wait = a.early(&start)
 	}
-	return true, nil, nil
+	return true, nil
 }
 
-// lookAgain returns the CronJob as it is now that the time of the run has come. Where it
-// has changed it is judged anew; nil where the result says that it was edited or is gone.
+// lookAgain returns the CronJob as it is now that the time of the run has come, and judges
+// the start; nil where the result says that it was edited or is gone.
 func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) (*ostinatov1.CronJob, error) {
 	reference := request.CronJob
 	glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
 	switch {
 	case err == nil && glance.UID == cronJob.UID && glance.ResourceVersion == cronJob.ResourceVersion && glance.Generation == cronJob.Generation:
-		return cronJob, nil
+		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start)
+		return cronJob, err
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
 	}

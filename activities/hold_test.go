@@ -2,12 +2,14 @@ package activities_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -213,11 +215,29 @@ func TestWhatHappensWhileAStartIsHeldCounts(t *testing.T) {
 	})
 }
 
+func isTooEarly(err error) bool {
+	var application *temporal.ApplicationError
+	return errors.As(err, &application) && application.Type() == activities.TooEarlyErrorType && !application.NonRetryable()
+}
+
+// retryOf is after what time the attempt is to be repeated.
+func retryOf(err error) time.Duration {
+	var application *temporal.ApplicationError
+	errors.As(err, &application)
+	return application.NextRetryDelay()
+}
+
 func TestAStartThatCannotBeHeldIsTooEarly(t *testing.T) {
 	tooEarly := func(t *testing.T, h *held) {
 		t.Helper()
-		if result := h.done(); result.Refused == nil || result.Refused.Reason != protocol.RefusedTooEarly || len(h.changes()) != 0 {
-			t.Errorf("result %+v, changes at %v", result, h.changes())
+		if h.waits() {
+			t.Fatal("it is held")
+		}
+		if err := <-h.answer; !isTooEarly(err) || retryOf(err) != 3*time.Second || len(h.kubernetes.Actions())+len(h.cronJobs.Actions()) != 0 {
+			t.Errorf("%v, %d requests", err, len(h.kubernetes.Actions()))
+		}
+		if given := h.metric("ostinato_starts_given_back_total", "clock"); given != 1 {
+			t.Errorf("%v were given back", given)
 		}
 	}
 	t.Run("for so long", func(t *testing.T) { tooEarly(t, hold(t, 3*time.Second+time.Millisecond)) })
@@ -231,13 +251,13 @@ func TestAStartThatCannotBeHeldIsTooEarly(t *testing.T) {
 	t.Run("beside so many", func(t *testing.T) {
 		first := hold(t, time.Second, func(o *activities.Options) { o.MaxHeld = 1 })
 		first.waits()
-		second := make(chan protocol.CronJobResult, 1)
+		second := make(chan error, 1)
 		go func() {
-			result, _ := run[protocol.CronJobResult](first.stage, protocol.ReconcileCronJobActivity, startRequest())
-			second <- result
+			_, err := run[protocol.CronJobResult](first.stage, protocol.ReconcileCronJobActivity, startRequest())
+			second <- err
 		}()
-		if result := <-second; result.Refused == nil || result.Refused.Reason != protocol.RefusedTooEarly {
-			t.Errorf("result %+v", result)
+		if err := <-second; !isTooEarly(err) || retryOf(err) != time.Second {
+			t.Errorf("%v, to be repeated after %s", err, retryOf(err))
 		}
 		if result := first.done(); result.Started == nil {
 			t.Errorf("result %+v", result)

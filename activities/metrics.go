@@ -41,6 +41,7 @@ type Metrics struct {
 	failuresHandled *prometheus.CounterVec
 	refusals        *prometheus.CounterVec
 	requestsRefused *prometheus.CounterVec
+	startsGivenBack *prometheus.CounterVec
 	watch           *podwatch.Metrics
 }
 
@@ -69,7 +70,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		failuresHandled: counter(jobs, "pod_failures_handled_by_failure_policy_total", "The number of failed Pods handled by failure policy with respect to the failure policy action applied based on the matched rule", "action"),
 		refusals:        counter(ostinato, "kubernetes_refusals_total", "The number of creates and status writes the API server refused, by kind and reason", "kind", "reason"),
 		requestsRefused: counter(ostinato, "requests_refused_total", "The number of requests that activities refused since no workflow of Ostinato's makes them, by activity and reason", "activity", "reason"),
+		startsGivenBack: counter(ostinato, "starts_given_back_total", "The number of starts that came too early to wait here, by reason: the clock of this worker is behind (clock), or too many wait (room)", "reason"),
 		watch:           podwatch.NewMetrics(registerer),
+	}
+	for _, reason := range []string{givenBackForClock, givenBackForRoom} {
+		m.startsGivenBack.WithLabelValues(reason)
 	}
 	// An alert sees no increase in a series that begins with it.
 	for _, name := range protocol.Activities {
@@ -78,7 +83,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}
 	}
 	registerer.MustRegister(m.creationSkew, m.syncDuration, m.syncs, m.jobsFinished, m.podsFinished, m.podsCreated,
-		m.indexesFinished, m.failuresHandled, m.refusals, m.requestsRefused)
+		m.indexesFinished, m.failuresHandled, m.refusals, m.requestsRefused, m.startsGivenBack)
 	return m
 }
 

@@ -136,7 +136,7 @@ func wantRefused(t *testing.T, err error, kind string) {
 
 // TestOnlyRunsThatEitherCronJobPrescribesStart: also under the names of the other's.
 func TestOnlyRunsThatEitherCronJobPrescribesStart(t *testing.T) {
-	inAnHour := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)
+	inAYear := time.Now().UTC().AddDate(1, 0, 0).Truncate(time.Minute)
 	for who, reference := range twins {
 		trigger := func(name string) schedule.Start {
 			return schedule.Start{Name: name, Scheduled: scheduled, Manual: true, Sequence: 1}
@@ -147,7 +147,7 @@ func TestOnlyRunsThatEitherCronJobPrescribesStart(t *testing.T) {
 		}
 		for name, start := range map[string]schedule.Start{
 			"no time of the schedule":  {Name: names.ScheduledJob("hello", scheduled.Add(time.Second)), Scheduled: scheduled.Add(time.Second)},
-			"a time to come":           {Name: names.ScheduledJob("hello", inAnHour), Scheduled: inAnHour},
+			"a time to come":           {Name: names.ScheduledJob("hello", inAYear), Scheduled: inAYear},
 			"a name of his own":        {Name: "web", Scheduled: scheduled},
 			"a trigger of his own":     trigger("web"),
 			"a trigger of the other's": trigger(names.TriggeredJob("hello", other.UID, 1)),

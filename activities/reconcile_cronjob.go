@@ -28,7 +28,7 @@ import (
 // not written then: it says otherwise, and is to be planned anew.
 //
 // The start of a run whose time has not come is held until then, and the CronJob looked at
-// once more. What else is to be done waits for the other Jobs of the same moment. The
+// once more. Where it can't be, the error is one of TooEarlyErrorType, to be repeated. What else is to be done waits for the other Jobs of the same moment. The
 // status of a request that is about neither a start nor a look goes before its deletes.
 //
 // The Events of the request are emitted also when the start was refused: they
@@ -42,6 +42,9 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 		return result, invalidRequest(err)
 	}
 	if err := a.tooOld(ctx, request.Task); err != nil {
+		return result, err
+	}
+	if err := a.giveBack(request.Start); err != nil {
 		return result, err
 	}
 	if guardedCronJob(request) {

@@ -5,7 +5,6 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -22,17 +21,4 @@ func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Pl
 		c.unheld = due
 	}
 	return plan, ok
-}
-
-// notHeld reports whether a start that was prepared ahead of its time was turned away before
-// it, which leaves it for its time.
-func (c *runningCronJob) notHeld(ctx workflow.Context, plan schedule.Plan, result protocol.CronJobResult) bool {
-	if result.Refused == nil {
-		return false
-	}
-	if result.Refused.Reason != protocol.RefusedTooEarly && !workflow.Now(ctx).Before(plan.Start.Scheduled) {
-		return false
-	}
-	c.unheld = plan.Start.Scheduled
-	return true
 }

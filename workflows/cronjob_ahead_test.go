@@ -9,7 +9,9 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
+	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
@@ -36,7 +38,8 @@ func (h *holding) reconcileHeld(ctx context.Context, request protocol.CronJobReq
 	if start := request.Start; start != nil && !start.Manual {
 		wait := start.Scheduled.Sub(h.environment.Now())
 		if wait > 0 && h.full {
-			return protocol.CronJobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedTooEarly}}, nil
+			return protocol.CronJobResult{}, temporal.NewApplicationErrorWithOptions("the time has not come", activities.TooEarlyErrorType,
+				temporal.ApplicationErrorOptions{NextRetryDelay: wait})
 		}
 		h.held = append(h.held, wait)
 		if h.during != nil && wait > 0 {

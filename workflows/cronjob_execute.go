@@ -24,7 +24,6 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	if plan.MayFollow(c.spec) {
 		plan = schedule.Follow(plan)
 	}
-	early := plan.Start != nil && workflow.Now(ctx).Before(plan.Start.Scheduled)
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  summary(plan),
 		activity: protocol.ReconcileCronJobActivity,
@@ -60,9 +59,6 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		return
 	}
 	c.pause.reset()
-	if early && c.notHeld(ctx, plan, result) {
-		return
-	}
 	report := schedule.Report{
 		Deleted: result.Deleted, StatusFailed: result.StatusFailed, StatusLeft: len(result.Ended) > 0, Judgement: result.Judgement,
 	}

@@ -84,9 +84,6 @@ const (
 	// RefusedTooLate: the time before which the run was to be created has passed,
 	// and no earlier attempt created it.
 	RefusedTooLate = schedule.TooLate
-	// RefusedTooEarly: the time of the run has not come, and the start can't be held until
-	// then.
-	RefusedTooEarly = schedule.TooEarly
 	// RefusedOther: any other answer that a repetition at once can't change.
 	RefusedOther = schedule.RefusedOtherwise
 )

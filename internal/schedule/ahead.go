@@ -8,10 +8,6 @@ import (
 // due time a signal has to be accepted to be sure to win.
 const MaxLead = 4 * time.Second
 
-// TooEarly is the refusal of a start whose time has not come and that can't be held until
-// then.
-const TooEarly = "TooEarly"
-
 // Ahead returns the time of the next run where it is time to prepare its start, so that
 // only the create is left for the due time.
 func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {

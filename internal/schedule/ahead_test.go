@@ -81,15 +81,6 @@ func TestWhatStandsAgainstAStartIsLeftForItsTime(t *testing.T) {
 		c.at(c.wake).at(c.wake)
 		wantStrings(t, "started", c.started(), "2016-05-19T10:00:00Z", "2016-05-19T11:00:00Z")
 	})
-	t.Run("a run may not be refused for being early for ever", func(t *testing.T) {
-		c := aheadOf(t, 0)
-		c.refusal, c.refuse = schedule.TooEarly, func(schedule.Start) string { return "the time has not come" }
-		c.at(c.wake)
-		wantTime(t, "wake", c.wake, "11:00:10")
-		c.refuse = nil
-		c.at(c.wake)
-		wantStrings(t, "ledger", c.ledger(), "19T10:00:00 Started", "19T11:00:00 Started")
-	})
 }
 
 func TestALeadThatSomebodyMadeUpIsBounded(t *testing.T) {

@@ -119,9 +119,9 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 
 func (s *State) applyRefused(start Start, report Report, now time.Time) {
 	reason := cmp.Or(report.Refusal, RefusedOtherwise)
-	if (report.Refusal == TooLate || report.Refusal == TooEarly) && s.Pending != nil {
+	if report.Refusal == TooLate && s.Pending != nil {
 		// The next plan settles the run that is too late. If another's clock is ahead of
-		// ours, or far behind it, it has to wait a little.
+		// ours, it has to wait a little.
 		s.Pending.Retry = s.Pending.Retry.Next(now)
 		return
 	}

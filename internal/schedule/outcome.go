@@ -94,7 +94,7 @@ var LedgerReasons = []string{
 	ReasonJobAlreadyActive, ReasonSuspended, ReasonStartingDeadlineExceeded, ReasonOutage, ReasonTimerLost, ReasonFoundLater,
 	ReasonFailedCreate, ReasonScheduleChanged, ReasonTooManyTriggers, ReasonInvalidSignal, ReasonCancelled, ReasonQueueFull,
 	ReasonNotCaughtUp, ReasonCatchUpLimit, ReasonPolicyChanged, ReasonDeleting,
-	Forbidden, Invalid, NamespaceTerminating, ForeignObject, NotPrescribed, SignalRefused, TooLate, TooEarly, RefusedOtherwise,
+	Forbidden, Invalid, NamespaceTerminating, ForeignObject, NotPrescribed, SignalRefused, TooLate, RefusedOtherwise,
 }
 
 // RunResult says how a run that was started has ended.
