@@ -71,9 +71,6 @@ type runningCronJob struct {
 	// pause follows calls that failed.
 	pause backoff
 
-	// unheld is the time of the run whose start is not prepared ahead of it.
-	unheld time.Time
-
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
 

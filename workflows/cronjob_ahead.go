@@ -13,12 +13,8 @@ import (
 // the plan is carried out.
 func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Plan, bool) {
 	due, ok := schedule.Ahead(c.state, c.spec, now)
-	if !ok || due.Equal(c.unheld) {
+	if !ok {
 		return schedule.Plan{}, false
 	}
-	plan, ok := schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due)
-	if !ok {
-		c.unheld = due
-	}
-	return plan, ok
+	return schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due)
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,9 +32,6 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 	run := started.Run
 	for _, child := range c.children {
 		if child.run.UID == run.UID {
-			if child.accepted {
-				c.state = schedule.Begun(c.state, run)
-			}
 			return
 		}
 	}
@@ -79,6 +77,11 @@ func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string
 	return summary + ", scheduled " + start.Scheduled.UTC().Format(time.RFC3339)
 }
 
+// childrenBegun reports whether each child has begun, or won't.
+func (c *runningCronJob) childrenBegun() bool {
+	return !slices.ContainsFunc(c.children, func(child *childRun) bool { return !child.future.GetChildWorkflowExecution().IsReady() })
+}
+
 // childrenPending reports whether the start or the end of a child is to be taken.
 func (c *runningCronJob) childrenPending() bool {
 	for _, child := range c.children {
@@ -95,7 +98,6 @@ func (c *runningCronJob) takeChildren(ctx workflow.Context) {
 	for _, child := range c.children {
 		if !child.accepted && child.future.GetChildWorkflowExecution().IsReady() {
 			child.accepted = true
-			c.state = schedule.Begun(c.state, child.run)
 		}
 		if child.future.IsReady() {
 			c.childClosed(ctx, child)

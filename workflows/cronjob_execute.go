@@ -21,9 +21,6 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 		c.search(ctx, plan)
 		return
 	}
-	if plan.MayFollow(c.spec) {
-		plan = schedule.Follow(plan)
-	}
 	result, err := perform[protocol.CronJobResult](ctx, call{
 		summary:  summary(plan),
 		activity: protocol.ReconcileCronJobActivity,
@@ -72,12 +69,13 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
-	switch {
-	case plan.Start == nil || result.Started == nil:
-	case result.Started.Managed:
-		c.startChild(ctx, *plan.Start, *result.Started)
-	default:
-		c.state = schedule.Begun(c.state, result.Started.Run)
+	if plan.Start == nil || result.Started == nil || !result.Started.Managed {
+		return
+	}
+	c.startChild(ctx, *plan.Start, *result.Started)
+	if plan.Status == nil {
+		// The only error is that of a cancelled context, which this one never is.
+		_ = workflow.Await(ctx, c.childrenBegun)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestCronJobWritesTheStatusOfARunWithoutAWorkflow(t *testing.T) {
 // workflow and its end.
 func TestRecordedHistoryHasAStatusThatFollows(t *testing.T) {
 	var running, followed bool
-	for _, event := range read(t, "testdata/history/cronjob-status-follows.json.gz").GetEvents() {
+	for _, event := range read(t, "testdata/history/cronjob-scheduled.json.gz").GetEvents() {
 		switch event.EventType {
 		case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
 			running = true

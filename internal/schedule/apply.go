@@ -37,7 +37,6 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	case plan.Start == nil:
 	case report.Started != nil:
 		s.applyStarted(*plan.Start, *report.Started, now)
-		s.followsFrom(now)
 		s.proveTemplate(plan, "", now)
 	default:
 		s.applyRefused(*plan.Start, report, now)

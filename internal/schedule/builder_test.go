@@ -101,8 +101,6 @@ type cluster struct {
 	// running and ended are the Jobs that exist.
 	running []schedule.Run
 	ended   []schedule.Finished
-	// unbegun keeps the workflows of runs from being started.
-	unbegun bool
 	// forget loses the answer of the next attempt to start a run, which Temporal repeats.
 	forget bool
 	// writes counts writes of the status.
@@ -258,9 +256,6 @@ func (c *cluster) remove(name, uid string) {
 
 func (c *cluster) execute(plan schedule.Plan) {
 	c.calls++
-	if plan.MayFollow(c.spec) {
-		plan = schedule.Follow(plan)
-	}
 	if c.forget && plan.Start != nil {
 		c.forget = false
 		c.carryOut(plan)
@@ -268,9 +263,6 @@ func (c *cluster) execute(plan schedule.Plan) {
 	}
 	report := c.carryOut(plan)
 	c.state = schedule.Apply(plan, report, c.now)
-	if report.Started != nil && !c.unbegun {
-		c.state = schedule.Begun(c.state, *report.Started)
-	}
 }
 
 // carryOut is one attempt of the activity.

@@ -25,7 +25,8 @@ type Plan struct {
 	// Start asks for at most one run.
 	Start *Start
 	// Status is the status to apply, without the run of Start (see StatusStarted);
-	// nil when the object has it already.
+	// nil when the object has it already, and where it is to follow the start: the next
+	// plan is then to be made when the run's workflow has begun.
 	Status *ostinatov1.CronJobStatus
 	// Judge asks for a Judgement of the template, after Start.
 	Judge bool
@@ -81,8 +82,8 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	plan.Deletes = plan.Deletes[:min(len(plan.Deletes), MaxDeletes)]
 
 	s.setConditions(spec, now)
-	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Judge = s.toJudge(spec, now)
+	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Events, s.Outbox = s.Outbox[max(len(s.Outbox)-event.MaxPerRequest, 0):], nil
 	plan.Wake = s.wake(spec, now)
 	plan.Next = s
@@ -367,13 +368,19 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 		// The API server is asked to suspend on the strength of what the status says.
 		s.Reported = nil
 	}
-	follows := s.follows(spec, now)
-	if plan.Start == nil && (follows || now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)) {
-		if !follows {
-			s.Following = Following{}
-		}
+	switch {
+	case plan.Start != nil && s.follows(spec, plan):
+		return nil
+	case plan.Start == nil && (now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)):
 		return nil
 	}
-	s.Following = Following{}
 	return &status
+}
+
+// follows reports whether the status is written once the run's workflow has begun, so that
+// nothing stands between the create of a Job and that. It comes with the start where the
+// object's status bounds which runs may be beside one another, for a run that somebody has
+// asked for, who looks for it, and where the status tells of an edit too.
+func (s *State) follows(spec Spec, plan Plan) bool {
+	return !plan.Start.Manual && !plan.Judge && spec.Capacity() == 0 && s.Reported != nil && s.Reported.ObservedGeneration == spec.Generation
 }

@@ -85,8 +85,6 @@ type State struct {
 	Judging Backoff `json:"judging,omitzero"`
 	// Reported is the status last applied to the object; nil before the first.
 	Reported *ostinatov1.CronJobStatus `json:"reported,omitempty"`
-	// Following is the run that the object's status lacks on purpose, for a moment.
-	Following Following `json:"following,omitzero"`
 	// Outbox holds Events that are still to be emitted.
 	Outbox []event.Event `json:"outbox,omitempty"`
 }

@@ -63,7 +63,7 @@ func (p Plan) generation() int64 {
 	switch {
 	case p.Status != nil:
 		return p.Status.ObservedGeneration
-	case p.Next.Following.Job != "" && p.Next.Reported != nil:
+	case p.Start != nil && p.Next.Reported != nil:
 		return p.Next.Reported.ObservedGeneration
 	}
 	return 0
