@@ -41,12 +41,12 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 			return nil, err
 		}
 	}
-	if result.Refused != nil {
+	if result.Refused != nil || ranAndIsGone(result.Started) {
 		return cronJob, nil
 	}
 	created, cronJob, err := a.create(ctx, cronJob, request, held, result)
-	if err != nil || cronJob == nil {
-		return nil, err
+	if err != nil || cronJob == nil || ranAndIsGone(result.Started) {
+		return cronJob, err
 	}
 	moment.leave()
 	if created != nil {
@@ -75,7 +75,7 @@ func (a *Activities) create(
 	}
 	defer leave()
 	if held {
-		if cronJob, err = a.lookAgain(ctx, cronJob, request, result); err != nil || cronJob == nil || result.Refused != nil {
+		if cronJob, err = a.lookAgain(ctx, cronJob, request, result); err != nil || cronJob == nil || result.Refused != nil || ranAndIsGone(result.Started) {
 			return nil, cronJob, err
 		}
 	}
@@ -92,20 +92,33 @@ func (a *Activities) create(
 
 // judgeStart says why the run may not be started for the CronJob as it now is, whatever
 // a plan says, before anything is deleted for it; neither is set when it may. A Job that
-// an earlier attempt has made counts all the same: its run has started.
+// an earlier attempt has made counts all the same: its run has started. So it has where the
+// status says so and the Job is gone since.
 func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	refused, err := a.refuseStart(ctx, cronJob, start)
-	if refused == nil || err != nil {
+	ran := hasRun(cronJob, start)
+	if refused == nil && !ran || err != nil {
 		return nil, nil, err
 	}
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+	switch foreign := err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID); {
+	case ran && (foreign || apierrors.IsNotFound(err)):
+		return &protocol.StartedJob{Run: schedule.Run{Name: start.Name, Scheduled: start.Scheduled, Started: start.Scheduled}}, nil, nil
+	case foreign, apierrors.IsNotFound(err):
 		return nil, refused, nil
 	case err != nil:
 		return nil, nil, outage(err, "get Job %s/%s", cronJob.Namespace, start.Name)
 	}
 	return a.startedJob(found, start), nil, nil
+}
+
+// ranAndIsGone reports whether a run has started whose Job is gone since.
+func ranAndIsGone(started *protocol.StartedJob) bool { return started != nil && started.Run.UID == "" }
+
+// hasRun reports whether the CronJob's status says that the scheduled run has started.
+func hasRun(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
+	last := cronJob.Status.LastScheduleTime
+	return !start.Manual && last != nil && !start.Scheduled.After(last.Time)
 }
 
 func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.Refusal, error) {

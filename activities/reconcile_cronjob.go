@@ -14,6 +14,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -70,6 +71,9 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	}
 	if cronJob, err = a.start(ctx, cronJob, request, &result); err != nil || cronJob == nil {
 		return result, err
+	}
+	if ranAndIsGone(result.Started) {
+		result.Ended = append(result.Ended, protocol.FinishedJob{Run: result.Started.Run, Outcome: job.Deleted})
 	}
 	if request.Judge && result.Refused == nil {
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)

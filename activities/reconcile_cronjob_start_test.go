@@ -24,9 +24,8 @@ func unwanted() map[string]struct {
 	before  time.Time
 	reason  string
 } {
-	suspended, later, edited := helloCronJob(), helloCronJob(), helloCronJob()
+	suspended, edited := helloCronJob(), helloCronJob()
 	suspended.Spec.Suspend = ptr.To(true)
-	later.Status.LastScheduleTime = ptr.To(metav1.NewTime(scheduled.Add(time.Minute)))
 	edited.Spec.Schedule = "30 12 * * *"
 	return map[string]struct {
 		cronJob *ostinatov1.CronJob
@@ -35,7 +34,6 @@ func unwanted() map[string]struct {
 	}{
 		"it is too late":        {cronJob: helloCronJob(), before: scheduled.Add(time.Second), reason: protocol.RefusedTooLate},
 		"it is suspended":       {cronJob: suspended, reason: protocol.RefusedNotPrescribed},
-		"a later run started":   {cronJob: later, reason: protocol.RefusedNotPrescribed},
 		"it is no time for one": {cronJob: edited, reason: protocol.RefusedNotPrescribed},
 	}
 }
@@ -145,5 +143,38 @@ func TestCronJobThatIsNotThePlanned(t *testing.T) {
 	}
 	if len(result.Ended) != 1 || len(s.writes()) != 0 || len(s.recorded()) != 0 {
 		t.Errorf("ended %+v, writes %v", result.Ended, s.writes())
+	}
+}
+
+// The status says that the run has started, and its Job is gone: an attempt whose answer was lost has made it.
+func TestARunThatTheStatusSaysHasStarted(t *testing.T) {
+	for name, test := range map[string]struct {
+		last time.Time
+		jobs []runtime.Object
+		// uid is that of the Job that the answer names.
+		uid string
+	}{
+		"its Job is gone":             {last: scheduled},
+		"a later run has started too": {last: scheduled.Add(time.Minute)},
+		"its Job is there":            {last: scheduled, jobs: []runtime.Object{cronJobsJob(start().Name)}, uid: start().Name + "-uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cronJob := helloCronJob()
+			cronJob.Spec.ConcurrencyPolicy = batchv1.ReplaceConcurrent
+			cronJob.Status.LastScheduleTime = ptr.To(metav1.NewTime(test.last))
+			s := newStage(t, append(test.jobs, cronJobsJob("running")), []*ostinatov1.CronJob{cronJob})
+			request := startRequest()
+			request.Deletes = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if result.Started == nil || result.Started.Run.UID != test.uid || result.Refused != nil {
+				t.Fatalf("started %+v, refused %+v", result.Started, result.Refused)
+			}
+			if gone := test.uid == ""; gone != (len(result.Ended) == 1) || gone != s.jobExists("running") {
+				t.Errorf("ended %+v, writes %v", result.Ended, s.writes())
+			}
+			if slices.Contains(s.writes(), "create jobs "+start().Name) {
+				t.Errorf("writes %v", s.writes())
+			}
+		})
 	}
 }

@@ -139,7 +139,8 @@ type CronJobResult struct {
 	// Children are those of them whose Job workflow the CronJob's starts: one that it knows
 	// nothing of may have none yet.
 	Children []StartedJob `json:"children,omitempty"`
-	// Started is the run's Job, new or found from an earlier attempt.
+	// Started is the run's Job, new or found from an earlier attempt. Where it is gone since, it
+	// has no UID and is in Ended too.
 	Started *StartedJob `json:"started,omitempty"`
 	// Refused says why there is no Job; Status was then not applied, since it is
 	// to be planned again. The Event was emitted.

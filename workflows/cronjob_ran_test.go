@@ -1,0 +1,34 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// A run has started and its Job is gone when the activity is repeated, since its answer was lost: it ran, and is not started again.
+func TestCronJobARunWhoseJobIsGoneHasStarted(t *testing.T) {
+	k := newCronJobKube(t)
+	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+		if request.Start == nil || request.Start.Scheduled.Minute() != 0 {
+			return nil, nil
+		}
+		run := schedule.Run{Name: request.Start.Name, Scheduled: request.Start.Scheduled, Started: request.Start.Scheduled}
+		return &protocol.CronJobResult{
+			Started: &protocol.StartedJob{Run: run}, Ended: []protocol.FinishedJob{{Run: run, Outcome: job.Deleted}},
+		}, nil
+	}
+	k.runUntil(2*time.Minute, cron("* * * * *", forbid))
+	expectList(t, "runs", k.scheduled(), "01:00")
+	rows := k.ledger().Rows
+	first := rows[len(rows)-1]
+	if first.Outcome != schedule.Started || first.Result != schedule.RunDeleted || first.Job == "" {
+		t.Errorf("rows %+v", rows)
+	}
+	if len(k.children) != 1 {
+		t.Errorf("%d workflows of runs", len(k.children))
+	}
+}
