@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
 	"pgregory.net/rapid"
 
 	"ostinato.dev/ostinato/internal/schedule"
@@ -19,32 +20,28 @@ func allRows(state schedule.State) []schedule.LedgerEntry {
 	return rows
 }
 
-// TestTwoDaysOfTimesStayBehindTheLedger: of a CronJob that runs each minute the ledger has five hours.
+// TestTwoDaysOfTimesStayBehindTheLedger: of a CronJob that runs each five minutes the ledger has a day.
 func TestTwoDaysOfTimesStayBehindTheLedger(t *testing.T) {
-	c := newCluster(t, cronSpec("* * * * *"), at("09:59:30")).at(at("09:59:30"))
-	for range 3 * 24 * 60 {
-		c.at(c.wake)
+	c := newCluster(t, cronSpec("*/5 * * * *", limits(0, 0)), at("09:59:30")).at(at("09:59:30"))
+	for range 3 * 24 * 12 {
+		c.at(c.wake).finish(batchv1.JobComplete, c.now)
 	}
 	rows := allRows(c.state)
 	newest := rows[len(rows)-1].Scheduled
-	if span := newest.Sub(rows[0].Scheduled); span < 48*time.Hour || span > 48*time.Hour+time.Minute {
+	if span := newest.Sub(rows[0].Scheduled); span < 48*time.Hour || span > 48*time.Hour+5*time.Minute {
 		t.Errorf("%d rows of %s", len(rows), span)
 	}
 	for i, row := range rows[1:] {
-		if !row.Scheduled.Equal(rows[i].Scheduled.Add(time.Minute)) || row.Outcome != schedule.Started {
+		if !row.Scheduled.Equal(rows[i].Scheduled.Add(5*time.Minute)) || row.Outcome != schedule.Started {
 			t.Fatalf("row %d is %+v, after %s", i+1, row, rows[i].Scheduled)
 		}
 	}
 	if rows[0].Job != "" || rows[len(rows)-1].Job == "" {
 		t.Errorf("the oldest row is %+v, the newest %+v", rows[0], rows[len(rows)-1])
 	}
-	page := schedule.PageOf(c.state, schedule.Question{Limit: 50, Since: newest.Add(-40 * time.Hour), Until: newest.Add(-40*time.Hour + 9*time.Minute)})
-	if len(page.Rows) != 10 || page.Dropped+int64(len(rows)) != 3*24*60 {
-		t.Errorf("%d rows of ten minutes, %d dropped, %d left", len(page.Rows), page.Dropped, len(rows))
-	}
-	data, err := json.Marshal(c.state.Archive)
-	if err != nil || len(data) > 16<<10 {
-		t.Errorf("%d bytes of archive: %v", len(data), err)
+	page := schedule.PageOf(c.state, schedule.Question{Limit: 50, Since: newest.Add(-40 * time.Hour), Until: newest.Add(-40*time.Hour + 45*time.Minute)})
+	if len(page.Rows) != 10 || page.Dropped+int64(len(rows)) != 3*24*12 {
+		t.Errorf("%d rows of 45 minutes, %d dropped, %d left", len(page.Rows), page.Dropped, len(rows))
 	}
 }
 
@@ -71,8 +68,16 @@ func TestAnArchiveKeepsTimesAndOutcomes(t *testing.T) {
 	})
 }
 
-// TestAnArchiveIsBounded: the oldest make room.
+// TestAnArchiveIsBounded: two days of a CronJob that runs each minute fit, and of more the oldest make room.
 func TestAnArchiveIsBounded(t *testing.T) {
+	var days schedule.Archive
+	for n := range 2 * 24 * 60 {
+		days = days.Put(schedule.LedgerEntry{Scheduled: at("10:00").Add(time.Duration(n) * time.Minute), Outcome: schedule.Started, Result: schedule.RunComplete})
+	}
+	data, err := json.Marshal(days)
+	if err != nil || len(data) > 16_000 || len(days.Entries()) != 2*24*60 {
+		t.Errorf("%d entries in %d bytes: %v", len(days.Entries()), len(data), err)
+	}
 	var archive schedule.Archive
 	for n := range 10_000 {
 		archive = archive.Put(schedule.LedgerEntry{Scheduled: at("10:00").Add(time.Duration(n) * time.Hour), Outcome: schedule.Started})
