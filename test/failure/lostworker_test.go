@@ -82,7 +82,7 @@ func TestWorkerThatStoodStillStartsNoRunAgain(t *testing.T) {
 	cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(0))
 	stack.AddCronJob(t, cronJob)
 	// Nothing of it is left of an earlier minute.
-	harness.Eventually(t, 2*time.Minute, func(ctx context.Context) error {
+	harness.Eventually(t, harness.NextMinute, func(ctx context.Context) error {
 		left, err := stack.Jobs(ctx, namespace)
 		if made := len(record.Jobs(cronJob.Name)); err == nil && (made == 0 || len(left) > 0) {
 			err = fmt.Errorf("%d Jobs were made, %d are left", made, len(left))
