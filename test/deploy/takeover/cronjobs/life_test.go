@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -300,10 +301,11 @@ func TestAWholeLifeWhereJobsAreTakenOverToo(t *testing.T) {
 		return nil
 	})
 	for _, job := range record.Jobs("hello")[:2] {
-		description, err := both.Temporal.DescribeWorkflowExecution(t.Context(), harness.JobWorkflow(namespace, job.Name), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		var description *workflowservice.DescribeWorkflowExecutionResponse
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) (err error) {
+			description, err = both.Temporal.DescribeWorkflowExecution(ctx, harness.JobWorkflow(namespace, job.Name), "")
+			return err
+		})
 		if parent := description.GetWorkflowExecutionInfo().GetParentExecution().GetWorkflowId(); parent != workflowOf(namespace, "hello") || job.Spec.ManagedBy != nil {
 			t.Errorf("Job %s: the parent of its workflow is %q, managed by %v", job.Name, parent, job.Spec.ManagedBy)
 		}
