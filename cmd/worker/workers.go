@@ -22,6 +22,11 @@ type queueWorker struct {
 // workers are the workers of the task queues.
 type workers []queueWorker
 
+// mostJobActivities is how many regular activities of Jobs this process has at a time: those that
+// the API server did not answer at once, and lists. Each may hold a Job of 1.3 MB, and the API
+// server is no faster with more.
+const mostJobActivities = 64
+
 // newWorkers makes the workers. The first error that a worker can't recover from
 // goes to fatal.
 func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) workers {
@@ -51,16 +56,16 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 	served := workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, StartLead: settings.StartLead, Versioned: settings.Versioned()}
 	var all workers
 	for _, kind := range []struct {
-		queue string
-		tasks int
+		queue             string
+		tasks, activities int
 	}{
-		{settings.Cluster.ControlTaskQueue(), settings.MaxConcurrentWorkflowTasks},
-		{settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks},
+		{settings.Cluster.ControlTaskQueue(), settings.MaxConcurrentWorkflowTasks, settings.MaxConcurrentActivities},
+		{settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks, min(settings.MaxConcurrentActivities, mostJobActivities)},
 	} {
 		controlOptions := options(kind.queue)
 		controlOptions.Interceptors = []interceptor.WorkerInterceptor{workflows.Interceptor(served)}
 		controlOptions.MaxConcurrentWorkflowTaskExecutionSize = kind.tasks
-		controlOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentActivities
+		controlOptions.MaxConcurrentActivityExecutionSize = kind.activities
 		controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
 		control := worker.New(temporal, kind.queue, controlOptions)
 		workflows.Register(control, served)

@@ -93,7 +93,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	work := flags.Group(groupWork)
 	work.IntVar(&w.MaxConcurrentWorkflowTasks, "max-concurrent-workflow-tasks", 1280, "workflow tasks of CronJobs at a time")
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
-	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 1280, "activities of a workflow queue at a time; four of five may wait for the time of their run, so that what is due at once starts in waves of so many")
+	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 1280, "activities of CronJobs at a time, and 64 of Jobs at most; four of five may wait for the time of their run, so that what is due at once starts in waves of so many")
 	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities, which is most API calls but the start of a run, at a time; no fewer than workflow tasks of CronJobs")
 	work.DurationVar(&w.StartLead, "start-lead", time.Second, "how long before its time the start of a run is prepared; 0 for not at all. A suspend or edit through Temporal counts from that long before a run")
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
