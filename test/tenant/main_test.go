@@ -17,7 +17,7 @@ import (
 var stack *harness.Harness
 
 // mostGrowth is how much more memory than before a process may have resident, in bytes.
-const mostGrowth = 128 << 20
+const mostGrowth = 256 << 20
 
 func TestMain(m *testing.M) {
 	// A bridge that is stopped for a while is to lead afterwards.
