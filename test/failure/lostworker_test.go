@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
@@ -96,10 +98,23 @@ func TestWorkerThatStoodStillStartsNoRunAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	due := time.Now().Truncate(time.Minute).Add(time.Minute)
-	before := len(record.Jobs(cronJob.Name))
-	time.Sleep(time.Until(due.Add(-400 * time.Millisecond)))
+	workflow, waits := harness.CronJobWorkflow(namespace, cronJob.Name), false
+	for try := 0; try < 3 && !waits; try++ {
+		due := time.Now().Truncate(time.Minute).Add(time.Minute)
+		time.Sleep(time.Until(due.Add(-time.Second)))
+		// As soon as the worker has the start, which waits until it is due.
+		for !waits && time.Now().Before(due.Add(-100*time.Millisecond)) {
+			waits = hasAStart(t, workflow)
+		}
+		if !waits {
+			time.Sleep(time.Until(due))
+		}
+	}
+	if !waits {
+		t.Fatal("no start was under way before its time in three minutes")
+	}
 	send(syscall.SIGSTOP)
+	before := len(record.Jobs(cronJob.Name))
 	startWorker(t)
 	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
 		left, err := stack.Jobs(ctx, namespace)
@@ -121,6 +136,18 @@ func TestWorkerThatStoodStillStartsNoRunAgain(t *testing.T) {
 	if len(names) != len(made) {
 		t.Errorf("a run was started again: %v", jobNames(made))
 	}
+}
+
+// hasAStart reports whether a worker has an activity of the workflow.
+func hasAStart(t *testing.T, workflow string) bool {
+	t.Helper()
+	description, err := stack.Temporal.DescribeWorkflowExecution(t.Context(), workflow, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(description.GetPendingActivities(), func(pending *workflowpb.PendingActivityInfo) bool {
+		return pending.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED
+	})
 }
 
 // saidBy returns nil when the worker's log has one of the words.
