@@ -1,6 +1,8 @@
 package workflows_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,9 +74,16 @@ func TestPodsThatWereMadeWithTheJobAndAreNotWantedAnyMore(t *testing.T) {
 	}
 }
 
-func TestAnInputWithMorePodsThanAreMadeWithAJobIsRefused(t *testing.T) {
-	kube := newJobKube(t)
-	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Pods: make([]protocol.CreatedPod, 11)}); err == nil {
-		t.Error("it is taken")
+func TestAnInputWithPodsThatNobodyMakesWithAJobIsRefused(t *testing.T) {
+	for name, pods := range map[string][]protocol.CreatedPod{
+		"eleven":    slices.Repeat([]protocol.CreatedPod{{Name: "hello-1", UID: "pod-1"}}, 11),
+		"no name":   {{UID: "pod-1"}},
+		"a long ID": {{Name: "hello-1", UID: strings.Repeat("x", 1<<20)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := newJobKube(t).runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Pods: pods}); err == nil {
+				t.Error("it is taken")
+			}
+		})
 	}
 }

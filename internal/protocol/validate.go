@@ -49,6 +49,11 @@ func (i JobInput) Validate() error {
 	if len(i.Pods) > job.MaxFirst {
 		return fmt.Errorf("pods: %d, want %d at most", len(i.Pods), job.MaxFirst)
 	}
+	for _, pod := range i.Pods {
+		if err := (ObjectReference{Namespace: i.Job.Namespace, Name: pod.Name, UID: pod.UID}).Validate(); err != nil {
+			return fmt.Errorf("pods: %w", err)
+		}
+	}
 	if i.State == nil {
 		return nil
 	}
