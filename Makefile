@@ -25,10 +25,12 @@ TEST_TIMEOUT ?= 20m
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
-# These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute.
+# These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute. The
+# first ones take longest and start first.
+LONG := failure hostile deploy/takeover/cronjobs
 STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout|tenant)$$
 # How many of them run at a time.
-STACKS ?= 2
+STACKS ?= 3
 # What make generate writes.
 GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
@@ -67,7 +69,8 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
 	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
-	run "$(RACE) -count=1 -p=$(STACKS)" "$$(grep -E '$(STACK)' <<< "$$all")"
+	long=$$(for name in $(LONG); do grep "/test/$$name\$$" <<< "$$all" || true; done); \
+	run "$(RACE) -count=1 -p=$(STACKS)" "$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$long")"
 
 .PHONY: fuzz
 fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
