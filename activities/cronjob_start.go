@@ -44,13 +44,13 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if result.Refused != nil || ranAndIsGone(result.Started) {
 		return cronJob, nil
 	}
-	created, cronJob, err := a.create(ctx, cronJob, request, held, result)
+	stored, isNew, cronJob, err := a.create(ctx, cronJob, request, held, result)
 	if err != nil || cronJob == nil || ranAndIsGone(result.Started) {
 		return cronJob, err
 	}
 	moment.leave()
-	if created != nil {
-		result.Started.Pods = a.firstPods(ctx, created)
+	if stored != nil && !hasBegun(stored) {
+		result.Started.Pods = a.firstPods(ctx, stored)
 	}
 	if result.Refused == nil {
 		moment.wait(ctx)
@@ -58,7 +58,7 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	if result.Started != nil {
 		a.known.keepCronJob(cronJob)
 	}
-	if created != nil {
+	if isNew {
 		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
 	}
 	return cronJob, nil
@@ -68,15 +68,15 @@ func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, req
 // the result has one already. The CronJob of a start that was held is looked at once more before.
 func (a *Activities) create(
 	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, held bool, result *protocol.CronJobResult,
-) (created *batchv1.Job, _ *ostinatov1.CronJob, err error) {
+) (stored *batchv1.Job, isNew bool, _ *ostinatov1.CronJob, err error) {
 	leave, err := a.turns.take(ctx, cronJob.Namespace)
 	if err != nil {
-		return nil, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
+		return nil, false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
 	}
 	defer leave()
 	if held {
 		if cronJob, err = a.lookAgain(ctx, cronJob, request, result); err != nil || cronJob == nil || result.Refused != nil || ranAndIsGone(result.Started) {
-			return nil, cronJob, err
+			return nil, false, cronJob, err
 		}
 	}
 	var replacing *schedule.Start
@@ -84,11 +84,17 @@ func (a *Activities) create(
 		replacing = request.Start
 	}
 	if result.Deleted, result.Ended, err = a.deleteJobs(ctx, cronJob, request, replacing); err != nil || result.Started != nil {
-		return nil, cronJob, err
+		return nil, false, cronJob, err
 	}
-	created, result.Started, result.Refused, err = a.startJob(ctx, cronJob, *request.Start)
-	return created, cronJob, err
+	if stored, isNew, result.Refused, err = a.startJob(ctx, cronJob, *request.Start); stored != nil {
+		result.Started = a.startedJob(stored, *request.Start)
+	}
+	return stored, isNew, cronJob, err
 }
+
+// hasBegun reports whether a workflow of the Job may have counted Pods of it, which are then not to be
+// made again.
+func hasBegun(stored *batchv1.Job) bool { return stored.Status.StartTime != nil }
 
 // judgeStart says why the run may not be started for the CronJob as it now is, whatever
 // a plan says, before anything is deleted for it; neither is set when it may. A Job that
@@ -187,27 +193,27 @@ func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.St
 	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
 }
 
-// startJob creates the run's Job or finds it made by an earlier attempt. It returns a new one,
-// and leaves its Event to the caller.
-func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (created *batchv1.Job, _ *protocol.StartedJob, _ *protocol.Refusal, _ error) {
+// startJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new
+// one to the caller.
+func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (stored *batchv1.Job, isNew bool, _ *protocol.Refusal, _ error) {
 	reference := cronJobReference(cronJob)
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
 	// A Job's name keeps it from being made twice only as long as it is there.
-	owned, release, err := a.owned(ctx)
+	owned, release, err := owned(ctx)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, false, nil, err
 	}
 	defer release()
-	created, err = a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
+	created, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(owned, wanted, metav1.CreateOptions{})
 	switch {
 	case err == nil:
 		if !start.Manual {
 			a.Metrics.creationSkew.Observe(created.CreationTimestamp.Sub(start.Scheduled).Seconds())
 		}
-		return created, a.startedJob(created, start), nil, nil
+		return created, true, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		started, refused, err := a.findJob(ctx, cronJob, start)
-		return nil, started, refused, err
+		stored, refused, err := a.findJob(ctx, cronJob, start)
+		return stored, false, refused, err
 	}
 	refused := refusal(err)
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
@@ -215,13 +221,13 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Job", refused)
-		return nil, nil, refused, nil
+		return nil, false, refused, nil
 	}
-	return nil, nil, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
+	return nil, false, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
 }
 
 // findJob looks at the Job that has the wanted name already.
-func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
+func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*batchv1.Job, *protocol.Refusal, error) {
 	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
@@ -232,7 +238,7 @@ func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, s
 		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
 		return nil, refused, nil
 	}
-	return a.startedJob(found, start), nil, nil
+	return found, nil, nil
 }
 
 func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {

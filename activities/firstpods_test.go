@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -76,11 +75,44 @@ func TestAStartWhosePodsAreRefusedHasStarted(t *testing.T) {
 	}
 }
 
-// A Job that an earlier attempt has made has its workflow's Pods, or will have them.
-func TestAStartThatFindsItsJobMakesNoPods(t *testing.T) {
-	s := newStage(t, []runtime.Object{cronJobsJob(start().Name)}, []*ostinatov1.CronJob{helloCronJob()})
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
-	if result.Started == nil || len(s.pods()) != 0 {
-		t.Errorf("started %+v, %d Pods", result.Started, len(s.pods()))
+// An attempt that finds the Job made by one before makes the first Pods that this one left out, as long as no workflow of
+// the Job may have counted them.
+func TestAStartThatFindsItsJobMakesThePodsThatAreLeft(t *testing.T) {
+	for name, test := range map[string]struct {
+		begun bool
+		pods  int
+	}{
+		"its workflow has not begun": {false, 1},
+		"its workflow has begun":     {true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cronJob := helloCronJob()
+			cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "hello"}
+			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
+			s.refuse("create", "pods", 1, apierrors.NewForbidden(corev1.Resource("pods"), "", nil))
+			// The attempt was lost before it wrote the status.
+			request := startRequest()
+			request.Status = nil
+			first := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if test.begun {
+				stored, err := s.kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), start().Name, metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stored.Status.StartTime = ptr.To(metav1.Now())
+				if _, err := s.kubernetes.BatchV1().Jobs(namespace).UpdateStatus(t.Context(), stored, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			second := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if len(first.Started.Pods) != 0 || len(second.Started.Pods) != test.pods || len(s.pods()) != test.pods {
+				t.Fatalf("first %+v, second %+v, %d Pods", first.Started, second.Started, len(s.pods()))
+			}
+			// One more finds them made.
+			third := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			if len(third.Started.Pods) != test.pods || len(s.pods()) != test.pods {
+				t.Errorf("third %+v, %d Pods", third.Started, len(s.pods()))
+			}
+		})
 	}
 }

@@ -83,7 +83,6 @@ func (a *Activities) settle(ctx context.Context, request protocol.CronJobRequest
 	if err != nil || cronJob == nil {
 		return result, err
 	}
-	defer beat(ctx)()
 	if request.Judge {
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
 	}

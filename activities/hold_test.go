@@ -393,7 +393,7 @@ func TestStatusAndEventsWaitForTheCreatesOfTheMoment(t *testing.T) {
 				t.Error("the status or an Event came before the other create")
 			}
 			if name == "but not for ever" {
-				clock.Step(10 * time.Second)
+				clock.Step(20 * time.Second)
 				if err := <-answers; err != nil || len(s.cronJob().Status.Active) != 1 {
 					t.Errorf("status %+v, %v", s.cronJob().Status, err)
 				}

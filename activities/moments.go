@@ -16,7 +16,10 @@ const (
 	// more, and what does not get its turn in time costs it nothing.
 	mostTurns = 64
 	// mostWait bounds how long a status waits for the Jobs of the same moment.
-	mostWait = 3500 * time.Millisecond
+	mostWait = 15 * time.Second
+	// silence is how long a moment waits for one start more, for each that has come: on a busy machine a
+	// herd comes in drops, and what follows its first starts would slow down the last ones.
+	silence = time.Millisecond
 )
 
 // moments are the scheduled times of which this process starts runs. Those that share one
@@ -30,8 +33,10 @@ type moments struct {
 // moment is one scheduled time, as long as starts of it are under way.
 type moment struct {
 	of *moments
-	// coming is the number of starts under way, calm is closed when it is 0 again.
+	// coming is the number of starts under way; calm is closed when it has been 0 for as long as silence
+	// says, which quiet waits for.
 	coming int
+	quiet  *time.Timer
 	calm   chan struct{}
 	// come are all starts of it, by namespace and in all, and unwaited those of them that did not wait for the others.
 	come          map[string]int
@@ -54,6 +59,9 @@ func (m *moments) come(start schedule.Start, namespace string) *arrival {
 	if known == nil {
 		known = &moment{of: m, calm: make(chan struct{}), come: map[string]int{}}
 		m.at[key] = known
+	}
+	if known.quiet != nil {
+		known.quiet.Stop()
 	}
 	known.coming++
 	known.come[namespace]++
@@ -79,9 +87,27 @@ func (a *arrival) leave() {
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
 	if a.moment.coming--; a.moment.coming == 0 {
-		close(a.moment.calm)
-		delete(all.at, a.start.Scheduled.Unix())
+		all.settle(a.start.Scheduled.Unix(), a.moment)
 	}
+}
+
+// settle ends the moment when no more starts of it come.
+func (m *moments) settle(key int64, of *moment) {
+	end := func() {
+		close(of.calm)
+		delete(m.at, key)
+	}
+	if of.all == 1 {
+		end()
+		return
+	}
+	of.quiet = time.AfterFunc(time.Duration(of.all)*silence, func() {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		if of.coming == 0 && m.at[key] == of {
+			end()
+		}
+	})
 }
 
 // wait lets the other starts of the moment go first, for a moment.
@@ -91,9 +117,9 @@ func (a *arrival) wait(ctx context.Context) {
 	}
 	all := a.moment.of
 	all.mutex.Lock()
-	coming, calm, unwaited := a.moment.coming, a.moment.calm, a.moment.lets(a.namespace)
+	calm, unwaited := a.moment.calm, a.moment.lets(a.namespace)
 	all.mutex.Unlock()
-	if coming == 0 || unwaited {
+	if unwaited {
 		return
 	}
 	most := mostWait

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -30,35 +29,4 @@ func (a *Activities) tooOld(ctx context.Context, began time.Time) error {
 		return nil
 	}
 	return errTaskTooOld
-}
-
-// owned returns the context in which an attempt may write what only one attempt at a time
-// may: as long as it is certain that Temporal has not given it up for another. The worker is
-// told of that with its next heartbeat only, and an API server that comes back then would
-// take the write of an attempt that was given up.
-//
-// A local attempt ends with its context; tooOld says whether it may begin.
-func (a *Activities) owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	info := activity.GetInfo(ctx)
-	if a.Heartbeats == nil || info.IsLocalActivity {
-		ctx, cancel := context.WithCancel(ctx)
-		return ctx, cancel, nil
-	}
-	timeout := info.HeartbeatTimeout
-	if timeout == 0 {
-		timeout = info.StartToCloseTimeout
-	}
-	begun := time.Now()
-	if age := a.Clock.Now().Sub(info.StartedTime); age.Abs() < timeout/2 {
-		// Temporal can't have given it up yet.
-		ctx, cancel := context.WithTimeout(ctx, timeout/2)
-		return ctx, cancel, nil
-	}
-	asking, answered := context.WithTimeout(ctx, timeout/2)
-	defer answered()
-	if err := a.Heartbeats.RecordActivityHeartbeat(asking, info.TaskToken); err != nil {
-		return nil, nil, fmt.Errorf("ask Temporal whether the attempt goes on: %w", err)
-	}
-	ctx, cancel := context.WithDeadline(ctx, begun.Add(timeout*9/10))
-	return ctx, cancel, nil
 }

@@ -150,34 +150,6 @@ func bounded(lists ...list) error {
 	return nil
 }
 
-// firstBeat is when an activity first reports that it lives: most have ended by then, and the
-// heartbeat timeout of a start is 2 s.
-const firstBeat = 1500 * time.Millisecond
-
-// beat reports now and then that the activity lives, so that one that is given up ends.
-func beat(ctx context.Context) (stop func()) {
-	if activity.GetInfo(ctx).IsLocalActivity {
-		return func() {}
-	}
-	quit := make(chan struct{})
-	go func() {
-		timer := time.NewTimer(firstBeat)
-		defer timer.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-ctx.Done():
-				return
-			case <-timer.C:
-				activity.RecordHeartbeat(ctx)
-				timer.Reset(heartbeatInterval)
-			}
-		}
-	}()
-	return func() { close(quit) }
-}
-
 // heartbeatInterval is how often long activities report; the SDK sends a report
 // at most every 0.8 heartbeat timeouts.
 const heartbeatInterval = time.Second

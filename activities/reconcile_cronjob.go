@@ -48,6 +48,8 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	if err := a.giveBack(request.Start); err != nil {
 		return result, err
 	}
+	ctx, stop := a.keep(ctx)
+	defer stop()
 	if guardedCronJob(request) {
 		return a.settle(ctx, request)
 	}
@@ -55,7 +57,6 @@ func (a *Activities) ReconcileCronJob(ctx context.Context, request protocol.Cron
 	if err != nil || cronJob == nil {
 		return protocol.CronJobResult{Gone: err == nil}, err
 	}
-	defer beat(ctx)()
 	if request.Signal != "" {
 		if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
 			a.Events.onCronJob(request.CronJob, event.Warning(event.SignalRefused, result.Refused.Message))
@@ -187,7 +188,7 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
 	// One that was given up would write what is over.
-	ctx, release, err := a.owned(ctx)
+	ctx, release, err := owned(ctx)
 	if err != nil {
 		result.StatusFailed = k8s.Bounded(err.Error())
 		return

@@ -20,8 +20,9 @@ const (
 	// regularBudget bounds a call, after which its workflow plans anew.
 	regularBudget = 10 * time.Minute
 	// startHeartbeat bounds how long the attempt of a start may be silent: the run of a worker
-	// that is lost begins that much later.
-	startHeartbeat = 2 * time.Second
+	// that is lost begins that much later, and startRetry.
+	startHeartbeat = 4 * time.Second
+	startRetry     = 300 * time.Millisecond
 
 	// bulkTimeout bounds a bulk activity; it is rate limited and may have to queue
 	// behind others, so its heartbeat is what tells a lost worker.
@@ -133,7 +134,7 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 		},
 	}
 	if c.start {
-		options.ScheduleToCloseTimeout, options.HeartbeatTimeout = 0, startHeartbeat
+		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, startHeartbeat, startRetry
 	}
 	if c.budget > 0 {
 		options.ScheduleToCloseTimeout = c.budget

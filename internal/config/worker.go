@@ -25,8 +25,8 @@ type Worker struct {
 	// MaxConcurrentWorkflowTasks (of CronJobs), MaxConcurrentJobTasks,
 	// MaxConcurrentActivities and MaxConcurrentLocalActivities bound what this
 	// process does at a time. Fewer Job than CronJob tasks let due runs start
-	// before runs in progress go on. A start that waits for the time of its run keeps a
-	// workflow task of a CronJob and a local activity.
+	// before runs in progress go on. A start that waits for the time of its run keeps an
+	// activity of a CronJob.
 	MaxConcurrentWorkflowTasks   int
 	MaxConcurrentJobTasks        int
 	MaxConcurrentActivities      int
@@ -95,7 +95,7 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 	work.IntVar(&w.MaxConcurrentJobTasks, "max-concurrent-job-tasks", 16, "workflow tasks of Jobs at a time; fewer than of CronJobs, so that due runs start first")
 	work.IntVar(&w.MaxConcurrentActivities, "max-concurrent-activities", 1280, "activities of CronJobs at a time, and 64 of Jobs at most; four of five may wait for the time of their run, so that what is due at once starts in waves of so many")
 	work.IntVar(&w.MaxConcurrentLocalActivities, "max-concurrent-local-activities", 1280, "local activities, which is most API calls but the start of a run, at a time; no fewer than workflow tasks of CronJobs")
-	work.DurationVar(&w.StartLead, "start-lead", time.Second, "how long before its time the start of a run is prepared; 0 for not at all. A suspend or edit through Temporal counts from that long before a run")
+	work.DurationVar(&w.StartLead, "start-lead", schedule.MaxLead, "how long before its time the start of a run is prepared; 0 for not at all. A suspend or edit through Temporal counts from that long before a run")
 	work.IntVar(&w.MaxConcurrentBulkActivities, "max-concurrent-bulk-activities", 8, "bulk Pod activities at a time")
 	work.Float64Var(&w.BulkPodsPerSecond, "bulk-pods-per-second", 500, "Pod creates and deletes a second by this process's bulk activities")
 	work.Float64Var(&w.BulkActivitiesPerSecond, "bulk-activities-per-second", 100, "bulk activities started a second over all workers")

@@ -25,13 +25,19 @@ const (
 type podBuilder = fixture.Pod
 
 var (
-	helloJob   = fixture.HelloJob
 	manualJob  = fixture.ManualJob
 	otherJob   = fixture.OtherJob
 	helloPod   = fixture.HelloPod
 	objects    = fixture.Objects
 	eventually = fixture.Eventually
 )
+
+// helloJob is a Job whose workflow has begun.
+func helloJob() *batchv1.Job {
+	job := fixture.HelloJob()
+	job.Status.StartTime = ptr.To(metav1.NewTime(noon))
+	return job
+}
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 

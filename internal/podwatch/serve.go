@@ -25,7 +25,7 @@ func (w *Watcher) serve(ctx context.Context, key key) (again time.Duration, err 
 	case aHandOver:
 		err = w.lookAgain(limited, key.jobKey)
 	default:
-		again, err = w.serveJob(limited, key.jobKey)
+		again, err = w.serveJob(limited, key)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.Logger.Warn("Pod facts not delivered, will retry", "namespace", key.namespace, "name", key.name, "error", err)
@@ -33,8 +33,8 @@ func (w *Watcher) serve(ctx context.Context, key key) (again time.Duration, err 
 	return again, err
 }
 
-func (w *Watcher) serveJob(ctx context.Context, job jobKey) (again time.Duration, err error) {
-	watched, due := w.decide(job)
+func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, err error) {
+	watched, due := w.decide(key.jobKey)
 	if watched == nil {
 		return 0, nil
 	}
@@ -57,7 +57,7 @@ func (w *Watcher) serveJob(ctx context.Context, job jobKey) (again time.Duration
 	}
 	switch {
 	case len(due.facts) > 0:
-		again, err = queue.AtOnce, w.send(ctx, watched, due.facts)
+		again, err = queue.AtOnce, w.send(ctx, watched, due.facts, w.queue.Failures(key) < quietTries)
 	case due.project:
 		again, err = queue.AtOnce, w.project(ctx, watched, due.ready)
 	}
@@ -103,7 +103,8 @@ func (w *Watcher) project(ctx context.Context, watched *watchedJob, ready int32)
 }
 
 // whose says whose the Job is, by one read from the API server's cache for as long as it
-// is watched. A Job that the cache does not have stays unread.
+// is watched. A Job that the cache does not have stays unread, and so does one whose workflow has
+// not begun: it takes no ready Pods.
 func (w *Watcher) whose(ctx context.Context, watched *watchedJob) (ownership, error) {
 	w.mutex.Lock()
 	known := watched.whose
@@ -113,7 +114,7 @@ func (w *Watcher) whose(ctx context.Context, watched *watchedJob) (ownership, er
 	}
 	found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, metav1.GetOptions{ResourceVersion: "0"})
 	switch {
-	case apierrors.IsNotFound(err), err == nil && found.UID != watched.uid:
+	case apierrors.IsNotFound(err), err == nil && (found.UID != watched.uid || found.Status.StartTime == nil):
 		return unread, nil
 	case err != nil:
 		return unread, fmt.Errorf("get Job %s/%s: %w", watched.namespace, watched.name, err)

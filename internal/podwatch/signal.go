@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -37,12 +38,17 @@ func (w *Watcher) signal(ctx context.Context, job jobKey, facts protocol.PodFact
 	return nil
 }
 
+// quietTries is how often a Job may have no workflow before the Job is looked at: the workflow of a run
+// begins after the first Pods, and those of a herd after all Jobs and first Pods of it.
+const quietTries = 2
+
 // send tells the Job's workflow of Pods, in parts that a signal can hold. What was not
-// taken stays to be sent.
-func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact) error {
+// taken stays to be sent. A patient one leaves it to the next try to ask why there is no workflow,
+// unless a Pod that somebody deletes waits for that.
+func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact, patient bool) error {
 	for part := range parts(facts) {
 		err := w.signal(ctx, watched.jobKey, protocol.PodFacts{Facts: part})
-		if errors.Is(err, errNoWorkflow) {
+		if errors.Is(err, errNoWorkflow) && !(patient && !slices.ContainsFunc(part, func(fact job.PodFact) bool { return fact.Deleting || fact.Gone })) {
 			settled, settleErr := w.settle(ctx, watched, true)
 			if settled || settleErr != nil {
 				return settleErr

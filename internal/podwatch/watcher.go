@@ -32,7 +32,7 @@ const (
 	orphanInterval = time.Second
 	// firstRetry and lastRetry bound the back-off of a Job that could not be
 	// signalled or looked at.
-	firstRetry = 200 * time.Millisecond
+	firstRetry = time.Second
 	lastRetry  = 10 * time.Second
 	// passRetry is how long the sweep and the hand-over wait after a failure.
 	passRetry = 30 * time.Second

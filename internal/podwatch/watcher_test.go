@@ -9,10 +9,12 @@ import (
 	"go.temporal.io/api/serviceerror"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/podwatch"
 )
 
@@ -221,6 +223,23 @@ func TestReadinessOfAnothersJobIsLeftAlone(t *testing.T) {
 	if s.asked("patch", "jobs") > 0 {
 		t.Error("the status of a Job was written that is not ours")
 	}
+}
+
+// A Job whose workflow has not begun has no active Pods by its status, and takes no ready ones.
+func TestReadinessWaitsForTheJobsWorkflow(t *testing.T) {
+	clock := clocktesting.NewFakeClock(noon)
+	s := newStage(t, objects(fixture.HelloJob()), withClock(clock))
+	s.watch()
+	s.createPod(helloPod("a", corev1.PodRunning).Ready())
+	s.passes(clock, "the Job is read", func() bool { return s.asked("get", "jobs") > 0 })
+	s.passesQuietly(clock, 10)
+	if s.asked("patch", "jobs") > 0 {
+		t.Error("readiness was written of a Job whose workflow has not begun")
+	}
+	if _, err := s.kubernetes.BatchV1().Jobs(namespace).UpdateStatus(t.Context(), helloJob(), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.passes(clock, "readiness is projected", func() bool { return s.ready(jobName) == 1 })
 }
 
 func TestOwnershipIsReadOnceForManyProjections(t *testing.T) {

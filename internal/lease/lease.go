@@ -1,0 +1,99 @@
+// Package lease says until when an attempt of an activity has its call for certain. Temporal gives an
+// attempt to another worker when its last report is older than the heartbeat timeout; the worker of
+// the first hears of that with its next report only, and may have stood still in between.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// errNoAnswer says that a report was not answered in time.
+var errNoAnswer = errors.New("no answer in time")
+
+// Lease is that of one attempt. It is renewed by reports that Temporal has answered.
+type Lease struct {
+	timeout time.Duration
+	report  func(context.Context) error
+	mutex   sync.Mutex
+	until   time.Time
+}
+
+// New returns the lease of an attempt of an age, by clocks that may differ, whose heartbeats have a
+// timeout. Temporal can't have given up a young one yet; another one has to ask before it writes. report
+// tells Temporal that the attempt goes on; its error says that it does not, or that nobody answered.
+func New(timeout, age time.Duration, report func(context.Context) error) *Lease {
+	l := &Lease{timeout: timeout, report: report}
+	if age.Abs() < timeout/4 {
+		l.until = time.Now().Add(timeout * 13 / 20)
+	}
+	return l
+}
+
+// Keep renews the lease until the context is done, at 11 to 13 twentieths of the timeout: attempts
+// that begin at once do not all report at once. lost is called whenever a report has failed.
+func (l *Lease) Keep(ctx context.Context, lost func()) {
+	for {
+		timer := time.NewTimer(l.timeout*11/20 + rand.N(l.timeout/10))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+			if l.renew(ctx) != nil && ctx.Err() == nil {
+				lost()
+			}
+		}
+	}
+}
+
+// Owned returns a context that ends with the lease, for a write that only one attempt at a time may
+// make: an API server that comes back would take that of an attempt which was given up. Where too
+// little of the lease is left, it is renewed first, for as long as the context allows; an error says why
+// it is not.
+func (l *Lease) Owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	for l.left() < l.timeout/4 {
+		// A busy server answers later: an attempt that ends for that only adds to its work.
+		if err := l.renew(ctx); err != nil && (!errors.Is(err, errNoAnswer) || ctx.Err() != nil) {
+			return nil, nil, err
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		for left := l.left(); left > 0; left = l.left() {
+			select {
+			case <-time.After(left):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, cancel, nil
+}
+
+func (l *Lease) renew(ctx context.Context) error {
+	asked := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, l.timeout/2)
+	defer cancel()
+	if err := l.report(ctx); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", errNoAnswer, err)
+		}
+		return err
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.until = asked.Add(l.timeout * 9 / 10)
+	return nil
+}
+
+func (l *Lease) left() time.Duration {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return time.Until(l.until)
+}

@@ -1,0 +1,143 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ostinato.dev/ostinato/internal/lease"
+)
+
+const timeout = 3 * time.Second
+
+var errGivenUp = errors.New("the attempt was given up")
+
+func TestOwned(t *testing.T) {
+	for name, test := range map[string]struct {
+		// age is that of the attempt when its worker gets it, later how much later it writes; answer is Temporal's to a
+		// question.
+		age    time.Duration
+		later  time.Duration
+		answer error
+		asks   bool
+		err    error
+		// lasts is how long the write may take.
+		lasts time.Duration
+	}{
+		"a young attempt writes without a question": {lasts: timeout * 13 / 20},
+		"one that has little left asks":             {later: timeout / 2, asks: true, lasts: timeout * 9 / 10},
+		"one that may have been given up asks":      {age: time.Hour, asks: true, lasts: timeout * 9 / 10},
+		"one of a clock far ahead asks":             {age: -time.Hour, asks: true, lasts: timeout * 9 / 10},
+		"one that was given up writes nothing":      {age: time.Hour, asks: true, answer: errGivenUp, err: errGivenUp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := false
+				held := lease.New(timeout, test.age, func(ctx context.Context) error {
+					if asked = true; errors.Is(test.answer, context.DeadlineExceeded) {
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return test.answer
+				})
+				time.Sleep(test.later)
+				owned, release, err := held.Owned(t.Context())
+				if asked != test.asks || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+					t.Fatalf("asked %v, error %v", asked, err)
+				}
+				if err != nil {
+					return
+				}
+				defer release()
+				begun := time.Now()
+				<-owned.Done()
+				if lasted := time.Since(begun); lasted != test.lasts {
+					t.Errorf("the write may take %s, want %s", lasted, test.lasts)
+				}
+			})
+		})
+	}
+}
+
+// A write may last as long as reports are answered, and ends with the lease when they are not.
+func TestAWriteLastsAsLongAsTheAttemptIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var gone atomic.Bool
+		lost := 0
+		held := lease.New(timeout, 0, func(context.Context) error {
+			if gone.Load() {
+				return errGivenUp
+			}
+			return nil
+		})
+		keeping, stop := context.WithCancel(t.Context())
+		defer stop()
+		go held.Keep(keeping, func() { lost++ })
+		owned, release, err := held.Owned(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+		time.Sleep(time.Minute)
+		if owned.Err() != nil {
+			t.Fatal("the write ended while all reports were answered")
+		}
+		gone.Store(true)
+		time.Sleep(timeout)
+		if owned.Err() == nil || lost == 0 {
+			t.Errorf("the write goes on (%v), or nobody was told (%d times)", owned.Err(), lost)
+		}
+	})
+}
+
+func TestAnEndedAttemptReportsNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reports := 0
+		held := lease.New(timeout, 0, func(context.Context) error { reports++; return nil })
+		keeping, stop := context.WithCancel(t.Context())
+		go held.Keep(keeping, func() { t.Error("lost") })
+		time.Sleep(timeout/2 - time.Millisecond)
+		stop()
+		time.Sleep(time.Minute)
+		if reports != 0 {
+			t.Errorf("%d reports of an attempt that was over before the first was due", reports)
+		}
+	})
+}
+
+// A server that is busy answers in the end; until then nothing is written.
+func TestAnAttemptWaitsForAnAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		answers, patience time.Duration
+		writes            bool
+	}{
+		"that comes":          {10 * timeout, 20 * timeout, true},
+		"that comes too late": {20 * timeout, 10 * timeout, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				held := lease.New(timeout, time.Hour, func(ctx context.Context) error {
+					if time.Since(begun) >= test.answers {
+						return nil
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), test.patience)
+				defer cancel()
+				owned, release, err := held.Owned(ctx)
+				if (err == nil) != test.writes || time.Since(begun) < min(test.answers, test.patience) {
+					t.Fatalf("after %s: %v", time.Since(begun), err)
+				}
+				if err == nil {
+					release()
+					<-owned.Done()
+				}
+			})
+		})
+	}
+}
