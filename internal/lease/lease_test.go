@@ -66,7 +66,7 @@ func TestOwned(t *testing.T) {
 func TestAWriteLastsAsLongAsTheAttemptIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gone atomic.Bool
-		lost := 0
+		var lost atomic.Int32
 		held := lease.New(timeout, 0, func(context.Context) error {
 			if gone.Load() {
 				return errGivenUp
@@ -75,7 +75,7 @@ func TestAWriteLastsAsLongAsTheAttemptIsKept(t *testing.T) {
 		})
 		keeping, stop := context.WithCancel(t.Context())
 		defer stop()
-		go held.Keep(keeping, func() { lost++ })
+		go held.Keep(keeping, func() { lost.Add(1) })
 		owned, release, err := held.Owned(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -87,23 +87,23 @@ func TestAWriteLastsAsLongAsTheAttemptIsKept(t *testing.T) {
 		}
 		gone.Store(true)
 		time.Sleep(timeout)
-		if owned.Err() == nil || lost == 0 {
-			t.Errorf("the write goes on (%v), or nobody was told (%d times)", owned.Err(), lost)
+		if owned.Err() == nil || lost.Load() == 0 {
+			t.Errorf("the write goes on (%v), or nobody was told (%d times)", owned.Err(), lost.Load())
 		}
 	})
 }
 
 func TestAnEndedAttemptReportsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reports := 0
-		held := lease.New(timeout, 0, func(context.Context) error { reports++; return nil })
+		var reports atomic.Int32
+		held := lease.New(timeout, 0, func(context.Context) error { reports.Add(1); return nil })
 		keeping, stop := context.WithCancel(t.Context())
 		go held.Keep(keeping, func() { t.Error("lost") })
 		time.Sleep(timeout/2 - time.Millisecond)
 		stop()
 		time.Sleep(time.Minute)
-		if reports != 0 {
-			t.Errorf("%d reports of an attempt that was over before the first was due", reports)
+		if reports.Load() != 0 {
+			t.Errorf("%d reports of an attempt that was over before the first was due", reports.Load())
 		}
 	})
 }
