@@ -46,6 +46,8 @@ func FuzzPodAttempt(f *testing.F) {
 	f.Add("hello", "uid", "hello-+3-abcde")
 	f.Add("hello", "uid", "hello-03-abcde")
 	f.Add("", "", "\xff\xff\xff\xff\xff\xff")
+	f.Add("hello", "uid", "hello-222a\r")
+	f.Add("hello", "uid", "hello-\n\r\n\r\n")
 	f.Fuzz(func(t *testing.T, job, uid, pod string) {
 		attempt, ok := names.PodAttempt(job, uid, pod)
 		if !ok {

@@ -37,7 +37,8 @@ func PodAttempt(job, jobUID, pod string) (attempt int64, ok bool) {
 		return 0, false
 	}
 	prefix, suffix := pod[:len(pod)-suffixLength], pod[len(pod)-suffixLength:]
-	if prefix != podPrefix(job) && !isIndexedPodPrefix(job, prefix) {
+	if prefix != podPrefix(job) && !isIndexedPodPrefix(job, prefix) || strings.ContainsAny(suffix, "\r\n") {
+		// The decoder leaves line breaks out.
 		return 0, false
 	}
 	// Five characters are 25 bits; three more zero characters make whole bytes.
