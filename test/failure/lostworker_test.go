@@ -159,7 +159,7 @@ func gaveUp(worker *process.Process) error {
 	}
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, "TaskQueue="+names.Cluster("").ControlTaskQueue()+" ") && (strings.Contains(line, "invalid activityID or activity already timed out") ||
-			strings.Contains(line, `"Activity complete after timeout"`)) {
+			strings.Contains(line, "Activity complete after timeout")) {
 			return nil
 		}
 	}
