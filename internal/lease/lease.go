@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// Least is the shortest heartbeat timeout of Ostinato's activities. Whoever may write to Temporal may ask
+// for a shorter one: such an attempt reports as rarely as others, and writes nothing.
+const Least = time.Second
+
 // errNoAnswer says that a report was not answered in time.
 var errNoAnswer = errors.New("no answer in time")
 
@@ -37,8 +41,9 @@ func New(timeout, age time.Duration, report func(context.Context) error) *Lease 
 // Keep renews the lease until the context is done, at 11 to 13 twentieths of the timeout: attempts
 // that begin at once do not all report at once. lost is called whenever a report has failed.
 func (l *Lease) Keep(ctx context.Context, lost func()) {
+	timeout := max(l.timeout, Least)
 	for {
-		timer := time.NewTimer(l.timeout*11/20 + rand.N(l.timeout/10))
+		timer := time.NewTimer(timeout*11/20 + rand.N(timeout/10))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -56,6 +61,9 @@ func (l *Lease) Keep(ctx context.Context, lost func()) {
 // little of the lease is left, it is renewed first, for as long as the context allows; an error says why
 // it is not.
 func (l *Lease) Owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if l.timeout < Least {
+		return nil, nil, fmt.Errorf("the heartbeat timeout is %s, want %s or more", l.timeout, Least)
+	}
 	for l.left() < l.timeout/4 {
 		// A busy server answers later: an attempt that ends for that only adds to its work.
 		if err := l.renew(ctx); err != nil && (!errors.Is(err, errNoAnswer) || ctx.Err() != nil) {

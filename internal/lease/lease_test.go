@@ -141,3 +141,23 @@ func TestAnAttemptWaitsForAnAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Somebody who may write to Temporal asks for any timeout.
+func TestAShortTimeoutNeitherFloodsNorWrites(t *testing.T) {
+	for _, short := range []time.Duration{-time.Hour, 0, 1, time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			var reports atomic.Int32
+			held := lease.New(short, 0, func(context.Context) error { reports.Add(1); return nil })
+			if _, _, err := held.Owned(t.Context()); err == nil {
+				t.Errorf("a timeout of %s: it writes", short)
+			}
+			keeping, stop := context.WithCancel(t.Context())
+			go held.Keep(keeping, func() {})
+			time.Sleep(10 * time.Second)
+			stop()
+			if count := reports.Load(); count > 20 {
+				t.Errorf("a timeout of %s: %d reports in 10 s", short, count)
+			}
+		})
+	}
+}
