@@ -116,7 +116,10 @@ type Registry interface {
 // RegisterControl registers the short activities, which run on the control task
 // queue, most of them as local activities of the workflows' worker.
 func (a *Activities) RegisterControl(registry Registry) {
-	register(registry, protocol.ReconcileCronJobActivity, counting(a, protocol.ReconcileCronJobActivity, serving(a, func(r protocol.CronJobRequest) subject { return aCronJob(r.CronJob) }, a.ReconcileCronJob)))
+	register(registry, protocol.StartRunActivity, counting(a, protocol.StartRunActivity, serving(a, func(r protocol.StartRunRequest) subject { return aCronJob(r.CronJob) }, a.StartRun)))
+	register(registry, protocol.WriteStatusActivity, counting(a, protocol.WriteStatusActivity, serving(a, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)))
+	register(registry, protocol.FindRunsActivity, counting(a, protocol.FindRunsActivity, serving(a, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)))
+	register(registry, protocol.SignalAcceptedActivity, counting(a, protocol.SignalAcceptedActivity, serving(a, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)))
 	register(registry, protocol.ReconcileJobActivity, counting(a, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob)))
 	register(registry, protocol.ReleaseOrphansActivity, counting(a, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)))
 	register(registry, protocol.ListPodsActivity, counting(a, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)))

@@ -47,8 +47,8 @@ func BenchmarkAddedToARun(b *testing.B) {
 		decoded[&data] = empty
 	}
 	add(protocol.JobInput{Job: reference, Spec: job.Spec{Parallelism: 1}}, func() any { return new(protocol.JobInput) })
-	add(protocol.CronJobRequest{CronJob: reference, Status: &cronJobStatus}, func() any { return new(protocol.CronJobRequest) })
-	add(protocol.CronJobResult{}, func() any { return new(protocol.CronJobResult) })
+	add(protocol.WriteStatusRequest{CronJob: reference, Status: &cronJobStatus}, func() any { return new(protocol.WriteStatusRequest) })
+	add(protocol.WriteStatusResult{}, func() any { return new(protocol.WriteStatusResult) })
 	for range 3 {
 		add(protocol.JobRequest{Job: reference, Status: &status}, func() any { return new(protocol.JobRequest) })
 		add(protocol.JobResult{}, func() any { return new(protocol.JobResult) })

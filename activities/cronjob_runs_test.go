@@ -30,7 +30,7 @@ func runsJob(at time.Time) *batchv1.Job {
 }
 
 func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
-	running, ended, known := runsJob(scheduled), runsJob(scheduled.Add(-time.Minute)), runsJob(scheduled.Add(-2*time.Minute))
+	running, ended := runsJob(scheduled), runsJob(scheduled.Add(-time.Minute))
 	ended.Status.Conditions = []batchv1.JobCondition{condition(batchv1.JobFailed, "DeadlineExceeded")}
 	ended.Status.Conditions[0].LastTransitionTime, ended.Status.Failed = metav1.NewTime(scheduled), 2
 	byHand := cronJobsJob("hello-by-hand")
@@ -38,9 +38,9 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	byHand.Annotations = map[string]string{names.AskedByAnnotation: "ada", names.ChangedAnnotation: strings.Repeat("x", 100_000)}
 	others := runsJob(scheduled.Add(time.Minute))
 	others.OwnerReferences[0].UID = "another"
-	s := newStage(t, []runtime.Object{running, ended, known, byHand, others, otherJob()}, []*ostinatov1.CronJob{helloCronJob()})
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity,
-		protocol.CronJobRequest{CronJob: cronJobRef, Search: true, Known: []string{string(known.UID)}})
+	s := newStage(t, []runtime.Object{running, ended, byHand, others, otherJob()}, []*ostinatov1.CronJob{helloCronJob()})
+	result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity,
+		protocol.FindRunsRequest{CronJob: cronJobRef, All: true})
 	if len(result.Running) != 2 || result.Running[0].Name != running.Name || result.Running[0].Manual || !result.Running[0].Scheduled.Equal(scheduled) {
 		t.Errorf("running %+v", result.Running)
 	}
@@ -82,7 +82,7 @@ func TestAJobThatRunsComesWithWhatItsWorkflowNeeds(t *testing.T) {
 			one.Spec.ManagedBy = ptr.To(names.JobController)
 			test.change(one)
 			s := newStage(t, []runtime.Object{one}, []*ostinatov1.CronJob{helloCronJob()})
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+			result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{
 				CronJob: cronJobRef, Look: []schedule.Run{{Name: one.Name, UID: string(one.UID)}},
 			})
 			if child := len(result.Children) == 1 && result.Children[0].Run.UID == string(one.UID) && result.Children[0].Managed; child != test.child {
@@ -97,7 +97,7 @@ func TestAJobWithTheTimeOfAnotherRunWasStartedByHand(t *testing.T) {
 	copied := runsJob(scheduled)
 	copied.Name, copied.UID = "hello-copy", "hello-copy-uid"
 	s := newStage(t, []runtime.Object{copied}, []*ostinatov1.CronJob{helloCronJob()})
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+	result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{
 		CronJob: cronJobRef, Look: []schedule.Run{{Name: copied.Name, UID: string(copied.UID)}},
 	})
 	if len(result.Running) != 1 || !result.Running[0].Manual {
@@ -113,7 +113,7 @@ func TestAStatusThatCantBeWrittenIsReportedAndTheRunHasStarted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
 			s.cronJobs.PrependReactor("update", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failure })
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 			if result.Started == nil || result.StatusFailed == "" || !s.jobExists(start().Name) {
 				t.Errorf("result %+v", result)
 			}

@@ -19,12 +19,12 @@ func TestEventsAndStatusesThatNoPlanAsksForAreRefused(t *testing.T) {
 	job, cronJob := text(t, jobRef), text(t, cronJobRef)
 	for name, test := range map[string]struct{ activity, request string }{
 		"an Event of a Job":             {protocol.ReconcileJobActivity, `{"job":` + job + `,"events":[{"type":"Warning","reason":"Evil","message":"x"}]}`},
-		"an Event of a CronJob":         {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"events":[{"type":"Evil","reason":"SawCompletedJob","message":"x"}]}`},
+		"an Event of a CronJob":         {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"events":[{"type":"Evil","reason":"SawCompletedJob","message":"x"}]}`},
 		"a condition of another":        {protocol.ReconcileJobActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"evil.example/x","status":"True"}]}}`},
 		"a long condition":              {protocol.ReconcileJobActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"Failed","status":"True","message":"` + long + `"}]}}`},
-		"an outcome that there is not":  {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"status":{"lastOutcome":"` + long + `"}}`},
-		"active runs that are no Jobs":  {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"status":{"active":[{"name":"` + long + `"}]}}`},
-		"recent runs beyond all bounds": {protocol.ReconcileCronJobActivity, `{"cronJob":` + cronJob + `,"status":{"recentRuns":[{"outcome":"Started","scheduledTime":"2026-01-01T00:00:00Z","message":"` + long + `"}]}}`},
+		"an outcome that there is not":  {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"status":{"lastOutcome":"` + long + `"}}`},
+		"active runs that are no Jobs":  {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"status":{"active":[{"name":"` + long + `"}]}}`},
+		"recent runs beyond all bounds": {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"status":{"recentRuns":[{"outcome":"Started","scheduledTime":"2026-01-01T00:00:00Z","message":"` + long + `"}]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob()), nil)
@@ -36,11 +36,11 @@ func TestEventsAndStatusesThatNoPlanAsksForAreRefused(t *testing.T) {
 				}
 				_, err = run[protocol.JobResult](s, test.activity, request)
 			} else {
-				var request protocol.CronJobRequest
+				var request protocol.WriteStatusRequest
 				if err := json.Unmarshal([]byte(test.request), &request); err != nil {
 					t.Fatal(err)
 				}
-				_, err = run[protocol.CronJobResult](s, test.activity, request)
+				_, err = run[protocol.WriteStatusResult](s, test.activity, request)
 			}
 			wantInvalid(t, err)
 			if len(s.writes()) != 0 || len(s.recorded()) != 0 {

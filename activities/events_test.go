@@ -30,7 +30,7 @@ func TestEventsAreWrittenAsUpstreamDoes(t *testing.T) {
 	s.options.Events = recorders
 	s.activities = activities.New(s.options)
 	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: []event.Event{event.Normal("Completed", "Job completed")}})
-	must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: []event.Event{event.Warning("UnexpectedJob", "Active job went missing: x")}})
+	must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Events: []event.Event{event.Warning("UnexpectedJob", "Active job went missing: x")}})
 
 	var written []corev1.Event
 	eventually(t, "both Events are written", func() bool {
@@ -71,12 +71,12 @@ func TestEventsOfAnActivityAreFew(t *testing.T) {
 	for _, asked := range []int{0, 10, event.MaxPerRequest} {
 		t.Run(fmt.Sprintf("100 deletes and %d that are asked for", asked), func(t *testing.T) {
 			s := newStage(t, stored, []*ostinatov1.CronJob{helloCronJob()})
-			request := protocol.CronJobRequest{CronJob: cronJobRef, Deletes: deletes}
+			request := protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: deletes}
 			for range asked {
 				request.Events = append(request.Events, event.Warning("UnexpectedJob", "x"))
 			}
-			if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); len(result.Deleted) != 100 {
-				t.Errorf("%d Jobs are deleted", len(result.Deleted))
+			if result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request); len(result.Pruned) != 100 {
+				t.Errorf("%d Jobs are deleted", len(result.Pruned))
 			}
 			events, unexpected := s.recorded(), 0
 			for _, one := range events {

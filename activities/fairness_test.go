@@ -32,13 +32,13 @@ type crowd struct {
 	creates  []string
 	tooEarly []string
 	proceed  chan struct{}
-	requests map[string]protocol.CronJobRequest
+	requests map[string]protocol.StartRunRequest
 	group    sync.WaitGroup
 }
 
 // newCrowd has so many CronJobs in each namespace.
 func newCrowd(t *testing.T, at time.Time, count map[string]int, with ...option) *crowd {
-	c := &crowd{clock: clocktesting.NewFakeClock(at), proceed: make(chan struct{}), requests: map[string]protocol.CronJobRequest{}}
+	c := &crowd{clock: clocktesting.NewFakeClock(at), proceed: make(chan struct{}), requests: map[string]protocol.StartRunRequest{}}
 	var cronJobs []*ostinatov1.CronJob
 	for namespace, n := range count {
 		for i := range n {
@@ -70,7 +70,7 @@ func (c *crowd) start(namespace string, from, to int) {
 	for i := from; i < to; i++ {
 		request := c.requests[fmt.Sprintf("%s-%d", namespace, i)]
 		c.group.Go(func() {
-			switch _, err := run[protocol.CronJobResult](c.stage, protocol.ReconcileCronJobActivity, request); {
+			switch _, err := run[protocol.StartRunResult](c.stage, protocol.StartRunActivity, request); {
 			case isTooEarly(err):
 				c.mutex.Lock()
 				defer c.mutex.Unlock()

@@ -33,7 +33,7 @@ func TestAStartMakesTheFirstPods(t *testing.T) {
 			cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "hello"}
 			test.change(cronJob)
 			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 			if len(result.Started.Pods) != test.pods || len(s.pods()) != test.pods {
 				t.Fatalf("started %+v, %d Pods", result.Started, len(s.pods()))
 			}
@@ -66,7 +66,7 @@ func TestAStartWhosePodsAreRefusedHasStarted(t *testing.T) {
 	cronJob.Spec.JobTemplate.Spec.Template.Labels = map[string]string{"app": "hello"}
 	s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
 	s.refuse("create", "pods", 1, apierrors.NewForbidden(corev1.Resource("pods"), "", nil))
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 	if result.Started == nil || len(result.Started.Pods) != 0 || result.Refused != nil {
 		t.Errorf("result %+v", result)
 	}
@@ -93,7 +93,7 @@ func TestAStartThatFindsItsJobMakesThePodsThatAreLeft(t *testing.T) {
 			// The attempt was lost before it wrote the status.
 			request := startRequest()
 			request.Status = nil
-			first := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			first := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if test.begun {
 				stored, err := s.kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), start().Name, metav1.GetOptions{})
 				if err != nil {
@@ -104,12 +104,12 @@ func TestAStartThatFindsItsJobMakesThePodsThatAreLeft(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			second := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			second := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if len(first.Started.Pods) != 0 || len(second.Started.Pods) != test.pods || len(s.pods()) != test.pods {
 				t.Fatalf("first %+v, second %+v, %d Pods", first.Started, second.Started, len(s.pods()))
 			}
 			// One more finds them made.
-			third := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			third := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if len(third.Started.Pods) != test.pods || len(s.pods()) != test.pods {
 				t.Errorf("third %+v, %d Pods", third.Started, len(s.pods()))
 			}

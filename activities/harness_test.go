@@ -119,13 +119,25 @@ func (s *stage) planned(request any) any {
 	case protocol.DeletePodsRequest:
 		request.Digest = cmp.Or(request.Digest, digest)
 		return request
-	case protocol.CronJobRequest:
-		if cronJob := s.cronJobs.Stored(request.CronJob.Namespace, request.CronJob.Name); cronJob != nil && request.Digest == "" {
-			request.Digest = schedule.SpecOf(cronJob).Digest()
-		}
+	case protocol.StartRunRequest:
+		request.Digest = cmp.Or(request.Digest, s.digestOf(request.CronJob))
+		return request
+	case protocol.WriteStatusRequest:
+		request.Digest = cmp.Or(request.Digest, s.digestOf(request.CronJob))
+		return request
+	case protocol.FindRunsRequest:
+		request.Digest = cmp.Or(request.Digest, s.digestOf(request.CronJob))
 		return request
 	}
 	return request
+}
+
+// digestOf returns the digest of a stored CronJob's spec; empty where there is none.
+func (s *stage) digestOf(reference protocol.ObjectReference) string {
+	if cronJob := s.cronJobs.Stored(reference.Namespace, reference.Name); cronJob != nil {
+		return schedule.SpecOf(cronJob).Digest()
+	}
+	return ""
 }
 
 // runIn is run in an environment that was prepared.

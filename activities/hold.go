@@ -36,8 +36,8 @@ const mostBehind = 24 * time.Hour
 
 // early returns how long the time of a run is away, by the clock of this process: 0 for a
 // manual run, which has none.
-func (a *Activities) early(start *schedule.Start) time.Duration {
-	if start == nil || start.Manual && start.Backfill == 0 {
+func (a *Activities) early(start schedule.Start) time.Duration {
+	if start.Manual && start.Backfill == 0 {
 		return 0
 	}
 	return max(start.Scheduled.Sub(a.Clock.Now()), 0)
@@ -45,11 +45,11 @@ func (a *Activities) early(start *schedule.Start) time.Duration {
 
 // giveBack returns an error where the time of a run is further away than a start may wait. That
 // of a time which no clock can be so far behind is left to be refused.
-func (a *Activities) giveBack(start *schedule.Start) error {
+func (a *Activities) giveBack(start schedule.Start) error {
 	if early := a.early(start); early <= a.StartLead+maxAhead || early > mostBehind {
 		return nil
 	}
-	return a.givenBack(givenBackForClock, *start, clockRetry)
+	return a.givenBack(givenBackForClock, start, clockRetry)
 }
 
 // givenBack is the error of an attempt whose run has not come due, to be repeated after a
@@ -64,7 +64,7 @@ func (a *Activities) givenBack(reason string, start schedule.Start, retry time.D
 // whether it has waited. Where too many wait, the attempt is repeated when the time comes:
 // others would be kept from work by those that wait.
 func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, err error) {
-	wait := a.early(&start)
+	wait := a.early(start)
 	if wait == 0 {
 		return false, nil
 	}
@@ -80,19 +80,19 @@ func (a *Activities) hold(ctx context.Context, namespace string, start schedule.
 			timer.Stop()
 			return true, outage(ctx.Err(), "wait for the time of Job %s", start.Name)
 		}
-		wait = a.early(&start)
+		wait = a.early(start)
 	}
 	return true, nil
 }
 
 // lookAgain returns the CronJob as it is now that the time of the run has come, and judges
 // the start; nil where the result says that it was edited or is gone.
-func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) (*ostinatov1.CronJob, error) {
+func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
 	reference := request.CronJob
 	glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
 	switch {
 	case err == nil && glance.UID == cronJob.UID && glance.ResourceVersion == cronJob.ResourceVersion && glance.Generation == cronJob.Generation:
-		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start)
+		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)
 		return cronJob, err
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
@@ -106,6 +106,6 @@ func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob,
 		result.CurrentSpec = &spec
 		return nil, nil
 	}
-	result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start)
+	result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)
 	return cronJob, err
 }

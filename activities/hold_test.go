@@ -33,7 +33,7 @@ type held struct {
 	*stage
 	clock  *clocktesting.FakeClock
 	answer chan error
-	result protocol.CronJobResult
+	result protocol.StartRunResult
 
 	mutex sync.Mutex
 	// created is when Jobs were created or deleted.
@@ -44,10 +44,10 @@ type held struct {
 // hold asks for the start of the run so long before its time.
 func hold(t *testing.T, early time.Duration, with ...option) *held {
 	t.Helper()
-	return holdRequest(t, early, func(*protocol.CronJobRequest) {}, with...)
+	return holdRequest(t, early, func(*protocol.StartRunRequest) {}, with...)
 }
 
-func holdRequest(t *testing.T, early time.Duration, change func(*protocol.CronJobRequest), with ...option) *held {
+func holdRequest(t *testing.T, early time.Duration, change func(*protocol.StartRunRequest), with ...option) *held {
 	t.Helper()
 	h := &held{clock: clocktesting.NewFakeClock(scheduled.Add(-early)), answer: make(chan error, 1)}
 	h.stage = newStage(t, []runtime.Object{cronJobsJob("running")}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)}, append(with, withClock(h.clock))...)
@@ -63,7 +63,7 @@ func holdRequest(t *testing.T, early time.Duration, change func(*protocol.CronJo
 	change(&request)
 	go func() {
 		var err error
-		h.result, err = run[protocol.CronJobResult](h.stage, protocol.ReconcileCronJobActivity, request)
+		h.result, err = run[protocol.StartRunResult](h.stage, protocol.StartRunActivity, request)
 		h.answer <- err
 	}()
 	return h
@@ -95,7 +95,7 @@ func (h *held) until(at time.Time) *held {
 }
 
 // done moves the clock to the time of the run and returns what became of it.
-func (h *held) done() protocol.CronJobResult {
+func (h *held) done() protocol.StartRunResult {
 	h.t.Helper()
 	h.until(scheduled)
 	select {
@@ -138,8 +138,8 @@ func (h *held) remove() {
 func suspend(cronJob *ostinatov1.CronJob) { cronJob.Spec.Suspend = ptr.To(true) }
 
 func TestNoStartIsEarlyNotByAMillisecond(t *testing.T) {
-	h := holdRequest(t, 1500*time.Millisecond, func(request *protocol.CronJobRequest) {
-		request.Deletes = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+	h := holdRequest(t, 1500*time.Millisecond, func(request *protocol.StartRunRequest) {
+		request.Replace = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
 	})
 	h.edit(func(cronJob *ostinatov1.CronJob) {
 		cronJob.Labels = map[string]string{"some": "label"}
@@ -166,18 +166,18 @@ func TestNoStartIsEarlyNotByAMillisecond(t *testing.T) {
 func TestWhatHappensWhileAStartIsHeldCounts(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(*held)
-		want    func(protocol.CronJobResult) bool
+		want    func(protocol.StartRunResult) bool
 	}{
-		"it is suspended": {func(h *held) { h.edit(suspend) }, func(r protocol.CronJobResult) bool {
+		"it is suspended": {func(h *held) { h.edit(suspend) }, func(r protocol.StartRunResult) bool {
 			return r.CurrentSpec != nil && r.CurrentSpec.Suspend
 		}},
 		"its schedule is edited": {
 			func(h *held) { h.edit(func(c *ostinatov1.CronJob) { c.Spec.Schedule = "30 12 * * *" }) },
-			func(r protocol.CronJobResult) bool {
+			func(r protocol.StartRunResult) bool {
 				return r.CurrentSpec != nil && r.CurrentSpec.Schedule == "30 12 * * *"
 			},
 		},
-		"it is deleted": {(*held).remove, func(r protocol.CronJobResult) bool { return r.Gone }},
+		"it is deleted": {(*held).remove, func(r protocol.StartRunResult) bool { return r.Gone }},
 		"it is re-created": {func(h *held) {
 			h.remove()
 			another := helloCronJob()
@@ -185,7 +185,7 @@ func TestWhatHappensWhileAStartIsHeldCounts(t *testing.T) {
 			if _, err := h.cronJobs.CronJobs(namespace).Create(h.t.Context(), another, metav1.CreateOptions{}); err != nil {
 				h.t.Fatal(err)
 			}
-		}, func(r protocol.CronJobResult) bool { return r.Gone }},
+		}, func(r protocol.StartRunResult) bool { return r.Gone }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hold(t, time.Second)
@@ -253,7 +253,7 @@ func TestAStartThatCannotBeHeldIsTooEarly(t *testing.T) {
 		first.waits()
 		second := make(chan error, 1)
 		go func() {
-			_, err := run[protocol.CronJobResult](first.stage, protocol.ReconcileCronJobActivity, startRequest())
+			_, err := run[protocol.StartRunResult](first.stage, protocol.StartRunActivity, startRequest())
 			second <- err
 		}()
 		if err := <-second; !isTooEarly(err) || retryOf(err) != time.Second {
@@ -264,8 +264,8 @@ func TestAStartThatCannotBeHeldIsTooEarly(t *testing.T) {
 		}
 	})
 	t.Run("but a manual run has no time to wait for", func(t *testing.T) {
-		h := holdRequest(t, time.Second, func(request *protocol.CronJobRequest) {
-			request.Start = &schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
+		h := holdRequest(t, time.Second, func(request *protocol.StartRunRequest) {
+			request.Start = schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
 		})
 		if h.waits() {
 			t.Fatal("it is held")
@@ -379,8 +379,8 @@ func TestStatusAndEventsWaitForTheCreatesOfTheMoment(t *testing.T) {
 			slow.CronJob.Name, slow.CronJob.UID = other.Name, string(other.UID)
 			slow.Start.Name = names.ScheduledJob(other.Name, scheduled)
 			answers := make(chan error, 2)
-			ask := func(request protocol.CronJobRequest) {
-				_, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			ask := func(request protocol.StartRunRequest) {
+				_, err := run[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 				answers <- err
 			}
 			go ask(slow)

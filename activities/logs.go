@@ -86,12 +86,8 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	logs := make([]job.PodLog, len(wanted))
-	indexes := make([]int, len(wanted))
-	for i := range indexes {
-		indexes[i] = i
-	}
 	// readLog has no error to return.
-	_ = each(indexes, func(i int) error {
+	_ = each(indexesOf(wanted), func(i int) error {
 		logs[i] = job.PodLog{UID: wanted[i].UID, Missing: logsTooMany}
 		if i < maxLogs {
 			logs[i] = a.readLog(ctx, owner, wanted[i])

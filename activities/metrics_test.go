@@ -165,8 +165,8 @@ func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
 	if _, err := run[any](s, protocol.WatchPodsActivity, protocol.PodWatchInput{Shard: 0, Shards: 1}); err == nil {
 		t.Error("no error")
 	}
-	start := &schedule.Start{Name: "hello-1", Scheduled: scheduled.Add(time.Hour)}
-	refused := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Start: start})
+	start := schedule.Start{Name: "hello-1", Scheduled: scheduled.Add(time.Hour)}
+	refused := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: start})
 	if refused.Refused == nil {
 		t.Error("a start that the schedule does not name is not refused")
 	}
@@ -182,7 +182,7 @@ func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
 	for _, counted := range []struct{ activity, reason string }{
 		{protocol.ReconcileJobActivity, protocol.InvalidRequestErrorType},
 		{protocol.WatchPodsActivity, protocol.InvalidRequestErrorType},
-		{protocol.ReconcileCronJobActivity, protocol.RefusedNotPrescribed},
+		{protocol.StartRunActivity, protocol.RefusedNotPrescribed},
 		{protocol.ReconcileJobActivity, protocol.RefusedNotPrescribed},
 		{protocol.CreatePodsActivity, protocol.RefusedNotPrescribed},
 	} {

@@ -24,14 +24,17 @@ func serving(namespaces ...string) option {
 // elsewhere asks every activity that is about one object for something of the
 // default namespace.
 var elsewhere = map[string]any{
-	protocol.ReconcileCronJobActivity: protocol.CronJobRequest{CronJob: cronJobRef, Status: &ostinatov1.CronJobStatus{}},
-	protocol.ReconcileJobActivity:     protocol.JobRequest{Job: jobRef},
-	protocol.CreatePodsActivity:       protocol.CreatePodsRequest{Job: jobRef},
-	protocol.DeletePodsActivity:       protocol.DeletePodsRequest{Job: jobRef},
-	protocol.ReleasePodsActivity:      protocol.ReleasePodsRequest{Job: jobRef},
-	protocol.ReleaseOrphansActivity:   protocol.ReleaseOrphansRequest{Job: jobRef},
-	protocol.ListPodsActivity:         protocol.ListPodsRequest{Job: jobRef},
-	protocol.SetSuspendActivity:       protocol.SetSuspendRequest{Kind: "Job", Object: jobRef, Suspend: true},
+	protocol.StartRunActivity:       protocol.StartRunRequest{CronJob: cronJobRef, Start: *start()},
+	protocol.WriteStatusActivity:    protocol.WriteStatusRequest{CronJob: cronJobRef, Status: &ostinatov1.CronJobStatus{}},
+	protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: cronJobRef, All: true},
+	protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: cronJobRef, Signal: protocol.TriggerSignal},
+	protocol.ReconcileJobActivity:   protocol.JobRequest{Job: jobRef},
+	protocol.CreatePodsActivity:     protocol.CreatePodsRequest{Job: jobRef},
+	protocol.DeletePodsActivity:     protocol.DeletePodsRequest{Job: jobRef},
+	protocol.ReleasePodsActivity:    protocol.ReleasePodsRequest{Job: jobRef},
+	protocol.ReleaseOrphansActivity: protocol.ReleaseOrphansRequest{Job: jobRef},
+	protocol.ListPodsActivity:       protocol.ListPodsRequest{Job: jobRef},
+	protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: "Job", Object: jobRef, Suspend: true},
 }
 
 func TestObjectsOutsideTheNamespacesServedAreRefused(t *testing.T) {

@@ -47,13 +47,13 @@ func (s *stage) nativeCronJob() *batchv1.CronJob {
 // and written.
 func TestARunOfANativeCronJob(t *testing.T) {
 	s := newStage(t, []runtime.Object{nativeCronJob()}, []*ostinatov1.CronJob{helloCronJob()}, takingOverCronJobs)
-	request := protocol.CronJobRequest{
+	request := protocol.StartRunRequest{
 		CronJob: nativeRef, Digest: schedule.SpecOf(helloCronJob()).Digest(),
-		Start:  &schedule.Start{Name: names.ScheduledJob("hello", scheduled), Scheduled: scheduled},
+		Start:  schedule.Start{Name: names.ScheduledJob("hello", scheduled), Scheduled: scheduled},
 		Status: &ostinatov1.CronJobStatus{ObservedGeneration: 3},
 		Events: []event.Event{event.Normal("SawCompletedJob", "on the native one")},
 	}
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 	if result.Started == nil || result.Started.Managed {
 		t.Fatalf("result %+v, want a Job that the built-in controller runs", result)
 	}
@@ -77,7 +77,7 @@ func TestARunOfANativeCronJob(t *testing.T) {
 	s.options.TakeOverJobs = true
 	s.activities = activities.New(s.options)
 	request.Status = nil
-	again := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	again := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 	if again.Started == nil || again.Started.Run.UID != result.Started.Run.UID || !again.Started.Managed {
 		t.Errorf("result %+v, want the Job found, and run by Ostinato", again)
 	}
@@ -101,8 +101,8 @@ func TestANativeCronJobIsSuspended(t *testing.T) {
 // are the built-in controller's, and are not even read.
 func TestNativeCronJobsThatAreNotTakenOverAreRefused(t *testing.T) {
 	for name, request := range map[string]any{
-		protocol.ReconcileCronJobActivity: protocol.CronJobRequest{CronJob: nativeRef, Status: &ostinatov1.CronJobStatus{}},
-		protocol.SetSuspendActivity:       protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: nativeRef, Suspend: true},
+		protocol.WriteStatusActivity: protocol.WriteStatusRequest{CronJob: nativeRef, Status: &ostinatov1.CronJobStatus{}},
+		protocol.SetSuspendActivity:  protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: nativeRef, Suspend: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{nativeCronJob()}, []*ostinatov1.CronJob{helloCronJob()}, takingOver)

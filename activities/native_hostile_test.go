@@ -58,17 +58,24 @@ func (s *stage) wantNothingDone() {
 	}
 }
 
-// everythingOf asks both activities about a CronJob for all that they do.
+// everythingOf asks each activity about a CronJob for all that it does.
 func everythingOf(reference protocol.ObjectReference) map[string]any {
 	trigger := names.TriggeredJob(reference.Name, reference.UID, 1)
 	return map[string]any{
-		protocol.ReconcileCronJobActivity: protocol.CronJobRequest{
+		protocol.StartRunActivity: protocol.StartRunRequest{
 			CronJob: reference, Digest: schedule.SpecOf(helloCronJob()).Digest(),
-			Start:   &schedule.Start{Name: trigger, Scheduled: scheduled, Manual: true, Sequence: 1},
-			Deletes: deletesOfAll(false), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Search: true, Judge: true,
+			Start:   schedule.Start{Name: trigger, Scheduled: scheduled, Manual: true, Sequence: 1},
+			Replace: deletesOfAll(true), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77},
 			Events: []event.Event{event.Warning("FailedCreate", "by an attacker")},
 		},
-		protocol.SetSuspendActivity: protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: reference, Suspend: true, At: scheduled},
+		protocol.WriteStatusActivity: protocol.WriteStatusRequest{
+			CronJob: reference, Digest: schedule.SpecOf(helloCronJob()).Digest(),
+			Prune: deletesOfAll(false), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Judge: true,
+			Events: []event.Event{event.Warning("FailedCreate", "by an attacker")},
+		},
+		protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: reference, All: true},
+		protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: reference, Signal: protocol.BackfillSignal},
+		protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: reference, Suspend: true, At: scheduled},
 	}
 }
 
@@ -154,8 +161,8 @@ func TestOnlyRunsThatEitherCronJobPrescribesStart(t *testing.T) {
 		} {
 			t.Run(who+"/"+name, func(t *testing.T) {
 				s := twinStage(t)
-				result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
-					CronJob: reference, Digest: schedule.SpecOf(helloCronJob()).Digest(), Start: &start, Deletes: deletesOfAll(true),
+				result := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{
+					CronJob: reference, Digest: schedule.SpecOf(helloCronJob()).Digest(), Start: start, Replace: deletesOfAll(true),
 				})
 				if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed {
 					t.Errorf("result %+v", result)
@@ -180,18 +187,30 @@ func TestNoJobIsDeletedThatTheOtherCronJobControls(t *testing.T) {
 			}
 			t.Run(who+how+target.Name, func(t *testing.T) {
 				s := twinStage(t)
-				result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
-					CronJob: reference, Digest: schedule.SpecOf(helloCronJob()).Digest(),
-					Deletes: []schedule.Delete{target}, Look: []schedule.Run{{Name: target.Name, UID: target.UID}},
+				digest, own := schedule.SpecOf(helloCronJob()).Digest(), strings.HasPrefix(target.Name, who)
+				result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{
+					CronJob: reference, Digest: digest, Look: []schedule.Run{{Name: target.Name, UID: target.UID}},
 				})
-				if own := strings.HasPrefix(target.Name, who); own && target.Replaced {
-					wantRefused(t, err, activities.RefusedErrorType)
-				} else if err != nil {
-					t.Error(err)
-				} else if !own && (len(result.Running) != 0 || len(result.Ended) != 1 || result.Ended[0].Outcome != job.Deleted || !result.Ended[0].StartTime.IsZero()) {
+				if !own && (len(result.Running) != 0 || len(result.Ended) != 1 || result.Ended[0].Outcome != job.Deleted || !result.Ended[0].StartTime.IsZero()) {
 					t.Errorf("running %+v, ended %+v", result.Running, result.Ended)
 				}
 				s.wantNothingDone()
+				if !target.Replaced {
+					must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: reference, Digest: digest, Prune: []schedule.Delete{target}})
+					s.wantNothingDone()
+					return
+				}
+				// A trigger may replace what runs only where it, or the CronJob, says so.
+				_, err := run[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{
+					CronJob: reference, Digest: digest, Replace: []schedule.Delete{target},
+					Start: schedule.Start{Name: names.TriggeredJob(reference.Name, reference.UID, 1), Scheduled: scheduled, Manual: true, Sequence: 1},
+				})
+				if own {
+					wantRefused(t, err, activities.RefusedErrorType)
+					s.wantNothingDone()
+				} else if err != nil || !s.jobExists(target.Name) {
+					t.Errorf("error %v; the Job is there: %t", err, s.jobExists(target.Name))
+				}
 			})
 		}
 	}
@@ -201,10 +220,15 @@ func TestNoJobIsDeletedThatTheOtherCronJobControls(t *testing.T) {
 func TestAPlanForAnotherSpecChangesNoCronJob(t *testing.T) {
 	for who, reference := range twins {
 		t.Run(who, func(t *testing.T) {
-			request := everythingOf(reference)[protocol.ReconcileCronJobActivity].(protocol.CronJobRequest)
-			request.Digest = "another"
-			s := twinStage(t)
-			if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); result.CurrentSpec == nil || result.Started != nil {
+			s, all := twinStage(t), everythingOf(reference)
+			start := all[protocol.StartRunActivity].(protocol.StartRunRequest)
+			start.Digest = "another"
+			if result := must[protocol.StartRunResult](s, protocol.StartRunActivity, start); result.CurrentSpec == nil || result.Started != nil {
+				t.Errorf("result %+v", result)
+			}
+			write := all[protocol.WriteStatusActivity].(protocol.WriteStatusRequest)
+			write.Digest = "another"
+			if result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, write); result.CurrentSpec == nil {
 				t.Errorf("result %+v", result)
 			}
 			s.wantNothingDone()

@@ -17,16 +17,16 @@ import (
 // Whoever may send a trigger may say what becomes of the runs that are active; nobody else.
 func TestWhoMayAskForOverlap(t *testing.T) {
 	manual := schedule.Start{Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1}
-	under := func(start schedule.Start, overlap batchv1.ConcurrencyPolicy) *schedule.Start {
+	under := func(start schedule.Start, overlap batchv1.ConcurrencyPolicy) schedule.Start {
 		start.Overlap = overlap
-		return &start
+		return start
 	}
 	misnamed := manual
 	misnamed.Name = "mine"
 	for name, test := range map[string]struct {
 		policy  batchv1.ConcurrencyPolicy
 		accepts string
-		start   *schedule.Start
+		start   schedule.Start
 		exists  bool
 		starts  bool
 		deletes bool
@@ -35,8 +35,7 @@ func TestWhoMayAskForOverlap(t *testing.T) {
 		"Replace by a trigger that is not taken":    {batchv1.AllowConcurrent, "none", under(manual, "Replace"), false, false, false},
 		"Replace by one whose Job is there already": {batchv1.AllowConcurrent, "none", under(manual, "Replace"), true, true, false},
 		"Replace by a Job of another name":          {batchv1.AllowConcurrent, "trigger", under(misnamed, "Replace"), false, false, false},
-		"Replace by a scheduled run":                {batchv1.AllowConcurrent, "trigger", under(*startRequest().Start, "Replace"), false, false, false},
-		"Replace by nothing":                        {batchv1.AllowConcurrent, "trigger", nil, false, false, false},
+		"Replace by a scheduled run":                {batchv1.AllowConcurrent, "trigger", under(startRequest().Start, "Replace"), false, false, false},
 		"a delete for a trigger that asks none":     {batchv1.AllowConcurrent, "trigger", under(manual, ""), false, false, false},
 		"a delete for one that asks for Allow":      {batchv1.ReplaceConcurrent, "trigger", under(manual, "Allow"), false, false, false},
 	} {
@@ -48,14 +47,14 @@ func TestWhoMayAskForOverlap(t *testing.T) {
 				objects = append(objects, cronJobsJob(test.start.Name))
 			}
 			s := newStage(t, objects, []*ostinatov1.CronJob{cronJob})
-			request := protocol.CronJobRequest{
-				CronJob: cronJobRef, Start: test.start, Deletes: []schedule.Delete{{Name: "active", UID: "active-uid", Replaced: true}},
+			request := protocol.StartRunRequest{
+				CronJob: cronJobRef, Start: test.start, Replace: []schedule.Delete{{Name: "active", UID: "active-uid", Replaced: true}},
 			}
-			_, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			_, err := run[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if deleted := !s.jobExists("active"); deleted != test.deletes {
 				t.Errorf("the running Job was deleted: %v", deleted)
 			}
-			if test.start != nil && s.jobExists(test.start.Name) != test.starts {
+			if s.jobExists(test.start.Name) != test.starts {
 				t.Errorf("writes %v, error %v", s.writes(), err)
 			}
 		})
@@ -68,7 +67,7 @@ func TestAnOverlapThatIsAskedForIsJudgedByTheJobsThatTheStatusNames(t *testing.T
 			cronJob := concurrent(batchv1.ForbidConcurrent)
 			cronJob.Status.Active = []corev1.ObjectReference{{Namespace: namespace, Name: "active", UID: "active-uid"}}
 			s := newStage(t, []runtime.Object{cronJobsJob("active")}, []*ostinatov1.CronJob{cronJob})
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Start: &schedule.Start{
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: schedule.Start{
 				Name: names.TriggeredJob("hello", "cron-uid", 1), Scheduled: scheduled, Manual: true, Sequence: 1, Overlap: overlap,
 			}})
 			if (result.Started != nil) != starts {

@@ -49,7 +49,7 @@ func TestAnAttemptThatWasGivenUpStartsNothing(t *testing.T) {
 				o.Heartbeats = beats
 				o.Clock = testingclock.NewFakeClock(time.Now().Add(test.age))
 			})
-			result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			result, err := run[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 			if (err == nil) != test.starts || (result.Started != nil) != test.starts || (beats.asked > 0) != test.asks {
 				t.Errorf("asked %d times: %+v, %v", beats.asked, result, err)
 			}
@@ -72,9 +72,9 @@ func TestALocalAttemptOfAnOldTaskWritesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, func(*activities.Options) {})
-			request := startRequest()
+			request := ended(helloCronJob())
 			request.Task, request.Digest = time.Now().Add(-test.age), schedule.SpecOf(helloCronJob()).Digest()
-			_, err := s.environment().ExecuteLocalActivity(s.activities.ReconcileCronJob, request)
+			_, err := s.environment().ExecuteLocalActivity(s.activities.WriteStatus, request)
 			if wrote := len(s.writes()) > 0; wrote != test.writes || (err == nil) != test.writes {
 				t.Errorf("writes %v, %v", s.writes(), err)
 			}

@@ -77,7 +77,7 @@ func TestReferencesThatNoObjectHas(t *testing.T) {
 		"a subresource in a name": {Namespace: namespace, Name: jobName + "/status", UID: jobUID},
 	} {
 		requests := jobRequests(reference)
-		requests[protocol.ReconcileCronJobActivity] = protocol.CronJobRequest{CronJob: reference, Start: start()}
+		requests[protocol.StartRunActivity] = protocol.StartRunRequest{CronJob: reference, Start: *start()}
 		for activity, request := range requests {
 			t.Run(name+", "+activity, func(t *testing.T) {
 				s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), []*ostinatov1.CronJob{helloCronJob()})
@@ -110,13 +110,14 @@ func TestListsOfRequestsAreBounded(t *testing.T) {
 		"events":            {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
 		"counted":           {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Counted: make([]string, 10_001)}},
 		"undecided":         {protocol.ListPodsActivity, protocol.ListPodsRequest{Job: jobRef, Undecided: make([]string, 20_001)}},
-		"known":             {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Known: make([]string, 10_001)}},
 		"bulk creates":      {protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: make([]job.Create, 501)}},
 		"bulk deletes":      {protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: make([]job.Delete, 501)}},
 		"bulk releases":     {protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: make([]job.Release, 501)}},
-		"runs":              {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Look: make([]schedule.Run, 51)}},
-		"deletes of runs":   {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Deletes: make([]schedule.Delete, 501)}},
-		"a CronJobs events": {protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
+		"runs":              {protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Look: make([]schedule.Run, 51)}},
+		"old runs":          {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: make([]schedule.Delete, 501)}},
+		"replaced runs":     {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Replace: make([]schedule.Delete, 501)}},
+		"a starts events":   {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
+		"a CronJobs events": {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})

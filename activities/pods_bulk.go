@@ -128,10 +128,9 @@ const (
 	mostJobDeletes = schedule.MaxDeletes
 	// mostAsked bounds the Events that are asked for.
 	mostAsked = event.MaxPerRequest
-	// mostCounted, mostKnown and mostUndecided bound lists of UIDs, which are compared with
+	// mostCounted and mostUndecided bound lists of UIDs, which are compared with
 	// what is there.
 	mostCounted   = job.MaxCounted
-	mostKnown     = schedule.MaxKnown
 	mostUndecided = job.MaxStatePods
 )
 

@@ -3,6 +3,7 @@ package activities_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -46,15 +47,18 @@ func (s *stage) jobExists(name string) bool {
 
 func TestDeletesOfJobs(t *testing.T) {
 	s := newStage(t, []runtime.Object{finishedCronJobsJob("old", batchv1.JobComplete), cronJobsJob("running")}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)})
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Deletes: []schedule.Delete{
-		{Name: "running", UID: "running-uid", Replaced: true}, {Name: "old", UID: "old-uid"}, {Name: "gone", UID: "gone-uid"},
-	}})
-	if !slices.Equal(result.Deleted, []string{"running", "old", "gone"}) {
-		t.Errorf("deleted %v", result.Deleted)
+	started := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{
+		CronJob: cronJobRef, Start: *start(), Replace: []schedule.Delete{{Name: "running", UID: "running-uid"}, {Name: "vanished", UID: "vanished-uid"}},
+	})
+	written := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{
+		CronJob: cronJobRef, Prune: []schedule.Delete{{Name: "old", UID: "old-uid"}, {Name: "gone", UID: "gone-uid"}},
+	})
+	if !slices.Equal(started.Replaced, []string{"running", "vanished"}) || !slices.Equal(written.Pruned, []string{"old", "gone"}) {
+		t.Errorf("replaced %v, pruned %v", started.Replaced, written.Pruned)
 	}
 	events := s.recorded()
 	slices.Sort(events)
-	if !slices.Equal(events, []string{"Normal SuccessfulDelete Deleted job old", "Normal SuccessfulDelete Deleted job running"}) {
+	if !slices.Equal(events, []string{"Normal SuccessfulCreate Created job " + start().Name, "Normal SuccessfulDelete Deleted job old", "Normal SuccessfulDelete Deleted job running"}) {
 		t.Errorf("events %v", events)
 	}
 	for _, action := range s.kubernetes.Actions() {
@@ -77,8 +81,8 @@ func TestFailedDeletes(t *testing.T) {
 	request := startRequest()
 
 	s := stage(cronJobsJob("old"))
-	request.Deletes = []schedule.Delete{{Name: "old", UID: "old-uid", Replaced: true}}
-	if _, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); err == nil {
+	request.Replace = []schedule.Delete{{Name: "old", UID: "old-uid", Replaced: true}}
+	if _, err := run[protocol.StartRunResult](s, protocol.StartRunActivity, request); err == nil {
 		t.Error("the failed delete of a replaced Job is no error")
 	}
 	if slices.Contains(s.writes(), "create jobs "+start().Name) {
@@ -89,10 +93,11 @@ func TestFailedDeletes(t *testing.T) {
 	}
 
 	s = stage(finishedCronJobsJob("old", batchv1.JobComplete))
-	request.Deletes = []schedule.Delete{{Name: "old", UID: "old-uid"}}
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
-	if len(result.Deleted) != 0 || result.Started == nil {
-		t.Errorf("history clean-up that failed stops the run: %+v", result)
+	result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{
+		CronJob: cronJobRef, Status: startRequest().Status, Prune: []schedule.Delete{{Name: "old", UID: "old-uid"}},
+	})
+	if len(result.Pruned) != 0 || s.cronJob().Status.ObservedGeneration != 3 {
+		t.Errorf("history clean-up that failed stops the status: %+v", result)
 	}
 }
 
@@ -103,10 +108,10 @@ func TestARunThatHasEndedIsNotReplaced(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			s := newStage(t, []runtime.Object{finishedCronJobsJob("ended", kind), cronJobsJob("running")}, []*ostinatov1.CronJob{concurrent(batchv1.ReplaceConcurrent)})
 			request := startRequest()
-			request.Deletes = []schedule.Delete{{Name: "ended", UID: "ended-uid", Replaced: true}, {Name: "running", UID: "running-uid", Replaced: true}}
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
-			if !s.jobExists("ended") || s.jobExists("running") || !slices.Equal(result.Deleted, []string{"running"}) {
-				t.Errorf("deleted %v", result.Deleted)
+			request.Replace = []schedule.Delete{{Name: "ended", UID: "ended-uid", Replaced: true}, {Name: "running", UID: "running-uid", Replaced: true}}
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+			if !s.jobExists("ended") || s.jobExists("running") || !slices.Equal(result.Replaced, []string{"running"}) {
+				t.Errorf("deleted %v", result.Replaced)
 			}
 			if result.Started == nil || !s.jobExists(start().Name) {
 				t.Errorf("result %+v", result)
@@ -150,13 +155,20 @@ func TestJobsThatAreNotToBeDeleted(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{test.stored}, []*ostinatov1.CronJob{concurrent(test.policy)})
-			result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
-				CronJob: cronJobRef, Deletes: []schedule.Delete{{Name: "a", UID: "a-uid", Replaced: test.replaced}},
-			})
-			if (err != nil) != test.refused || (len(result.Deleted) == 1) != test.forgotten {
-				t.Errorf("deleted %v, error %v", result.Deleted, err)
+			var gone []string
+			var err error
+			target := []schedule.Delete{{Name: "a", UID: "a-uid"}}
+			if test.replaced {
+				var result protocol.StartRunResult
+				result, err = run[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: *start(), Replace: target})
+				gone = result.Replaced
+			} else {
+				gone = must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: target}).Pruned
 			}
-			if !s.jobExists("a") || len(s.writes()) != 0 || len(s.recorded()) != 0 {
+			if (err != nil) != test.refused || (len(gone) == 1) != test.forgotten {
+				t.Errorf("deleted %v, error %v", gone, err)
+			}
+			if deletes := slices.IndexFunc(s.writes(), func(write string) bool { return strings.HasPrefix(write, "delete") }); !s.jobExists("a") || deletes >= 0 {
 				t.Errorf("writes %v", s.writes())
 			}
 		})
@@ -178,7 +190,7 @@ func TestRunsThatAreSaidToHaveEndedAreLookedUp(t *testing.T) {
 	for _, name := range []string{"complete", "failed", "running", "recreated", "anothers", "gone"} {
 		look = append(look, schedule.Run{Name: name, UID: name + "-uid", Scheduled: scheduled})
 	}
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Look: look})
+	result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Look: look})
 	outcomes := map[string]job.Outcome{}
 	for _, ended := range result.Ended {
 		outcomes[ended.Run.Name] = ended.Outcome
@@ -217,7 +229,7 @@ func TestLookReportsAnOutage(t *testing.T) {
 			s.kubernetes.PrependReactor("get", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				return action.(clienttesting.GetAction).GetName() == "one", nil, test.err
 			})
-			result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+			result, err := run[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{
 				CronJob: cronJobRef, Look: []schedule.Run{{Name: "one", UID: "one-uid"}, {Name: "other", UID: "other-uid"}},
 			})
 			if (err != nil) != test.outage {

@@ -45,8 +45,8 @@ func TestStartThatTheCronJobDoesNotPrescribe(t *testing.T) {
 			s := newStage(t, []runtime.Object{cronJobsJob("running")}, []*ostinatov1.CronJob{test.cronJob})
 			request := startRequest()
 			request.Start.Before = test.before
-			request.Deletes = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			request.Replace = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if result.Refused == nil || result.Refused.Reason != test.reason || result.Started != nil {
 				t.Errorf("result %+v", result)
 			}
@@ -71,7 +71,7 @@ func TestStartFindsTheJobOfAnAttemptThatWasInTime(t *testing.T) {
 			s := newStage(t, []runtime.Object{made}, []*ostinatov1.CronJob{test.cronJob})
 			request := startRequest()
 			request.Start.Before = test.before
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if result.Started == nil || result.Started.Run.UID != string(made.UID) || !result.Started.Managed || result.Refused != nil {
 				t.Fatalf("result %+v", result)
 			}
@@ -85,7 +85,7 @@ func TestStartFindsTheJobOfAnAttemptThatWasInTime(t *testing.T) {
 			s := newStage(t, []runtime.Object{foreign}, []*ostinatov1.CronJob{test.cronJob})
 			request := startRequest()
 			request.Start.Before = test.before
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if result.Started != nil || result.Refused == nil || result.Refused.Reason != test.reason {
 				t.Errorf("result %+v", result)
 			}
@@ -123,7 +123,7 @@ func TestOverlapIsJudgedByTheJobsThatTheStatusNames(t *testing.T) {
 				cronJob.Status.Active = append(cronJob.Status.Active, corev1.ObjectReference{Namespace: namespace, Name: "other", UID: "other-uid"})
 			}
 			s := newStage(t, test.objects, []*ostinatov1.CronJob{cronJob})
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 			if (result.Started != nil) != test.starts || (result.Refused != nil) == test.starts {
 				t.Errorf("result %+v", result)
 			}
@@ -131,18 +131,22 @@ func TestOverlapIsJudgedByTheJobsThatTheStatusNames(t *testing.T) {
 	}
 }
 
-// TestCronJobThatIsNotThePlanned is left as it is, but for what runs were looked up.
+// TestCronJobThatIsNotThePlanned is left as it is; but a run that an attempt before has started by the spec before it has started.
 func TestCronJobThatIsNotThePlanned(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
 	request := startRequest()
 	request.Digest = "another"
-	request.Look = []schedule.Run{{Name: "gone", UID: "gone-uid"}}
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 	if result.CurrentSpec == nil || result.CurrentSpec.Schedule != helloCronJob().Spec.Schedule || result.Started != nil {
 		t.Errorf("result %+v", result)
 	}
-	if len(result.Ended) != 1 || len(s.writes()) != 0 || len(s.recorded()) != 0 {
-		t.Errorf("ended %+v, writes %v", result.Ended, s.writes())
+	if len(s.writes()) != 0 || len(s.recorded()) != 0 {
+		t.Errorf("writes %v", s.writes())
+	}
+	s = newStage(t, []runtime.Object{cronJobsJob(start().Name)}, []*ostinatov1.CronJob{helloCronJob()})
+	result = must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
+	if result.Started == nil || result.CurrentSpec != nil || !result.StatusLeft || len(s.writes()) != 0 {
+		t.Errorf("result %+v, writes %v; want the Job of an earlier attempt", result, s.writes())
 	}
 }
 
@@ -164,8 +168,8 @@ func TestARunThatTheStatusSaysHasStarted(t *testing.T) {
 			cronJob.Status.LastScheduleTime = ptr.To(metav1.NewTime(test.last))
 			s := newStage(t, append(test.jobs, cronJobsJob("running")), []*ostinatov1.CronJob{cronJob})
 			request := startRequest()
-			request.Deletes = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+			request.Replace = []schedule.Delete{{Name: "running", UID: "running-uid", Replaced: true}}
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 			if result.Started == nil || result.Started.Run.UID != test.uid || result.Refused != nil {
 				t.Fatalf("started %+v, refused %+v", result.Started, result.Refused)
 			}

@@ -26,9 +26,9 @@ func start() *schedule.Start {
 	return &schedule.Start{Name: names.ScheduledJob("hello", scheduled), Scheduled: scheduled}
 }
 
-func startRequest() protocol.CronJobRequest {
-	return protocol.CronJobRequest{
-		CronJob: cronJobRef, Start: start(), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 3},
+func startRequest() protocol.StartRunRequest {
+	return protocol.StartRunRequest{
+		CronJob: cronJobRef, Start: *start(), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 3},
 		Events: []event.Event{event.Normal("SawCompletedJob", "said by the plan")},
 	}
 }
@@ -44,7 +44,7 @@ func (s *stage) cronJob() *ostinatov1.CronJob {
 
 func TestStartCreatesTheJobAndPutsItIntoTheStatus(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 	name := start().Name
 	if result.Started == nil || result.Started.Run.Name != name || result.Started.Run.UID != name+"-uid" || !result.Started.Managed {
 		t.Fatalf("started %+v", result.Started)
@@ -71,9 +71,9 @@ func TestStartCreatesTheJobAndPutsItIntoTheStatus(t *testing.T) {
 
 func TestRepeatedStartFindsItsJob(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
-	first := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	first := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 	s.recorded()
-	second := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	second := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 	if second.Started == nil || second.Started.Run.UID != first.Started.Run.UID {
 		t.Errorf("started %+v, then %+v", first.Started, second.Started)
 	}
@@ -110,7 +110,7 @@ func TestRefusedStart(t *testing.T) {
 			if test.err != nil {
 				s.refuse("create", "jobs", -1, test.err)
 			}
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+			result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 			if result.Refused == nil || result.Refused.Reason != test.reason || result.Started != nil {
 				t.Errorf("result %+v", result)
 			}
@@ -132,7 +132,7 @@ func TestGoneCronJobGetsNothing(t *testing.T) {
 	recreated := helloCronJob()
 	recreated.UID = "new-uid"
 	s := newStage(t, nil, []*ostinatov1.CronJob{recreated})
-	if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest()); !result.Gone || len(s.writes()) != 0 {
+	if result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest()); !result.Gone || len(s.writes()) != 0 {
 		t.Errorf("result %+v, writes %v", result, s.writes())
 	}
 }
@@ -142,7 +142,7 @@ func TestRefusedCronJobStatusDoesNotStopTheRun(t *testing.T) {
 	s.cronJobs.PrependReactor("update", "cronjobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewInvalid(ostinatov1.CronJobKind.GroupKind(), "hello", nil)
 	})
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest())
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
 	if result.Started == nil {
 		t.Errorf("result %+v", result)
 	}

@@ -45,7 +45,7 @@ func refusedFor(err error) string {
 func notPrescribed(result any) string {
 	var refused *protocol.Refusal
 	switch result := result.(type) {
-	case protocol.CronJobResult:
+	case protocol.StartRunResult:
 		refused = result.Refused
 	case protocol.JobResult:
 		refused = result.Refused

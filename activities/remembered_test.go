@@ -35,7 +35,7 @@ func reads(actions []clienttesting.Action, resource string) int {
 // startHello starts a run of the CronJob, and forgets what was asked of the API server.
 func (s *stage) startHello() {
 	s.t.Helper()
-	if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Start: start()}); result.Started == nil {
+	if result := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: *start()}); result.Started == nil {
 		s.t.Fatalf("result %+v", result)
 	}
 	s.cronJobs.ClearActions()
@@ -49,7 +49,7 @@ func (s *stage) become(cronJob *ostinatov1.CronJob) error {
 	return s.cronJobs.Become(cronJob)
 }
 
-func status(request protocol.CronJobRequest, active ...corev1.ObjectReference) protocol.CronJobRequest {
+func status(request protocol.WriteStatusRequest, active ...corev1.ObjectReference) protocol.WriteStatusRequest {
 	request.Status = &ostinatov1.CronJobStatus{Active: active, LastSuccessfulTime: ptr.To(metav1.NewTime(scheduled))}
 	return request
 }
@@ -60,10 +60,10 @@ func TestARunIsWrittenAsTheCronJobIsRemembered(t *testing.T) {
 		c.Status.Conditions = []metav1.Condition{{Type: "Another", Status: metav1.ConditionTrue}}
 	})})
 	s.startHello()
-	for _, request := range []protocol.CronJobRequest{
+	for _, request := range []protocol.WriteStatusRequest{
 		status(ended(version("1", nil)), corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: start().Name}), status(ended(version("1", nil))),
 	} {
-		must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+		must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request)
 		if read := reads(s.cronJobs.Actions(), "cronjobs"); read != 0 {
 			t.Errorf("%d reads", read)
 		}
@@ -73,7 +73,7 @@ func TestARunIsWrittenAsTheCronJobIsRemembered(t *testing.T) {
 		t.Errorf("status %+v, the old Job is there: %t", stored.Status, s.jobExists("old"))
 	}
 	// The run is over, so that nothing is remembered any more.
-	must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, ended(version("1", nil)))
+	must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, ended(version("1", nil)))
 	if read := reads(s.cronJobs.Actions(), "cronjobs"); read == 0 {
 		t.Error("a CronJob without a run is remembered")
 	}
@@ -97,7 +97,7 @@ func TestWhatIsRememberedOfACronJobIsNotBelieved(t *testing.T) {
 			if err := s.become(test.stored); err != nil {
 				t.Fatal(err)
 			}
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, ended(version("1", nil)))
+			result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, ended(version("1", nil)))
 			became := s.became(result)
 			if became != test.want || s.jobExists("old") != (test.want != "written") {
 				t.Errorf("it is %s, want %s; the old Job is there: %t; result %+v", became, test.want, s.jobExists("old"), result)
@@ -117,7 +117,7 @@ func TestAnotherNameForARememberedCronJob(t *testing.T) {
 	} {
 		request := ended(version("1", nil))
 		forge(&request.CronJob)
-		if result, err := run[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); err == nil && !result.Gone {
+		if result, err := run[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request); err == nil && !result.Gone {
 			t.Errorf("another %s: result %+v", name, result)
 		}
 	}
@@ -190,7 +190,7 @@ func TestATemplateIsJudgedAsItIs(t *testing.T) {
 	asked := s.answerDryRuns(nil)
 	request := judgeRequest()
 	request.Digest = schedule.SpecOf(version("1", nil)).Digest()
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
+	result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request)
 	if read := reads(s.cronJobs.Actions(), "cronjobs"); read != 1 || *asked != 1 || result.Judgement == nil || result.Judgement.Refusal != "" {
 		t.Errorf("%d reads, %d dry runs, result %+v", read, *asked, result)
 	}

@@ -58,7 +58,7 @@ func TestSignalsThatAreNotAccepted(t *testing.T) {
 			s := newStage(t, []runtime.Object{owner}, []*ostinatov1.CronJob{cronJob}, test.with...)
 			var refused bool
 			if start, ok := test.request.(schedule.Start); ok {
-				result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{CronJob: cronJobRef, Start: &start})
+				result := must[protocol.StartRunResult](s, protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Start: start})
 				refused = result.Refused != nil && result.Refused.Reason == protocol.RefusedSignal && result.Started == nil
 			} else {
 				_, err := run[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, test.request)
@@ -82,9 +82,9 @@ func TestWhetherASignalIsAcceptedCanBeAsked(t *testing.T) {
 			cronJob := helloCronJob()
 			cronJob.Annotations = map[string]string{names.AcceptSignalsAnnotation: annotation}
 			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
-			request := protocol.CronJobRequest{CronJob: cronJobRef, Signal: protocol.BackfillSignal, Start: start()}
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
-			if (result.Refused != nil) != refused || result.Started != nil || len(s.writes()) != 0 {
+			request := protocol.SignalAcceptedRequest{CronJob: cronJobRef, Signal: protocol.BackfillSignal}
+			result := must[protocol.SignalAcceptedResult](s, protocol.SignalAcceptedActivity, request)
+			if (result.Refused != nil) != refused || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
 			if told := len(s.recorded()) > 0; told != refused {

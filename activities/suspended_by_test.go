@@ -31,7 +31,7 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 			Type: ostinatov1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: "Suspended", Message: "by mallory",
 			LastTransitionTime: metav1.NewTime(scheduled),
 		}}}
-		result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
+		result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{
 			CronJob: cronJobRef, Status: status, Digest: schedule.SpecOf(cronJob).Digest(),
 		})
 		assert.Empty(t, result.StatusFailed)

@@ -34,9 +34,9 @@ func (s *stage) answerDryRuns(err error) *int {
 	return asked
 }
 
-func judgeRequest() protocol.CronJobRequest {
+func judgeRequest() protocol.WriteStatusRequest {
 	next := metav1.NewTime(scheduled)
-	return protocol.CronJobRequest{
+	return protocol.WriteStatusRequest{
 		CronJob: cronJobRef, Judge: true, Status: &ostinatov1.CronJobStatus{ObservedGeneration: 3, NextScheduleTime: &next},
 	}
 }
@@ -71,7 +71,7 @@ func TestTheTemplateIsJudgedByADryRunOfTheNextJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
 			asked := s.answerDryRuns(test.answer)
-			result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, judgeRequest())
+			result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, judgeRequest())
 			judgement := result.Judgement
 			if judgement == nil || judgement.Unknown != (test.want == "") || *asked != 1 {
 				t.Fatalf("judgement %+v after %d requests", judgement, *asked)
@@ -100,7 +100,7 @@ func TestTheTemplateIsJudgedByADryRunOfTheNextJob(t *testing.T) {
 func TestTheDryRunIsOfTheJobOfTheNextRun(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
 	s.answerDryRuns(nil)
-	must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, judgeRequest())
+	must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, judgeRequest())
 	if writes := s.writes(); writes[0] != "create jobs "+names.ScheduledJob("hello", scheduled) {
 		t.Errorf("writes %v", writes)
 	}
@@ -110,41 +110,18 @@ func TestTheDryRunIsOfTheJobOfTheNextRun(t *testing.T) {
 func TestNothingIsJudgedUnasked(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
 	asked := s.answerDryRuns(nil)
-	if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, startRequest()); result.Judgement != nil || *asked != 0 {
-		t.Errorf("judgement %+v after %d requests", result.Judgement, *asked)
+	if result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest()); result.Started == nil || *asked != 0 {
+		t.Errorf("result %+v after %d requests", result, *asked)
 	}
 }
 
-// The run comes first, and a template that is refused does not keep it from being tried.
-func TestARunIsTriedWhateverTheJudgement(t *testing.T) {
-	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
-	s.answerDryRuns(apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "hello-1", nil))
-	request := startRequest()
-	request.Judge = true
-	result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request)
-	if result.Started == nil || result.Judgement == nil || result.Judgement.Refusal == "" {
-		t.Errorf("result %+v", result)
-	}
-	if status := s.cronJob().Status; len(status.Active) != 1 || s.templateValid() == nil {
-		t.Errorf("status %+v", status)
-	}
-}
-
-func TestATemplateIsNotJudgedWhereItsRunWasRefusedOrTheCronJobGoes(t *testing.T) {
+func TestATemplateIsNotJudgedWhereTheCronJobGoes(t *testing.T) {
 	now := metav1.NewTime(scheduled)
 	deleting := helloCronJob()
 	deleting.DeletionTimestamp, deleting.Finalizers = &now, []string{"example.com/hold"}
 	s := newStage(t, nil, []*ostinatov1.CronJob{deleting})
 	asked := s.answerDryRuns(nil)
-	if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, judgeRequest()); result.Judgement != nil || *asked != 0 {
+	if result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, judgeRequest()); result.Judgement != nil || *asked != 0 {
 		t.Errorf("being deleted: %+v after %d requests", result.Judgement, *asked)
-	}
-	s = newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()})
-	asked = s.answerDryRuns(nil)
-	s.refuse("create", "jobs", -1, apierrors.NewForbidden(jobs, "x", errors.New("no")))
-	request := startRequest()
-	request.Judge = true
-	if result := must[protocol.CronJobResult](s, protocol.ReconcileCronJobActivity, request); result.Refused == nil || result.Judgement != nil || *asked != 0 {
-		t.Errorf("run refused: %+v after %d requests", result, *asked)
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 const (
@@ -40,14 +42,6 @@ type call struct {
 	activity string
 	request  any
 
-	// start says that it may start a run, and be held until its time. It is in the history
-	// before it happens, as a durable call is, and is tried until the API server answers.
-	start bool
-	// durable skips the local attempt: the answer is in the history before anything
-	// that follows from it is done. A local activity's is not: it is asked again when
-	// the workflow task fails or its worker dies after effects that came later in the
-	// same task. It is for what must not be read twice.
-	durable bool
 	// queue is a bulk task queue; empty for the workflow's own.
 	queue string
 	// givesWay is asked while a regular attempt is waited for, whenever something
@@ -66,7 +60,7 @@ var errGaveWay = errors.New("the call gave way")
 // perform makes the call. Errors that a repetition can't change (non-retryable application
 // errors), cancellation and errGaveWay come back at once.
 func perform[Result any](ctx workflow.Context, c call) (result Result, err error) {
-	if !c.durable && !c.start && c.queue == "" {
+	if !c.recorded() && c.queue == "" {
 		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 			StartToCloseTimeout:    localAttemptTimeout,
 			ScheduleToCloseTimeout: localBudget,
@@ -89,6 +83,17 @@ func perform[Result any](ctx workflow.Context, c call) (result Result, err error
 	}
 	err = answer.Get(ctx, &result)
 	return result, err
+}
+
+// recorded reports whether the call is in the history before it is made, and its answer before anything
+// that follows from it is done. A local activity's is not: it is asked again when the workflow task fails
+// or its worker dies after effects that came later in the same task.
+func (c call) recorded() bool {
+	switch c.activity {
+	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity:
+		return true
+	}
+	return false
 }
 
 // await waits for the answer, or gives the call up.
@@ -133,7 +138,8 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 			MaximumInterval:    10 * time.Second,
 		},
 	}
-	if c.start {
+	if c.activity == protocol.StartRunActivity {
+		// It is tried until the API server answers.
 		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, startHeartbeat, startRetry
 	}
 	if c.budget > 0 {

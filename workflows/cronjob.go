@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"go.temporal.io/sdk/workflow"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -68,6 +66,8 @@ type runningCronJob struct {
 	children []*childRun
 	// task is the workflow task under way, as present returns it.
 	task workflowTask
+	// unread says that the state is still to be taken from the object's status and its Jobs.
+	unread bool
 	// pause follows calls that failed.
 	pause backoff
 
@@ -99,8 +99,8 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		c.state = schedule.JudgeAgain(*input.State, workflow.Now(ctx))
 		c.state.Identity = identity
 	} else {
-		c.state = schedule.NewState(identity, input.Status, finishedOf(input.Children))
-		c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
+		c.state = schedule.State{Identity: identity}
+		c.unread = true
 	}
 	if input.Heard != nil {
 		c.heard.look, c.heard.runs = true, input.Heard.Runs
@@ -108,28 +108,55 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 	return c
 }
 
-func finishedOf(children []protocol.FinishedJob) []schedule.Finished {
-	var finished []schedule.Finished
-	for _, child := range children {
-		if child.Outcome == job.Deleted {
-			continue
+// begin takes the state from the object's status and from the Jobs that there are: the workflow is new, or
+// another one ran in its place.
+func (c *runningCronJob) begin(ctx workflow.Context) error {
+	for c.unread && !c.gone {
+		c.find(ctx)
+		if err := workflow.Sleep(ctx, max(c.pause.until.Sub(workflow.Now(ctx)), 0)); err != nil {
+			return fmt.Errorf("wait to look for the Jobs of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
 		}
-		finished = append(finished, schedule.Finished{
-			Run:            child.Run,
-			Condition:      batchv1.JobConditionType(child.Outcome),
-			StartTime:      child.StartTime,
-			CompletionTime: child.CompletionTime,
-			EndTime:        child.EndTime,
-			Reason:         child.Reason,
-			FailedPods:     child.FailedPods,
-		})
 	}
-	return finished
+	return nil
+}
+
+func (c *runningCronJob) find(ctx workflow.Context) {
+	result, err := perform[protocol.FindRunsResult](ctx, call{
+		summary:  "find the jobs of " + c.cronJob.Name,
+		activity: protocol.FindRunsActivity,
+		request:  protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), All: true},
+	})
+	switch {
+	case err != nil:
+		c.failed(ctx, "Looking for the CronJob's Jobs failed", err)
+		return
+	case result.Gone:
+		c.gone = true
+		return
+	case result.CurrentSpec != nil && result.CurrentSpec.Validate() != nil:
+		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
+		return
+	case result.CurrentSpec != nil:
+		c.spec = *result.CurrentSpec
+	}
+	c.pause.reset()
+	c.unread = false
+	var status ostinatov1.CronJobStatus
+	if result.Status != nil {
+		status = *result.Status
+	}
+	c.state = schedule.NewState(c.state.Identity, status, finishedOf(result.Ended))
+	c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
+	result.Ended = nil
+	c.takeFound(ctx, result)
 }
 
 // run is the main loop: take what was received, act, wait. Thousands of workflows wait at a time, each on a stack of its
 // own: what acting needs of it is given back before.
 func (c *runningCronJob) run(ctx workflow.Context) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
 	for {
 		rest, done, err := c.act(ctx)
 		if done {

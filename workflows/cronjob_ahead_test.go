@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -30,15 +29,15 @@ type holding struct {
 
 func newHolding(t *testing.T, lead time.Duration) *holding {
 	h := &holding{cronJobKube: newCronJobKubeWith(t, client.MetricsNopHandler, workflows.Options{StartLead: lead})}
-	h.environment.RegisterActivityWithOptions(h.reconcileHeld, activity.RegisterOptions{Name: protocol.ReconcileCronJobActivity, DisableAlreadyRegisteredCheck: true})
+	registerCronJobActivities(h.environment, h.reconcileHeld)
 	return h
 }
 
-func (h *holding) reconcileHeld(ctx context.Context, request protocol.CronJobRequest) (protocol.CronJobResult, error) {
+func (h *holding) reconcileHeld(ctx context.Context, request cronJobRequest) (cronJobResult, error) {
 	if start := request.Start; start != nil && !start.Manual {
 		wait := start.Scheduled.Sub(h.environment.Now())
 		if wait > 0 && h.full {
-			return protocol.CronJobResult{}, temporal.NewApplicationErrorWithOptions("the time has not come", activities.TooEarlyErrorType,
+			return cronJobResult{}, temporal.NewApplicationErrorWithOptions("the time has not come", activities.TooEarlyErrorType,
 				temporal.ApplicationErrorOptions{NextRetryDelay: wait})
 		}
 		h.held = append(h.held, wait)
@@ -67,7 +66,7 @@ func TestCronJobPreparesRunsAheadOfTheirTime(t *testing.T) {
 		}
 	}
 	// As many calls and timers as without a lead.
-	if len(h.requests) != 12 || h.timers-len(h.children) != 6 || h.cancels != 0 {
+	if len(h.requests) != 18 || h.timers-len(h.children) != 6 || h.cancels != 0 {
 		t.Errorf("%d calls, %d timers, %d cancelled", len(h.requests), h.timers-len(h.children), h.cancels)
 	}
 	for _, row := range h.ledger().Rows {
@@ -146,7 +145,7 @@ func TestCronJobOfNinetyDaysIsNeverEarly(t *testing.T) {
 	for start := cronStart; start.Before(end); leads = append(leads[1:], leads[0]) {
 		h := newHolding(t, leads[0])
 		h.environment.SetStartTime(start)
-		h.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+		h.answer = func(request cronJobRequest) (*cronJobResult, error) {
 			if request.Start != nil && request.Start.Scheduled.Sub(h.environment.Now()) > schedule.MaxLead {
 				t.Errorf("%s was asked for at %s", request.Start.Name, h.environment.Now())
 			}

@@ -52,10 +52,10 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 // that nobody is told of runs that would be refused.
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
 	asked := askedBackfill{request: noted(schedule.BackfillRequest(request), schedule.ThroughUpdate), spec: c.spec}
-	result, err := perform[protocol.CronJobResult](ctx, call{
+	result, err := perform[protocol.SignalAcceptedResult](ctx, call{
 		summary:  "ask " + c.cronJob.Name + " for a backfill",
-		activity: protocol.ReconcileCronJobActivity,
-		request:  protocol.CronJobRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal},
+		activity: protocol.SignalAcceptedActivity,
+		request:  protocol.SignalAcceptedRequest{CronJob: c.cronJob, Signal: protocol.BackfillSignal},
 	})
 	switch {
 	case err != nil:

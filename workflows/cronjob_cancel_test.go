@@ -17,7 +17,10 @@ func saysCancelled(one event.Event) bool { return one.Reason == event.WorkflowCa
 // A workflow that waits after calls that failed carries the Event into the run that follows.
 func TestCronJobThatIsCancelledInAPauseContinuesAsNewAtOnce(t *testing.T) {
 	k := newCronJobKube(t)
-	k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
+		if request.All {
+			return nil, nil
+		}
 		return nil, temporal.NewNonRetryableApplicationError("forbidden", "Forbidden", nil)
 	}
 	const cancelled = 10*time.Minute + 500*time.Millisecond

@@ -163,3 +163,22 @@ func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJ
 	}
 	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
 }
+
+func finishedOf(children []protocol.FinishedJob) []schedule.Finished {
+	var finished []schedule.Finished
+	for _, child := range children {
+		if child.Outcome == job.Deleted {
+			continue
+		}
+		finished = append(finished, schedule.Finished{
+			Run:            child.Run,
+			Condition:      batchv1.JobConditionType(child.Outcome),
+			StartTime:      child.StartTime,
+			CompletionTime: child.CompletionTime,
+			EndTime:        child.EndTime,
+			Reason:         child.Reason,
+			FailedPods:     child.FailedPods,
+		})
+	}
+	return finished
+}

@@ -15,18 +15,18 @@ import (
 func TestCronJobContinuesAsNewWhileACallFails(t *testing.T) {
 	made := protocol.JobSeen{CronJobUID: hello.UID, Name: "hello-by-hand", UID: "by-hand"}
 	tests := map[string]struct {
-		fails func(protocol.CronJobRequest) bool
-		again func(protocol.CronJobRequest) bool
+		fails func(cronJobRequest) bool
+		again func(cronJobRequest) bool
 	}{
 		"the delete of a run that is replaced": {
-			fails: func(request protocol.CronJobRequest) bool {
+			fails: func(request cronJobRequest) bool {
 				return len(request.Deletes) > 0 && request.Deletes[0].Replaced
 			},
-			again: func(request protocol.CronJobRequest) bool { return request.Start != nil && len(request.Deletes) == 1 },
+			again: func(request cronJobRequest) bool { return request.Start != nil && len(request.Deletes) == 1 },
 		},
 		"a look at what was heard": {
-			fails: func(request protocol.CronJobRequest) bool { return len(request.Look) > 0 },
-			again: func(request protocol.CronJobRequest) bool {
+			fails: func(request cronJobRequest) bool { return len(request.Look) > 0 },
+			again: func(request cronJobRequest) bool {
 				return slices.Equal(request.Look, []schedule.Run{{Name: made.Name, UID: made.UID}})
 			},
 		},
@@ -36,7 +36,7 @@ func TestCronJobContinuesAsNewWhileACallFails(t *testing.T) {
 			k := newCronJobKube(t)
 			k.runs = []time.Duration{24 * time.Hour}
 			var last time.Time
-			k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+			k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 				last = k.environment.Now()
 				if test.fails(request) && !k.gone {
 					return nil, temporal.NewNonRetryableApplicationError("a policy says no", "Refused", nil)

@@ -13,52 +13,32 @@ import (
 // errUnusableSpec says that an activity has read a spec that no CronJob can have.
 var errUnusableSpec = errors.New("its spec is not valid")
 
-// execute carries out a plan in one call and starts the run's workflow. Where the call
-// fails or gives way, the state stays as it was, so nothing planned is lost; what was
-// done of it is idempotent.
+// execute carries out a plan in one call. Where the call fails or gives way, the state stays as it
+// was, so nothing planned is lost; what was done of it is idempotent.
 func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
-	if plan.Search {
-		c.search(ctx, plan)
-		return
+	if plan.Start != nil {
+		c.startRun(ctx, plan)
+	} else {
+		c.writeStatus(ctx, plan)
 	}
-	result, err := perform[protocol.CronJobResult](ctx, call{
+}
+
+// startRun starts a run and its workflow.
+func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
+	result, err := perform[protocol.StartRunResult](ctx, call{
 		summary:  summary(plan),
-		activity: protocol.ReconcileCronJobActivity,
-		request: protocol.CronJobRequest{
-			CronJob: c.cronJob,
-			Task:    c.present(ctx).began,
-			Digest:  digest(c.spec),
-			Deletes: plan.Deletes,
-			Start:   plan.Start,
-			Status:  plan.Status,
-			Judge:   plan.Judge,
-			Events:  plan.Events,
+		activity: protocol.StartRunActivity,
+		request: protocol.StartRunRequest{
+			CronJob: c.cronJob, Digest: digest(c.spec), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 		},
-		start: plan.Start != nil,
-		givesWay: func() bool {
-			// A start whose time has come is over soon, and the API server says in which order it took
-			// the run and what steers.
-			return c.mailbox.holds(steers) && (plan.Start == nil || workflow.Now(ctx).Before(plan.Start.Scheduled))
-		},
+		// A start whose time has come is over soon, and the API server says in which order it took
+		// the run and what steers.
+		givesWay: func() bool { return c.mailbox.holds(steers) && workflow.Now(ctx).Before(plan.Start.Scheduled) },
 	})
-	switch {
-	case errors.Is(err, errGaveWay):
-		return
-	case err != nil:
-		c.failed(ctx, "Carrying out the plan failed", err)
-		return
-	case result.Gone, result.CurrentSpec != nil:
-		planned := digest(c.spec)
-		if c.learn(ctx, result); !c.gone && digest(c.spec) == planned {
-			// Otherwise the same would be planned and turned away at once, for ever.
-			c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
-		}
+	if !c.answeredFor(ctx, object{result.Gone, result.CurrentSpec}, err) {
 		return
 	}
-	c.pause.reset()
-	report := schedule.Report{
-		Deleted: result.Deleted, StatusFailed: result.StatusFailed, StatusLeft: len(result.Ended) > 0, Judgement: result.Judgement,
-	}
+	report := schedule.Report{Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft}
 	if result.Started != nil {
 		report.Started = &result.Started.Run
 	}
@@ -69,7 +49,7 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
-	if plan.Start == nil || result.Started == nil || !result.Started.Managed {
+	if result.Started == nil || !result.Started.Managed {
 		return
 	}
 	c.startChild(ctx, *plan.Start, *result.Started)
@@ -79,30 +59,40 @@ func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	}
 }
 
-// search looks up the Jobs that the CronJob controls, where the workflow has started from the
-// object, whose status may lack some.
-func (c *runningCronJob) search(ctx workflow.Context, plan schedule.Plan) {
-	result, err := perform[protocol.CronJobResult](ctx, call{
-		summary:  "look for jobs of " + c.cronJob.Name,
-		activity: protocol.ReconcileCronJobActivity,
-		durable:  true,
-		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Search: true, Known: c.state.Known()},
+// writeStatus writes what the state says, and prunes the history.
+func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
+	result, err := perform[protocol.WriteStatusResult](ctx, call{
+		summary:  summary(plan),
+		activity: protocol.WriteStatusActivity,
+		request: protocol.WriteStatusRequest{
+			CronJob: c.cronJob, Task: c.present(ctx).began, Digest: digest(c.spec), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
+		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
+	if c.answeredFor(ctx, object{result.Gone, result.CurrentSpec}, err) {
+		c.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, workflow.Now(ctx))
+	}
+}
+
+// answeredFor reports whether a call was carried out for the CronJob that was planned with. Otherwise
+// it takes in what there is instead.
+func (c *runningCronJob) answeredFor(ctx workflow.Context, found object, err error) bool {
 	switch {
 	case errors.Is(err, errGaveWay):
-		return
+		return false
 	case err != nil:
-		c.failed(ctx, "Looking for the CronJob's Jobs failed", err)
-		return
-	}
-	planned := digest(c.spec)
-	c.state = plan.Next
-	if c.learn(ctx, result); result.CurrentSpec != nil && !c.gone && digest(c.spec) == planned {
-		c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
-		return
+		c.failed(ctx, "Carrying out the plan failed", err)
+		return false
+	case found.gone, found.spec != nil:
+		planned := digest(c.spec)
+		if c.learn(ctx, found); !c.gone && digest(c.spec) == planned {
+			// Otherwise the same would be planned and turned away at once, for ever.
+			c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
+		}
+		return false
 	}
 	c.pause.reset()
+	return true
 }
 
 // pauseAfterFailures suspends the CronJob, which has asked for that.
@@ -134,7 +124,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		c.state = paused
 	}
 	planned := digest(c.spec)
-	if c.learn(ctx, protocol.CronJobResult{Gone: result.Gone || result.Foreign, CurrentSpec: result.CronJobSpec}); !c.gone && digest(c.spec) == planned {
+	if c.learn(ctx, object{result.Gone || result.Foreign, result.CronJobSpec}); !c.gone && digest(c.spec) == planned {
 		c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
 		return
 	}

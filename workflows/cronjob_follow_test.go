@@ -6,7 +6,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -16,7 +15,7 @@ func TestCronJobStartsTheWorkflowOfARunBeforeItWritesTheStatus(t *testing.T) {
 	k := newCronJobKube(t)
 	k.judge = func() *schedule.Judgement { return &schedule.Judgement{Generation: 1, At: k.environment.Now()} }
 	listed := 0
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		if request.Start != nil && request.Status != nil {
 			t.Errorf("the start of %s writes a status", request.Start.Name)
 		}

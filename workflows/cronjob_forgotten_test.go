@@ -15,11 +15,11 @@ import (
 func TestCronJobStartsTheWorkflowOfAForgottenJob(t *testing.T) {
 	k := newCronJobKube(t)
 	forgotten := schedule.Run{Name: "hello-82050360", UID: "uid-forgotten", Scheduled: cronStart.Add(30 * time.Second), Started: cronStart.Add(30 * time.Second)}
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		if len(request.Look) == 0 {
 			return nil, nil
 		}
-		return &protocol.CronJobResult{
+		return &cronJobResult{
 			Running:  []schedule.Run{forgotten},
 			Children: []protocol.StartedJob{{Run: forgotten, Spec: job.Spec{Parallelism: 7}, Managed: true}},
 		}, nil

@@ -20,7 +20,7 @@ func TestCronJobACreateThatIsRetriedGivesWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newCronJobKube(t)
 			down := true
-			k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+			k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 				if down && request.Start != nil {
 					return nil, errors.New("connection refused")
 				}
@@ -41,7 +41,7 @@ func TestCronJobACreateThatIsRetriedGivesWay(t *testing.T) {
 func TestCronJobACreateThatIsRetriedGoesAheadOfASignal(t *testing.T) {
 	k := newCronJobKube(t)
 	down := true
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		if down && request.Start != nil {
 			return nil, errors.New("connection refused")
 		}

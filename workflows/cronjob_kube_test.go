@@ -43,7 +43,7 @@ type cronJobKube struct {
 	t           *testing.T
 	environment *testsuite.TestWorkflowEnvironment
 
-	requests []protocol.CronJobRequest
+	requests []cronJobRequest
 	suspends []protocol.SetSuspendRequest
 	events   []event.Event
 	// jobs lists the Jobs that were created, children those that a Job workflow
@@ -58,8 +58,8 @@ type cronJobKube struct {
 	runs []time.Duration
 	// ends says how runs end; nil is Complete.
 	ends func(protocol.JobInput) (job.Result, error)
-	// answer, when set, may answer a ReconcileCronJob in place of the API server.
-	answer func(protocol.CronJobRequest) (*protocol.CronJobResult, error)
+	// answer, when set, may answer for a CronJob in place of the API server.
+	answer func(cronJobRequest) (*cronJobResult, error)
 	// judge, when set, answers dry runs of the template.
 	judge func() *schedule.Judgement
 	// refuseSuspend is the answer to SetSuspend.
@@ -73,6 +73,9 @@ type cronJobKube struct {
 	object schedule.Spec
 	closed map[string]job.Result
 	gone   bool
+	// found and running are the Jobs that there are when the workflow begins.
+	found   []protocol.FinishedJob
+	running []schedule.Run
 }
 
 func newCronJobKube(t *testing.T) *cronJobKube {
@@ -86,28 +89,28 @@ func newCronJobKubeWith(t *testing.T, metrics client.MetricsHandler, options wor
 	environment.SetStartTime(cronStart)
 	k := &cronJobKube{t: t, environment: environment, runs: []time.Duration{20 * time.Second}, closed: map[string]job.Result{}}
 	environment.RegisterWorkflowWithOptions(k.job, workflow.RegisterOptions{Name: protocol.JobWorkflow})
-	environment.RegisterActivityWithOptions(k.reconcile, activity.RegisterOptions{Name: protocol.ReconcileCronJobActivity})
+	registerCronJobActivities(environment, k.reconcile)
 	environment.RegisterActivityWithOptions(k.setSuspend, activity.RegisterOptions{Name: protocol.SetSuspendActivity})
 	environment.SetOnTimerScheduledListener(func(string, time.Duration) { k.timers++ })
 	environment.SetOnTimerCanceledListener(func(string) { k.cancels++ })
 	return k
 }
 
-func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobRequest) (protocol.CronJobResult, error) {
+func (k *cronJobKube) reconcile(_ context.Context, request cronJobRequest) (cronJobResult, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.requests = append(k.requests, request)
 	if k.answer != nil {
 		if result, err := k.answer(request); result != nil || err != nil {
 			if result == nil {
-				result = &protocol.CronJobResult{}
+				result = &cronJobResult{}
 			}
 			return *result, err
 		}
 	}
-	var result protocol.CronJobResult
+	var result cronJobResult
 	if k.gone {
-		return protocol.CronJobResult{Gone: true}, nil
+		return cronJobResult{Gone: true}, nil
 	}
 	if request.Signal != "" {
 		if k.refusesSignals != "" {
@@ -115,7 +118,10 @@ func (k *cronJobKube) reconcile(_ context.Context, request protocol.CronJobReque
 		}
 		return result, nil
 	}
-	result.Ended = k.ended(request.Look)
+	if result.Ended = k.ended(request.Look); request.All {
+		status := k.status
+		result.Found, result.Ended, result.Running = &status, k.found, k.running
+	}
 	if request.Digest != k.object.Digest() {
 		result.CurrentSpec = &k.object
 		return result, nil

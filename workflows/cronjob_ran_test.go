@@ -12,12 +12,12 @@ import (
 // A run has started and its Job is gone when the activity is repeated, since its answer was lost: it ran, and is not started again.
 func TestCronJobARunWhoseJobIsGoneHasStarted(t *testing.T) {
 	k := newCronJobKube(t)
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		if request.Start == nil || request.Start.Scheduled.Minute() != 0 {
 			return nil, nil
 		}
 		run := schedule.Run{Name: request.Start.Name, Scheduled: request.Start.Scheduled, Started: request.Start.Scheduled}
-		return &protocol.CronJobResult{
+		return &cronJobResult{
 			Started: &protocol.StartedJob{Run: run}, Ended: []protocol.FinishedJob{{Run: run, Outcome: job.Deleted}},
 		}, nil
 	}

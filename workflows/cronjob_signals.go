@@ -132,11 +132,10 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 // successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
 	runs := c.heard.runs
-	result, err := perform[protocol.CronJobResult](ctx, call{
+	result, err := perform[protocol.FindRunsResult](ctx, call{
 		summary:  "look at " + c.cronJob.Name,
-		activity: protocol.ReconcileCronJobActivity,
-		durable:  true,
-		request:  protocol.CronJobRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: runs},
+		activity: protocol.FindRunsActivity,
+		request:  protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: runs},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
@@ -147,19 +146,28 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 		return
 	}
 	c.heard.look, c.heard.runs = false, c.heard.runs[len(runs):]
-	c.learn(ctx, result)
+	c.takeFound(ctx, result)
 	if !c.gone {
 		c.heard.stranger = nil
 	}
 }
 
-// learn takes what a result says of the CronJob object itself, and of runs that were
-// looked up.
-func (c *runningCronJob) learn(ctx workflow.Context, result protocol.CronJobResult) {
-	c.gone = c.gone || result.Gone
-	if result.CurrentSpec != nil {
-		c.edit(ctx, *result.CurrentSpec)
+// object is what an answer says of the CronJob object: that it is gone, or that its spec is another one.
+type object struct {
+	gone bool
+	spec *schedule.Spec
+}
+
+func (c *runningCronJob) learn(ctx workflow.Context, found object) {
+	c.gone = c.gone || found.gone
+	if found.spec != nil {
+		c.edit(ctx, *found.spec)
 	}
+}
+
+// takeFound takes in the runs that were looked up.
+func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRunsResult) {
+	c.learn(ctx, object{result.Gone, result.CurrentSpec})
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
@@ -215,7 +223,7 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
 			"Error writing spec.suspend for signal "+signal+": "+shortError(err)))
 		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", signal, "error", err)
 	default:
-		c.learn(ctx, protocol.CronJobResult{Gone: result.Gone || result.Foreign, CurrentSpec: result.CronJobSpec})
+		c.learn(ctx, object{result.Gone || result.Foreign, result.CronJobSpec})
 	}
 	c.heard.steering = c.heard.steering[1:]
 }

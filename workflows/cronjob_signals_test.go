@@ -264,7 +264,7 @@ func TestCronJobSignalsOfOneMomentAreSafe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newCronJobKube(t)
 			// While the call at the start is in flight.
-			k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+			k.answer = func(cronJobRequest) (*cronJobResult, error) {
 				if len(k.requests) == 1 {
 					for _, signal := range order {
 						k.send(signal, nil)
@@ -336,7 +336,7 @@ func TestCronJobOfAnotherUIDStartsOver(t *testing.T) {
 
 	t.Run("also when it comes with the deletion of the old one", func(t *testing.T) {
 		k := newCronJobKube(t)
-		k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+		k.answer = func(cronJobRequest) (*cronJobResult, error) {
 			k.send(protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 			k.send(protocol.CronJobSpecSignal, newer)
 			return nil, nil
@@ -401,13 +401,13 @@ func TestCronJobWritesItsStatusAgainWhenTheBridgeDoesNotFindIt(t *testing.T) {
 	k := newCronJobKube(t)
 	k.signalSpec(0, cron("* * * * *", allow)) // signal with start
 	k.after(5*time.Second, func() {
-		if len(k.requests) != 1 {
-			t.Errorf("%d calls at the start, want 1", len(k.requests))
+		if len(k.requests) != 2 {
+			t.Errorf("%d calls at the start, want 2", len(k.requests))
 		}
 	})
 	k.signalSpec(10*time.Second, cron("* * * * *", allow))
 	k.runUntil(20*time.Second, cron("* * * * *", allow))
-	if len(k.requests) != 3 || k.requests[1].Status == nil { // the third finds the object gone
+	if len(k.requests) != 4 || k.requests[2].Status == nil { // the last one finds the object gone
 		t.Errorf("requests: %+v", k.requests)
 	}
 }

@@ -16,14 +16,14 @@ import (
 // A trigger comes with a run that is due and replaces it, in one workflow task.
 func TestAStartIsInTheHistoryBeforeItsJobIsReplaced(t *testing.T) {
 	k := newCronJobKube(t)
-	k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(cronJobRequest) (*cronJobResult, error) {
 		if len(k.requests) == 1 {
 			k.send(protocol.TriggerSignal, nil)
 			k.send(protocol.TriggerSignal, nil)
 		}
 		return nil, nil
 	}
-	locally, regularly := k.count(func(request protocol.CronJobRequest) bool { return request.Start != nil })
+	locally, regularly := k.count(func(request cronJobRequest) bool { return request.Start != nil })
 	k.runUntil(20*time.Second, cron("*/10 * * * *", replace))
 	if *locally != 0 || *regularly != 2 || len(k.jobs) != 2 {
 		t.Errorf("%d starts by local activities, %d by others, %d Jobs", *locally, *regularly, len(k.jobs))
@@ -41,13 +41,13 @@ func TestWhatWasFoundIsInTheHistoryBeforeItIsDeleted(t *testing.T) {
 		})
 	}
 	k.signal(5*time.Second, protocol.TriggerSignal, nil)
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		for i := range request.Look {
 			request.Look[i].Manual, request.Look[i].Scheduled = true, cronStart
 		}
 		return nil, nil
 	}
-	locally, regularly := k.count(func(request protocol.CronJobRequest) bool { return len(request.Look) > 0 })
+	locally, regularly := k.count(func(request cronJobRequest) bool { return len(request.Look) > 0 })
 	spec := cron("0 0 1 1 *", allow)
 	spec.SuccessfulJobsHistoryLimit = 0
 	k.runUntil(20*time.Second, spec)
@@ -60,18 +60,20 @@ func TestWhatWasFoundIsInTheHistoryBeforeItIsDeleted(t *testing.T) {
 }
 
 // count counts the calls with such a request, by local activities and by others.
-func (k *cronJobKube) count(such func(protocol.CronJobRequest) bool) (locally, regularly *int) {
+func (k *cronJobKube) count(such func(cronJobRequest) bool) (locally, regularly *int) {
 	locally, regularly = new(int), new(int)
 	k.environment.SetOnLocalActivityStartedListener(func(_ *activity.Info, _ context.Context, arguments []any) {
 		for _, argument := range arguments {
-			if request, ok := argument.(protocol.CronJobRequest); ok && such(request) {
+			if such(asked(argument)) {
 				*locally++
 			}
 		}
 	})
-	k.environment.SetOnActivityStartedListener(func(_ *activity.Info, _ context.Context, arguments converter.EncodedValues) {
-		var request protocol.CronJobRequest
-		if arguments.Get(&request) == nil && such(request) {
+	k.environment.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, arguments converter.EncodedValues) {
+		var start protocol.StartRunRequest
+		var find protocol.FindRunsRequest
+		if info.ActivityType.Name == protocol.StartRunActivity && arguments.Get(&start) == nil && such(asked(start)) ||
+			info.ActivityType.Name == protocol.FindRunsActivity && arguments.Get(&find) == nil && such(asked(find)) {
 			*regularly++
 		}
 	})

@@ -30,10 +30,10 @@ func TestCronJobFiresAndCompletesAgainAndAgain(t *testing.T) {
 	k := newCronJobKube(t)
 	k.runUntil(5*time.Minute, cron("* * * * *", allow))
 	expectList(t, "runs", k.scheduled(), "00:00", "01:00", "02:00", "03:00", "04:00")
-	// One call at the start, one for each start, one for each end, one that finds the
+	// Two calls at the beginning, two for each start, one for each end, one that finds the
 	// object gone.
-	if len(k.requests) != 12 {
-		t.Errorf("%d calls, want 12", len(k.requests))
+	if len(k.requests) != 18 {
+		t.Errorf("%d calls, want 18", len(k.requests))
 	}
 	// One timer for each wake, and none is cancelled when a run ends.
 	if k.timers-len(k.children) != 6 || k.cancels != 0 {
@@ -82,7 +82,7 @@ func TestCronJobReplaceDeletesTheRunningJobFirst(t *testing.T) {
 	}
 	k.runUntil(2*time.Minute, cron("* * * * *", replace))
 	expectList(t, "runs", k.scheduled(), "00:00", "01:00")
-	second := k.requests[2]
+	second := k.requests[3]
 	if len(second.Deletes) != 1 || second.Deletes[0].UID != "job-1" || !second.Deletes[0].Replaced || second.Start == nil {
 		t.Errorf("request: %+v", second)
 	}
@@ -115,12 +115,12 @@ func TestCronJobDoesNotReplaceARunThatHasEnded(t *testing.T) {
 func TestCronJobRefusedCreateIsRetriedByATimer(t *testing.T) {
 	k := newCronJobKube(t)
 	refusals := 0
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		if request.Start == nil || refusals == 2 {
 			return nil, nil
 		}
 		refusals++
-		return &protocol.CronJobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedForbidden, Message: "exceeded quota"}}, nil
+		return &cronJobResult{Refused: &protocol.Refusal{Reason: protocol.RefusedForbidden, Message: "exceeded quota"}}, nil
 	}
 	k.runUntil(80*time.Second, cron("*/10 * * * *", allow))
 	expectList(t, "runs", k.scheduled(), "00:00")
@@ -132,7 +132,7 @@ func TestCronJobRefusedCreateIsRetriedByATimer(t *testing.T) {
 func TestCronJobOutageDelaysTheFireAndLosesNothing(t *testing.T) {
 	k := newCronJobKube(t)
 	failures := 0
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		if request.Start != nil && failures < 5 {
 			failures++
 			return nil, errors.New("connection refused")
@@ -149,7 +149,7 @@ func TestCronJobOutageDelaysTheFireAndLosesNothing(t *testing.T) {
 func TestCronJobErrorThatIsNotRetriedPausesTheWorkflow(t *testing.T) {
 	k := newCronJobKube(t)
 	failures := 0
-	k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+	k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 		if request.Start != nil && failures < 2 {
 			failures++
 			return nil, temporal.NewNonRetryableApplicationError("forbidden", "Forbidden", nil)
@@ -165,8 +165,8 @@ func TestCronJobErrorThatIsNotRetriedPausesTheWorkflow(t *testing.T) {
 
 func TestCronJobThatIsGoneEnds(t *testing.T) {
 	k := newCronJobKube(t)
-	k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
-		return &protocol.CronJobResult{Gone: true}, nil
+	k.answer = func(cronJobRequest) (*cronJobResult, error) {
+		return &cronJobResult{Gone: true}, nil
 	}
 	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow)}); err != nil {
 		t.Errorf("got %v", err)
@@ -210,13 +210,13 @@ func TestCronJobRunsThatItDoesNotHearOfAreCarried(t *testing.T) {
 	t.Run("the bridge was first to start the Job workflow", func(t *testing.T) {
 		k := newCronJobKube(t)
 		k.runs = []time.Duration{30 * time.Second}
-		k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+		k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 			if len(k.jobs) == 0 || request.Start == nil {
 				return nil, nil
 			}
 			// The second run's Job has the first one's name, whose workflow runs.
 			run := schedule.Run{Name: k.jobs[0].Name, UID: "job-2", Scheduled: request.Start.Scheduled, Manual: true}
-			return &protocol.CronJobResult{Started: &protocol.StartedJob{Run: run, Managed: true}}, nil
+			return &cronJobResult{Started: &protocol.StartedJob{Run: run, Managed: true}}, nil
 		}
 		k.signal(40*time.Second, protocol.TriggerSignal, nil)
 		k.after(50*time.Second, func() {
@@ -342,9 +342,8 @@ func TestCronJobStartsOverFromTheObject(t *testing.T) {
 		})
 	})
 	k.signal(55*time.Second, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
-	err := k.runInput(protocol.CronJobInput{
-		CronJob: hello, Created: cronStart.Add(-24 * time.Hour), Spec: cron("*/10 * * * *", forbid), Status: status, Children: children,
-	})
+	k.status, k.found, k.running = status, children, []schedule.Run{running}
+	err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart.Add(-24 * time.Hour), Spec: cron("*/10 * * * *", forbid)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ func TestCronJobAnswersWhatBecomesOfATrigger(t *testing.T) {
 	const during, after = 40 * time.Second, 70 * time.Second
 	refusing := func(refusal protocol.Refusal) func(*cronJobKube) {
 		return func(k *cronJobKube) {
-			k.answer = func(request protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+			k.answer = func(request cronJobRequest) (*cronJobResult, error) {
 				if request.Start != nil && request.Start.Manual {
-					return &protocol.CronJobResult{Refused: &refusal}, nil
+					return &cronJobResult{Refused: &refusal}, nil
 				}
 				return nil, nil
 			}
@@ -50,7 +50,7 @@ func TestCronJobAnswersWhatBecomesOfATrigger(t *testing.T) {
 		"the object is gone":              {policy: "Allow", at: after, prepare: func(k *cronJobKube) { k.gone = true }, runs: "refused", reason: "the CronJob is gone"},
 		"the API server is away for a while": {policy: "Allow", at: after, prepare: func(k *cronJobKube) {
 			failures := 0
-			k.answer = func(protocol.CronJobRequest) (*protocol.CronJobResult, error) {
+			k.answer = func(cronJobRequest) (*cronJobResult, error) {
 				if failures++; failures < 5 {
 					return nil, errors.New("away")
 				}

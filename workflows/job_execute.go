@@ -237,7 +237,6 @@ func (w *runningJob) pods(ctx workflow.Context, request protocol.ListPodsRequest
 		summary:  "list pods of " + w.input.Job.Name,
 		activity: protocol.ListPodsActivity,
 		request:  request,
-		durable:  true,
 		givesWay: func() bool { return w.mailbox.holds(steers) },
 	})
 	w.gone, w.foreign = w.gone || list.Gone, w.foreign || list.Foreign

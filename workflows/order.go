@@ -31,15 +31,11 @@ func priority(ctx workflow.Context, work order.Work) temporal.Priority {
 // work says what kind of work a call is.
 func (c call) work() order.Work {
 	switch c.activity {
-	case protocol.ReconcileCronJobActivity:
-		if request, ok := c.request.(protocol.CronJobRequest); !c.start && ok && request.Status != nil {
-			return order.Told
-		}
-		if !c.start {
-			return order.Asked
-		}
+	case protocol.StartRunActivity:
 		return order.Due
-	case protocol.ListPodsActivity, protocol.SetSuspendActivity:
+	case protocol.WriteStatusActivity:
+		return order.Told
+	case protocol.FindRunsActivity, protocol.SignalAcceptedActivity, protocol.ListPodsActivity, protocol.SetSuspendActivity:
 		return order.Asked
 	case protocol.ReleasePodsActivity, protocol.ReleaseOrphansActivity:
 		return order.Over

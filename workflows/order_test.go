@@ -3,7 +3,6 @@ package workflows
 import (
 	"testing"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -14,10 +13,10 @@ func TestWhatKindOfWorkACallIs(t *testing.T) {
 		call call
 		want order.Work
 	}{
-		{"the start of a run", call{activity: protocol.ReconcileCronJobActivity, start: true, request: protocol.CronJobRequest{Status: &ostinatov1.CronJobStatus{}}}, order.Due},
-		{"a look for Jobs before a time is settled", call{activity: protocol.ReconcileCronJobActivity, request: protocol.CronJobRequest{Search: true}}, order.Asked},
-		{"whether a signal is taken", call{activity: protocol.ReconcileCronJobActivity, request: protocol.CronJobRequest{Signal: "trigger"}}, order.Asked},
-		{"a CronJob's status", call{activity: protocol.ReconcileCronJobActivity, request: protocol.CronJobRequest{Status: &ostinatov1.CronJobStatus{}}}, order.Told},
+		{"the start of a run", call{activity: protocol.StartRunActivity}, order.Due},
+		{"a look for Jobs before a time is settled", call{activity: protocol.FindRunsActivity}, order.Asked},
+		{"whether a signal is taken", call{activity: protocol.SignalAcceptedActivity}, order.Asked},
+		{"a CronJob's status", call{activity: protocol.WriteStatusActivity}, order.Told},
 		{"what a person asks for", call{activity: protocol.SetSuspendActivity}, order.Asked},
 		{"a list of Pods", call{activity: protocol.ListPodsActivity}, order.Asked},
 		{"a Job's plan", call{activity: protocol.ReconcileJobActivity}, order.Running},

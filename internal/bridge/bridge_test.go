@@ -16,7 +16,6 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -38,24 +37,6 @@ func TestCronJobIsUpserted(t *testing.T) {
 
 	require.NoError(t, w.cronJobs.CronJobs("shop").Delete(context.Background(), "report", metav1.DeleteOptions{}))
 	w.hears("signal " + cronJobID + " deleted c1")
-}
-
-func TestStartedWorkflowLearnsWhereTheObjectWas(t *testing.T) {
-	newWorld(t, cronJob(active("r2")), run("r1", complete), run("r2", running), run("r3", failed)).
-		lead().startedWith(func(input protocol.CronJobInput) bool {
-		names := map[string]string{}
-		var failed protocol.FinishedJob
-		for _, child := range input.Children {
-			names[child.Run.Name] = string(child.Outcome)
-			if child.Outcome == job.Failed {
-				failed = child
-			}
-		}
-		return assert.Equal(t, map[string]string{"report-r1": "Complete", "report-r3": "Failed"}, names) &&
-			assert.Equal(t, at(30).UTC(), failed.EndTime) && assert.Equal(t, "BackoffLimitExceeded", failed.Reason) &&
-			assert.Equal(t, int32(2), failed.FailedPods) &&
-			assert.Len(t, input.Status.Active, 1)
-	})
 }
 
 func (w *world) startedWith(check func(protocol.CronJobInput) bool) {

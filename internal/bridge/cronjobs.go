@@ -97,7 +97,7 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 			return err
 		}
 	}
-	start := c.messages.cronJobStart(cronJob, c.objects.jobsOf(cronJob))
+	start := c.messages.cronJobStart(cronJob)
 	if err := c.temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
 		return err
 	}

@@ -1,10 +1,6 @@
 package bridge
 
 import (
-	"slices"
-	"strings"
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,10 +13,6 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
-
-// mostChildren bounds the finished Jobs that a starting CronJob workflow is
-// told of, newest first, well inside the size limit of an input.
-const mostChildren = 1000
 
 // messages builds what the bridge sends. No message holds a Pod template.
 type messages struct {
@@ -41,9 +33,9 @@ func (m messages) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal 
 	}}
 }
 
-// cronJobStart starts a CronJob's workflow, which goes on where the object's
-// status and its finished Jobs say it was.
-func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job) Start {
+// cronJobStart starts a CronJob's workflow, which reads itself where the object's
+// status and its Jobs say it was.
+func (m messages) cronJobStart(cronJob *ostinatov1.CronJob) Start {
 	start := Start{
 		ID:      cronJobReference(cronJob).CronJobWorkflowID(m.cluster),
 		Type:    protocol.CronJobWorkflow,
@@ -53,8 +45,6 @@ func (m messages) cronJobStart(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job)
 			CronJob:          cronJobReference(cronJob),
 			Created:          cronJob.CreationTimestamp.UTC(),
 			Spec:             schedule.SpecOf(cronJob),
-			Status:           cronJob.Status,
-			Children:         finishedJobs(jobs),
 			SearchAttributes: m.searchAttributes,
 		},
 	}
@@ -126,50 +116,4 @@ func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
 
 func referenceOf(namespace, name, uid string) protocol.ObjectReference {
 	return protocol.ObjectReference{Namespace: namespace, Name: name, UID: uid}
-}
-
-// finishedJobs lists the finished ones of a CronJob's Jobs, oldest first.
-func finishedJobs(jobs []*batchv1.Job) []protocol.FinishedJob {
-	var children []protocol.FinishedJob
-	for _, child := range jobs {
-		if !finished(child) {
-			continue
-		}
-		result := resultOf(child, string(child.UID))
-		_, manual := child.Annotations[names.InstantiateAnnotation]
-		children = append(children, protocol.FinishedJob{
-			Run: schedule.Run{
-				Name:            child.Name,
-				UID:             string(child.UID),
-				Scheduled:       k8s.ScheduledTime(child),
-				Manual:          manual,
-				Started:         child.CreationTimestamp.UTC(),
-				ResourceVersion: child.ResourceVersion,
-			},
-			Outcome:        result.Outcome,
-			StartTime:      result.StartTime,
-			CompletionTime: result.CompletionTime,
-			EndTime:        endOf(child),
-			Reason:         result.Reason,
-			FailedPods:     child.Status.Failed,
-		})
-	}
-	slices.SortFunc(children, func(a, b protocol.FinishedJob) int {
-		if order := a.Run.Started.Compare(b.Run.Started); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Run.Name, b.Run.Name)
-	})
-	if len(children) > mostChildren {
-		children = children[len(children)-mostChildren:]
-	}
-	return children
-}
-
-// endOf is when a finished Job ended; a failed one has no completionTime.
-func endOf(finished *batchv1.Job) time.Time {
-	if condition := claim.Finished(finished); condition != nil {
-		return condition.LastTransitionTime.UTC()
-	}
-	return time.Time{}
 }

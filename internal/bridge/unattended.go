@@ -97,7 +97,7 @@ func (c *controller) syncUnattendedCronJob(ctx context.Context, item key) error 
 
 // ensure starts the workflow of a CronJob unless it runs, in place of what else does.
 func (c *controller) ensure(ctx context.Context, cronJob *ostinatov1.CronJob) (before holder.Standing, err error) {
-	before, err = c.temporal.Replace(ctx, c.messages.cronJobStart(cronJob, c.objects.jobsOf(cronJob)))
+	before, err = c.temporal.Replace(ctx, c.messages.cronJobStart(cronJob))
 	if err != nil {
 		return before, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -14,8 +13,14 @@ import (
 
 // Activity names.
 const (
-	// ReconcileCronJobActivity: CronJobRequest -> CronJobResult.
-	ReconcileCronJobActivity = "ReconcileCronJob"
+	// StartRunActivity: StartRunRequest -> StartRunResult; held until the time of the run.
+	StartRunActivity = "StartRun"
+	// WriteStatusActivity: WriteStatusRequest -> WriteStatusResult.
+	WriteStatusActivity = "WriteStatus"
+	// FindRunsActivity: FindRunsRequest -> FindRunsResult.
+	FindRunsActivity = "FindRuns"
+	// SignalAcceptedActivity: SignalAcceptedRequest -> SignalAcceptedResult.
+	SignalAcceptedActivity = "SignalAccepted"
 	// ReconcileJobActivity: JobRequest -> JobResult.
 	ReconcileJobActivity = "ReconcileJob"
 	// CreatePodsActivity: CreatePodsRequest -> JobResult; bulk queue, heartbeats.
@@ -38,8 +43,9 @@ const (
 
 // Activities are the names of all activities.
 var Activities = []string{
-	ReconcileCronJobActivity, ReconcileJobActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity,
-	ReleaseOrphansActivity, ListPodsActivity, SetSuspendActivity, WatchPodsActivity,
+	StartRunActivity, WriteStatusActivity, FindRunsActivity, SignalAcceptedActivity, SetSuspendActivity,
+	ReconcileJobActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity, ReleaseOrphansActivity, ListPodsActivity,
+	WatchPodsActivity,
 }
 
 // InvalidRequestErrorType is the type of the error, not to be retried, of an activity that
@@ -54,7 +60,7 @@ const BulkThreshold = 10
 // BulkChunk is how many Pods one request for bulk work names at most.
 const BulkChunk = 500
 
-// MaxLooks is how many runs one CronJobRequest has looked up at most.
+// MaxLooks is how many runs one FindRunsRequest names at most.
 const MaxLooks = 50
 
 // Refusal says that the API server answered and refused: a quota, an invalid
@@ -87,84 +93,6 @@ const (
 	// RefusedOther: any other answer that a repetition at once can't change.
 	RefusedOther = schedule.RefusedOtherwise
 )
-
-// CronJobRequest is carried out in the order of its fields. Every step is
-// idempotent, so the whole may be repeated.
-type CronJobRequest struct {
-	CronJob ObjectReference `json:"cronJob"`
-	// Task is when the workflow task began that asks; a local attempt whose task was given up
-	// for another writes nothing.
-	Task time.Time `json:"task,omitzero"`
-	// Deletes come first. A failed delete with Replaced set is an error.
-	Deletes []schedule.Delete `json:"deletes,omitempty"`
-	// Start creates the run's Job from the object's template. If the time of the run has
-	// not come, it is held until then, before anything is written.
-	Start *schedule.Start `json:"start,omitempty"`
-	// Status is written after Start; nil leaves it as it is. When a run was started, the
-	// activity puts it into Status with schedule.StatusStarted and StatusRecorded.
-	// Status.Workflow is filled in by the activity.
-	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
-	// Judge asks for a dry run of the next run's Job, after Start. The activity puts what
-	// it learns into Status with schedule.StatusJudged.
-	Judge bool `json:"judge,omitempty"`
-	// Events are emitted after the writes.
-	Events []event.Event `json:"events,omitempty"`
-	// Digest is schedule.Spec.Digest of the spec that was planned with. A CronJob whose
-	// spec has another one is left as it is, and answered with CurrentSpec.
-	Digest string `json:"digest,omitempty"`
-	// Look are runs that are said to have started or ended, to be looked up.
-	Look []schedule.Run `json:"look,omitempty"`
-	// Search looks up all Jobs that the CronJob controls, but for those with the UIDs of
-	// Known.
-	Search bool     `json:"search,omitempty"`
-	Known  []string `json:"known,omitempty"`
-	// Signal asks, alone, whether the CronJob takes a signal that people send: Refused says
-	// why not.
-	Signal string `json:"signal,omitempty"`
-}
-
-// CronJobResult reports what a CronJobRequest did.
-type CronJobResult struct {
-	// Gone: the CronJob does not exist or has another UID; nothing was done.
-	Gone bool `json:"gone,omitempty"`
-	// CurrentSpec is the CronJob's where it is not the one that was planned with;
-	// nothing was done then.
-	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	// Ended are those of Look and Search that have ended: finished, or gone (job.Deleted); and
-	// those of Deletes that were to be replaced and had finished, which are left. Status was
-	// then not applied.
-	Ended []FinishedJob `json:"ended,omitempty"`
-	// Running are those that run.
-	Running []schedule.Run `json:"running,omitempty"`
-	// Children are those of them whose Job workflow the CronJob's starts: one that it knows
-	// nothing of may have none yet.
-	Children []StartedJob `json:"children,omitempty"`
-	// Started is the run's Job, new or found from an earlier attempt. Where it is gone since, it
-	// has no UID and is in Ended too.
-	Started *StartedJob `json:"started,omitempty"`
-	// Refused says why there is no Job; Status was then not applied, since it is
-	// to be planned again. The Event was emitted.
-	Refused *Refusal `json:"refused,omitempty"`
-	// Deleted names the Jobs that were deleted or already gone.
-	Deleted []string `json:"deleted,omitempty"`
-	// StatusFailed is why the status was not written; the Event was emitted where the API
-	// server has answered.
-	StatusFailed string `json:"statusFailed,omitempty"`
-	// Judgement is of the template, where it was asked for and the start was not refused.
-	Judgement *schedule.Judgement `json:"judgement,omitempty"`
-}
-
-// StartedJob is a Job that was created for a run.
-type StartedJob struct {
-	Run schedule.Run `json:"run"`
-	// Spec is the Job's, as stored, for the Job workflow.
-	Spec job.Spec `json:"spec"`
-	// Managed says that spec.managedBy is Ostinato's, so that a Job workflow is to
-	// be started.
-	Managed bool `json:"managed"`
-	// Pods are those that were made with the Job, job.MaxFirst at most, for the Job workflow.
-	Pods []CreatedPod `json:"pods,omitempty"`
-}
 
 // JobRequest is carried out in the order of its fields. Every step is
 // idempotent, so the whole may be repeated.

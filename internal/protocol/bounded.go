@@ -13,8 +13,12 @@ type (
 	plainJobInput           JobInput
 	plainCronJobInput       CronJobInput
 	plainPodFacts           PodFacts
-	plainCronJobRequest     CronJobRequest
-	plainCronJobResult      CronJobResult
+	plainStartRunRequest    StartRunRequest
+	plainStartRunResult     StartRunResult
+	plainWriteStatusRequest WriteStatusRequest
+	plainWriteStatusResult  WriteStatusResult
+	plainFindRunsRequest    FindRunsRequest
+	plainFindRunsResult     FindRunsResult
 	plainJobRequest         JobRequest
 	plainJobResult          JobResult
 	plainCreatePodsRequest  CreatePodsRequest
@@ -54,13 +58,33 @@ func (p *PodFacts) UnmarshalJSON(data []byte) error {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (c *CronJobRequest) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainCronJobRequest)(c))
+func (s *StartRunRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainStartRunRequest)(s))
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (c *CronJobResult) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainCronJobResult)(c))
+func (s *StartRunResult) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainStartRunResult)(s))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *WriteStatusRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainWriteStatusRequest)(w))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *WriteStatusResult) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainWriteStatusResult)(w))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *FindRunsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainFindRunsRequest)(f))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *FindRunsResult) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainFindRunsResult)(f))
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

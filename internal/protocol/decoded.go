@@ -13,7 +13,8 @@ func Decoded() []any {
 		// Updates and queries.
 		new(BackfillRequest), new(TriggerRequest), new(LedgerQuestion), new(JobDescription), new(CronJobDescription), new(Described),
 		// Activities.
-		new(CronJobRequest), new(CronJobResult), new(JobRequest), new(JobResult),
+		new(StartRunRequest), new(StartRunResult), new(WriteStatusRequest), new(WriteStatusResult), new(FindRunsRequest), new(FindRunsResult),
+		new(SignalAcceptedRequest), new(SignalAcceptedResult), new(JobRequest), new(JobResult),
 		new(CreatePodsRequest), new(DeletePodsRequest), new(ReleasePodsRequest),
 		new(ListPodsRequest), new(PodList), new(ReleaseOrphansRequest), new(ReleaseOrphansResult),
 		new(SetSuspendRequest), new(SetSuspendResult),

@@ -14,8 +14,6 @@ import (
 const (
 	// maxUID bounds a UID, which is 36 characters where the API server makes it.
 	maxUID = 128
-	// maxChildren bounds CronJobInput.Children.
-	maxChildren = 10_000
 )
 
 // Validate reports whether the reference can be that of an object: anybody who may
@@ -70,9 +68,6 @@ func (i CronJobInput) Validate() error {
 	}
 	if err := i.Spec.Validate(); err != nil {
 		return fmt.Errorf("spec: %w", err)
-	}
-	if len(i.Children) > maxChildren {
-		return fmt.Errorf("children: %d, want %d at most", len(i.Children), maxChildren)
 	}
 	if err := i.Heard.validate(i.CronJob.Namespace); err != nil {
 		return fmt.Errorf("heard: %w", err)

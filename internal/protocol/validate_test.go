@@ -82,7 +82,6 @@ func TestValidate(t *testing.T) {
 		"a CronJob with its state":       {protocol.CronJobInput{CronJob: reference(), Spec: cronSpec, State: &schedule.State{}}, ""},
 		"a CronJob without a uid":        {protocol.CronJobInput{CronJob: reference(identified("")), Spec: cronSpec}, "cronJob: uid"},
 		"a CronJob without a policy":     {protocol.CronJobInput{CronJob: reference()}, "spec: concurrencyPolicy"},
-		"a CronJob of many children":     {protocol.CronJobInput{CronJob: reference(), Spec: cronSpec, Children: make([]protocol.FinishedJob, 10_001)}, "children: 10001"},
 		"a CronJob with a bad state":     {protocol.CronJobInput{CronJob: reference(), Spec: cronSpec, State: &schedule.State{Prune: schedule.Backoff{Attempts: -1}}}, "state: a back-off"},
 		"a CronJob's spec":               {protocol.CronJobSpec{CronJob: reference(), Spec: cronSpec}, ""},
 		"a CronJob's spec without":       {protocol.CronJobSpec{CronJob: reference()}, "spec: concurrencyPolicy"},

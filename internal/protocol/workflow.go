@@ -5,7 +5,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -74,16 +73,10 @@ type CronJobInput struct {
 	// while there is no lastScheduleTime.
 	Created time.Time     `json:"created"`
 	Spec    schedule.Spec `json:"spec"`
-	// Status is the object's status at start, so that a workflow started anew
-	// (Temporal's data lost, workflow terminated by hand) goes on where the
-	// object says it was.
-	Status ostinatov1.CronJobStatus `json:"status,omitzero"`
-	// Children are the finished Jobs that the CronJob controls, at start, for the
-	// history limits.
-	Children []FinishedJob `json:"children,omitempty"`
 	// SearchAttributes says that the Temporal namespace has the four attributes.
 	SearchAttributes bool `json:"searchAttributes,omitempty"`
-	// State is set by continue-as-new and then replaces Status and Children.
+	// State is set by continue-as-new. A workflow without it, which is new or in whose place another one ran,
+	// reads the object's status and its Jobs itself, and goes on where they say it was.
 	State *schedule.State `json:"state,omitempty"`
 	// Heard is set by continue-as-new where the workflow is to begin with a look at the object.
 	Heard *CronJobHeard `json:"heard,omitempty"`
@@ -95,7 +88,7 @@ type CronJobHeard struct {
 	Runs []schedule.Run `json:"runs,omitempty"`
 }
 
-// FinishedJob is a finished Job as the bridge finds it.
+// FinishedJob is a Job that has ended.
 type FinishedJob struct {
 	Run     schedule.Run `json:"run"`
 	Outcome job.Outcome  `json:"outcome"`

@@ -24,7 +24,7 @@ func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
 func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 	plan = Decide(state, spec, due)
 	start := plan.Start
-	if plan.Search || start == nil || start.Manual || !start.Scheduled.Equal(due) {
+	if start == nil || start.Manual || !start.Scheduled.Equal(due) {
 		return Plan{}, false
 	}
 	return plan, true

@@ -112,11 +112,11 @@ type cluster struct {
 	refusePause, paused bool
 
 	jobs int
-	// searches counts look-ups of all Jobs.
-	searches int
-	starts   []schedule.Start
-	deletes  []schedule.Delete
-	events   []event.Event
+	// begun says that the Jobs that there are were looked up, as a workflow does first.
+	begun   bool
+	starts  []schedule.Start
+	deletes []schedule.Delete
+	events  []event.Event
 	// evaluations and calls count SideEffects and activity calls.
 	evaluations int
 	calls       int
@@ -157,16 +157,14 @@ func restored(
 // at moves the clock and plans until there is nothing more to do.
 func (c *cluster) at(now time.Time) *cluster {
 	c.now = now
+	if !c.begun {
+		c.begun, c.state = true, schedule.Found(c.state, c.sightings())
+	}
 	for range 1000 {
 		if schedule.NeedsEvaluation(c.state, c.spec, c.now) {
 			c.state = c.evaluated(c.state, c.now)
 		}
 		plan := schedule.Decide(c.state, c.spec, c.now)
-		if plan.Search {
-			c.searches++
-			c.state = schedule.Found(plan.Next, c.sightings())
-			continue
-		}
 		if plan.Pause && !c.refusePause {
 			c.pause()
 			continue

@@ -17,18 +17,16 @@ const (
 // Plan is what Decide wants done, in one go; Apply takes in what came of it. Of an
 // idle Plan nothing is to be done, and Next is the new state.
 type Plan struct {
-	// Search asks to look up the Jobs that the CronJob controls, for Found with Next, and
-	// for nothing else: scheduled times would get the outcome that they did not start.
-	Search bool
-	// Deletes come before Start. Those with Replaced set must succeed.
-	Deletes []Delete
 	// Start asks for at most one run.
 	Start *Start
+	// Deletes are the runs that Start replaces, which must be gone before; without a start they are
+	// those that fall out of the history limits, after Status.
+	Deletes []Delete
 	// Status is the status to apply, without the run of Start (see StatusStarted);
 	// nil when the object has it already, and where it is to follow the start: the next
 	// plan is then to be made when the run's workflow has begun.
 	Status *ostinatov1.CronJobStatus
-	// Judge asks for a Judgement of the template, after Start.
+	// Judge asks for a Judgement of the template; a start is one by itself.
 	Judge bool
 	// Pause asks to suspend the CronJob, since runs have failed, and for nothing else.
 	// Paused is to be called when that is done.
@@ -44,7 +42,7 @@ type Plan struct {
 // Idle reports whether there is nothing to carry out. A judgement comes with something
 // else, unless it has failed before: a new generation is reported in any case.
 func (p Plan) Idle() bool {
-	return !p.Search && !p.Pause && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
+	return !p.Pause && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
@@ -57,11 +55,6 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	s.advance(spec, now)
 	s.dropOverflow(spec)
 	s.dropLate(spec, now)
-	if s.needsSearch(spec) {
-		next := state.clone()
-		next.Searched = true
-		return Plan{Search: true, Next: next}
-	}
 	s.takeSighted(spec, now)
 	s.settleMissed(spec, now)
 	s.settleSighted(now)
@@ -74,15 +67,16 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	} else {
 		plan.Start = s.chooseStart(spec, now)
 	}
+	s.announceQueue(spec)
 	if plan.Start != nil {
 		plan.Deletes = s.replacements(plan.Start.Under(spec))
+	} else {
+		plan.Deletes = s.prune(spec, now)
 	}
-	s.announceQueue(spec)
-	plan.Deletes = append(plan.Deletes, s.prune(spec, now)...)
 	plan.Deletes = plan.Deletes[:min(len(plan.Deletes), MaxDeletes)]
 
 	s.setConditions(spec, now)
-	plan.Judge = s.toJudge(spec, now)
+	plan.Judge = plan.Start == nil && s.toJudge(spec, now)
 	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Events, s.Outbox = s.Outbox[max(len(s.Outbox)-event.MaxPerRequest, 0):], nil
 	plan.Wake = s.wake(spec, now)
@@ -158,17 +152,6 @@ func (s *State) supersede() {
 		s.Calendar.Missed = append(s.Calendar.Missed, single(due, ""))
 		s.Calendar.Due = time.Time{}
 	}
-}
-
-// needsSearch reports whether something is to be decided that depends on which Jobs there
-// are, and the state comes from the object's status, which may lack some that the workflow
-// before has made.
-func (s *State) needsSearch(spec Spec) bool {
-	if s.Searched || s.Reported != nil || spec.Deleting {
-		return false
-	}
-	starts := !s.Calendar.Due.IsZero() || len(s.Triggers)+len(s.Backfills) > 0
-	return len(s.Calendar.Missed) > 0 || starts && s.exclusive(spec)
 }
 
 // settleMissed gives missed times their outcome.
@@ -382,5 +365,5 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 // object's status bounds which runs may be beside one another, for a run that somebody has
 // asked for, who looks for it, and where the status tells of an edit too.
 func (s *State) follows(spec Spec, plan Plan) bool {
-	return !plan.Start.Manual && !plan.Judge && spec.Capacity() == 0 && s.Reported != nil && s.Reported.ObservedGeneration == spec.Generation
+	return !plan.Start.Manual && spec.Capacity() == 0 && s.Reported != nil && s.Reported.ObservedGeneration == spec.Generation
 }

@@ -85,13 +85,6 @@ func (s *State) triggerIndex(start Start) int {
 	return slices.IndexFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == start.Sequence })
 }
 
-// exclusive reports whether a run that waits may not overlap with every other.
-func (s *State) exclusive(spec Spec) bool {
-	return spec.Capacity() > 0 ||
-		slices.ContainsFunc(s.Triggers, func(trigger Trigger) bool { return trigger.under(spec).Capacity() > 0 }) ||
-		slices.ContainsFunc(s.Backfills, func(b Backfill) bool { return b.Overlap != "" && b.Overlap != batchv1.AllowConcurrent })
-}
-
 // refuseTrigger answers a trigger that can't be read.
 func (s *State) refuseTrigger(trigger Trigger, mistake string, now time.Time) {
 	s.Outbox = append(s.Outbox, event.Warning("TriggerRefused", mistake))

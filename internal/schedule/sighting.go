@@ -65,22 +65,6 @@ func (s *State) computeAgain(from time.Time) {
 	}
 }
 
-// MaxKnown bounds what Known returns.
-const MaxKnown = 10_000
-
-// Known returns the UIDs of the Jobs that the state knows, the oldest left out where there
-// are too many for a request.
-func (s State) Known() []string {
-	var uids []string
-	for _, run := range s.Active {
-		uids = append(uids, run.UID)
-	}
-	for _, finished := range s.Finished {
-		uids = append(uids, finished.Run.UID)
-	}
-	return uids[max(len(uids)-MaxKnown, 0):]
-}
-
 // Knows reports whether the state knows the run's Job.
 func (s State) Knows(run Run) bool {
 	return s.activeIndex(run) >= 0 ||

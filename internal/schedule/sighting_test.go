@@ -2,7 +2,6 @@ package schedule_test
 
 import (
 	"testing"
-	"time"
 
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -24,22 +23,6 @@ func TestAnAttemptWhoseAnswerIsLostHasStartedItsRun(t *testing.T) {
 				t.Errorf("%d starts, active %v, in status %v", len(c.starts), c.state.Active, c.status.Active)
 			}
 		})
-	}
-}
-
-// TestTheJobsAreLookedUpOnce: where the workflow starts from an object whose status may lack some.
-func TestTheJobsAreLookedUpOnce(t *testing.T) {
-	c := newCluster(t, cronSpec("* * * * *"), at("10:00:10")).at(at("10:00:10"))
-	for range 50 {
-		c.at(c.wake)
-	}
-	if c.at(c.now.Add(3 * time.Hour)); c.searches != 0 || len(c.starts) != 51 {
-		t.Errorf("%d searches for %d runs of a new CronJob", c.searches, len(c.starts))
-	}
-	anew := restored(t, c.spec, at("10:00:10"), c.status, nil)
-	anew.at(c.now.Add(3 * time.Hour)).at(c.now.Add(9 * time.Hour))
-	if anew.searches != 1 {
-		t.Errorf("%d searches of a workflow that has started over", anew.searches)
 	}
 }
 
@@ -96,15 +79,4 @@ func TestTheTimesBeforeAnEditStaySettledWhenTheWorkflowStartsOver(t *testing.T) 
 	wantStrings(t, "runs", anew.started())
 	anew.at(at("13:00"))
 	wantStrings(t, "runs", anew.started(), "2016-05-19T13:00:00Z")
-}
-
-func TestWhatIsKnownFitsIntoARequest(t *testing.T) {
-	var state schedule.State
-	for range 20_000 {
-		state.Active = append(state.Active, schedule.Run{UID: "old"})
-		state.Finished = append(state.Finished, schedule.Finished{Run: schedule.Run{UID: "new"}})
-	}
-	if known := state.Known(); len(known) != 10_000 {
-		t.Errorf("%d are known", len(known))
-	}
 }

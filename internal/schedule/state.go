@@ -34,9 +34,6 @@ type State struct {
 	Settled time.Time `json:"settled,omitzero"`
 	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
-	// Searched is set once the Jobs that the CronJob controls were looked up: the status that a
-	// workflow starts from may lack some.
-	Searched bool `json:"searched,omitempty"`
 	// Sighted are Jobs that were found so and whose scheduled time is not settled yet.
 	Sighted []Sighting `json:"sighted,omitempty"`
 	// Pending says why the due run has not started yet.
@@ -229,7 +226,8 @@ func (b Backoff) Next(now time.Time) Backoff {
 
 // NewState returns the state of a CronJob whose workflow starts anew, from the
 // object itself: its status says which runs are active and when the last was
-// scheduled, finished are the finished Jobs that it controls.
+// scheduled, finished are the finished Jobs that it controls. A run of a later time than the status
+// knows was started by a workflow that did not come to write it.
 func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Finished) State {
 	identity.Created = identity.Created.UTC()
 	state := State{Identity: identity}
@@ -262,7 +260,12 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 	}
 	// A run that finished while nobody looked is in both lists: its end is still
 	// to be announced.
+	known := later(state.Settled, state.LastScheduled)
 	for _, entry := range finished {
+		if run := entry.Run; !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0 {
+			state = Found(state, []Sighting{{Run: run, Finished: &entry}})
+			continue
+		}
 		state.Finished = append(state.Finished, entry.kept())
 		state.conclude(entry.Run, entry.end())
 		if entry.Condition == batchv1.JobComplete {

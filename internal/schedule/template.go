@@ -70,11 +70,14 @@ func (p Plan) generation() int64 {
 }
 
 // proveTemplate takes the answer to a run's create for a judgement, where it says
-// otherwise than the one there is of the generation.
+// otherwise than the one there is, or is of a later generation.
 func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
-	known := s.template()
-	if known.ObservedGeneration != plan.generation() || known.Status == (refusal == "") {
+	known, generation := s.template(), plan.generation()
+	switch {
+	case known.ObservedGeneration == 0, known.ObservedGeneration > generation:
+		return
+	case known.ObservedGeneration == generation && known.Status == (refusal == ""):
 		return
 	}
-	s.Conditions = judged(s.Conditions, Judgement{Generation: known.ObservedGeneration, At: now, Refusal: refusal})
+	s.Conditions = judged(s.Conditions, Judgement{Generation: generation, At: now, Refusal: refusal})
 }

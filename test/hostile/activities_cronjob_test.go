@@ -44,11 +44,16 @@ func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 		"a built-in Job, as if a CronJob": {referenceTo(others.builtIn), ""},
 	} {
 		for activity, request := range map[string]any{
-			protocol.ReconcileCronJobActivity: protocol.CronJobRequest{
+			protocol.StartRunActivity: protocol.StartRunRequest{
 				CronJob: test.reference, Digest: schedule.SpecOf(cronJob).Digest(), Start: triggered(cronJob, test.reference, 1),
-				Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Search: true, Judge: true,
+				Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77},
 			},
-			protocol.SetSuspendActivity: protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Suspend: true, At: time.Now()},
+			protocol.WriteStatusActivity: protocol.WriteStatusRequest{
+				CronJob: test.reference, Digest: schedule.SpecOf(cronJob).Digest(), Status: &ostinatov1.CronJobStatus{ObservedGeneration: 77}, Judge: true,
+			},
+			protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: test.reference, All: true},
+			protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: test.reference, Signal: protocol.TriggerSignal},
+			protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Suspend: true, At: time.Now()},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
 				attacker.both(t, activity, request, func(t *testing.T, given answer) {
@@ -65,9 +70,9 @@ func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 	}
 }
 
-func triggered(cronJob *ostinatov1.CronJob, reference protocol.ObjectReference, sequence int64) *schedule.Start {
+func triggered(cronJob *ostinatov1.CronJob, reference protocol.ObjectReference, sequence int64) schedule.Start {
 	name := names.TriggeredJob(cronJob.Name, reference.UID, sequence)
-	return &schedule.Start{Name: name, Scheduled: time.Now().Truncate(time.Second), Manual: true, Sequence: sequence}
+	return schedule.Start{Name: name, Scheduled: time.Now().Truncate(time.Second), Manual: true, Sequence: sequence}
 }
 
 // wantNoRun checks that the CronJob is as it was: not suspended, and without a Job.
@@ -112,16 +117,16 @@ func TestOnlyRunsThatTheCronJobPrescribesStart(t *testing.T) {
 	for name, start := range map[string]schedule.Start{
 		"no time of the schedule":    scheduled(now),
 		"a time to come":             scheduled(time.Date(now.Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)),
-		"a trigger of another name":  *misnamed,
+		"a trigger of another name":  misnamed,
 		"a backfill of no such time": backfilled(names.BackfilledJob(cronJob.Name, string(cronJob.UID), 1, now), now),
 		"a backfill of another name": backfilled(names.ScheduledJob(cronJob.Name, newYear), newYear),
 		"a run that asks to replace": overlapping,
 		"a scheduled run's name":     {Name: "web", Scheduled: time.Date(now.Year(), 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request := protocol.CronJobRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: &start}
-			attacker.both(t, protocol.ReconcileCronJobActivity, request, func(t *testing.T, given answer) {
-				result := tells[protocol.CronJobResult](t, given)
+			request := protocol.StartRunRequest{CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(), Start: start}
+			attacker.both(t, protocol.StartRunActivity, request, func(t *testing.T, given answer) {
+				result := tells[protocol.StartRunResult](t, given)
 				if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed {
 					t.Errorf("answer %s", given.Result)
 				}
@@ -145,38 +150,45 @@ func TestNoJobIsDeletedThatTheCronJobDoesNotControl(t *testing.T) {
 	}
 	targets := map[string]*batchv1.Job{"the built-in controller's": others.builtIn, "another controller's": others.another, "a Job of ours": ours, "its own, which runs": running}
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
-		for _, replaced := range []bool{false, true} {
-			target := targets[name]
-			request := protocol.CronJobRequest{
-				CronJob: referenceTo(cronJob), Digest: schedule.SpecOf(cronJob).Digest(),
-				Deletes: []schedule.Delete{{Name: target.Name, UID: string(target.UID), Replaced: replaced}},
-				Look:    []schedule.Run{{Name: target.Name, UID: string(target.UID)}},
+		target := targets[name]
+		untouched := func(t *testing.T) {
+			t.Helper()
+			found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), target.Name, metav1.GetOptions{})
+			if err != nil || found.UID != target.UID || found.DeletionTimestamp != nil {
+				t.Errorf("Job %s: %v", target.Name, err)
 			}
-			how := "/as history"
-			if replaced {
-				how = "/as replaced"
-			}
-			t.Run(name+how, func(t *testing.T) {
-				attacker.both(t, protocol.ReconcileCronJobActivity, request, func(t *testing.T, given answer) {
-					if target == running && replaced {
-						if given.Type != activities.RefusedErrorType {
-							t.Errorf("answer %s, error %s %s", given.Result, given.Type, given.Error)
-						}
-					} else {
-						for _, ended := range tells[protocol.CronJobResult](t, given).Ended {
-							// Of a Job that is not the CronJob's nothing is told.
-							if ended.Outcome != job.Deleted || !ended.StartTime.IsZero() {
-								t.Errorf("ended %+v", ended)
-							}
-						}
-					}
-					found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), target.Name, metav1.GetOptions{})
-					if err != nil || found.UID != target.UID || found.DeletionTimestamp != nil {
-						t.Errorf("Job %s: %v", target.Name, err)
-					}
-					others.wantUnchanged(t)
-				})
-			})
+			others.wantUnchanged(t)
 		}
+		reference, digest := referenceTo(cronJob), schedule.SpecOf(cronJob).Digest()
+		deletes := []schedule.Delete{{Name: target.Name, UID: string(target.UID), Replaced: true}}
+		t.Run(name+"/as history", func(t *testing.T) {
+			request := protocol.WriteStatusRequest{CronJob: reference, Digest: digest, Prune: deletes}
+			attacker.both(t, protocol.WriteStatusActivity, request, func(t *testing.T, given answer) {
+				tells[protocol.WriteStatusResult](t, given)
+				untouched(t)
+			})
+		})
+		t.Run(name+"/as replaced", func(t *testing.T) {
+			// The CronJob does not replace, and neither does this trigger.
+			request := protocol.StartRunRequest{CronJob: reference, Digest: digest, Start: triggered(cronJob, reference, 77), Replace: deletes}
+			attacker.both(t, protocol.StartRunActivity, request, func(t *testing.T, given answer) {
+				if target == running && given.Type != activities.RefusedErrorType {
+					t.Errorf("answer %s, error %s %s", given.Result, given.Type, given.Error)
+				}
+				untouched(t)
+			})
+		})
+		t.Run(name+"/as ended", func(t *testing.T) {
+			request := protocol.FindRunsRequest{CronJob: reference, Digest: digest, Look: []schedule.Run{{Name: target.Name, UID: string(target.UID)}}}
+			attacker.both(t, protocol.FindRunsActivity, request, func(t *testing.T, given answer) {
+				for _, ended := range tells[protocol.FindRunsResult](t, given).Ended {
+					// Of a Job that is not the CronJob's nothing is told.
+					if ended.Outcome != job.Deleted || !ended.StartTime.IsZero() {
+						t.Errorf("ended %+v", ended)
+					}
+				}
+				untouched(t)
+			})
+		})
 	}
 }

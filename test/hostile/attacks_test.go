@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -76,10 +77,17 @@ func messages(t *testing.T) []message {
 	t.Helper()
 	namespace := stack.Namespace(t)
 	ours := victim(t, namespace, "ours", harness.Indexed(1), harness.HoldIndex(0), harness.RunSeconds(1))
-	ours, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(t.Context(), ours.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	// The first Pods are made before the first status.
+	harness.Eventually(t, begins, func(ctx context.Context) error {
+		found, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, ours.Name, metav1.GetOptions{})
+		if err == nil && found.Status.StartTime == nil {
+			err = errors.New("the Job has not begun")
+		}
+		if err == nil {
+			ours = found
+		}
+		return err
+	})
 	cronJob := stack.AddCronJob(t, harness.NewCronJob(namespace, "ours", harness.Yearly, harness.JobSpec(harness.RunSeconds(1))))
 	reference, digest := text(t, referenceTo(ours)), job.SpecOf(ours).Digest()
 	ofCronJob, ofCronJobsSpec := text(t, referenceTo(cronJob)), schedule.SpecOf(cronJob).Digest()
@@ -107,11 +115,11 @@ func messages(t *testing.T) []message {
 		"two Events of 1.3 MB with reasons of ours": {protocol.ReconcileJobActivity, queue, request(events(2, listedReason, long))},
 		"4,000 Events":                              {protocol.ReconcileJobActivity, queue, request(events(4000, listedReason, long[:500]))},
 		"a condition of 1.3 MB":                     {protocol.ReconcileJobActivity, queue, request(`"status":{"startTime":"` + startTime + `","conditions":[{"type":"evil.example/x","status":"True","message":"` + long + `"}]}`)},
-		"a CronJob's status of 1.3 MB":              {protocol.ReconcileCronJobActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","status":{"lastOutcome":"`+long+`"}}`)},
+		"a CronJob's status of 1.3 MB":              {protocol.WriteStatusActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","status":{"lastOutcome":"`+long+`"}}`)},
 		"600,000 metric labels":                     {protocol.ReconcileJobActivity, queue, request(counting(startTime, 600_000))},
 		"50,000 metric labels":                      {protocol.ReconcileJobActivity, queue, request(counting(startTime, 50_000))},
 		"20,000 releases":                           {protocol.ReconcileJobActivity, queue, request(`"releases":` + repeated(`{"name":"x","uid":"y"}`, 20_000))},
-		"20,000 Jobs to look at":                    {protocol.ReconcileCronJobActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+repeated(`{"name":"x","uid":"y"}`, 20_000)+`}`)},
+		"20,000 Jobs to look at":                    {protocol.FindRunsActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+repeated(`{"name":"x","uid":"y"}`, 20_000)+`}`)},
 		"an activity of no type":                    {"Evil", queue, json.RawMessage(`{}`)},
 		"the log of a Pod that runs":                {protocol.ReleasePodsActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},
 	}

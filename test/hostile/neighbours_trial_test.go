@@ -164,8 +164,8 @@ func madeUpStarts(t *testing.T, ctx context.Context, cronJob *ostinatov1.CronJob
 				_, err := stack.Temporal.ExecuteActivity(ctx, client.StartActivityOptions{
 					ID: fmt.Sprintf("made-up-%d", n), TaskQueue: names.Cluster("").ControlTaskQueue(), ScheduleToCloseTimeout: answers,
 					RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
-				}, protocol.ReconcileCronJobActivity, protocol.CronJobRequest{
-					CronJob: referenceTo(cronJob), Digest: digest, Start: &schedule.Start{Name: "x", Scheduled: at},
+				}, protocol.StartRunActivity, protocol.StartRunRequest{
+					CronJob: referenceTo(cronJob), Digest: digest, Start: schedule.Start{Name: "x", Scheduled: at},
 				})
 				if err != nil && ctx.Err() == nil {
 					t.Errorf("start an activity: %v", err)

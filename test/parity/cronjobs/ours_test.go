@@ -50,6 +50,7 @@ func playOurs(t *testing.T, s scenario) []line {
 		Namespace: o.cronJob.Namespace, Name: o.cronJob.Name, UID: string(o.cronJob.UID), Created: o.cronJob.CreationTimestamp.Time,
 	}, o.cronJob.Status, o.finished())
 	o.state.TriggerSequence = s.Begin.UnixMilli()
+	o.state = core.Found(o.state, o.sightings())
 	o.plan()
 	o.hear()
 	for _, one := range s.Steps {
@@ -135,11 +136,7 @@ func (o *ours) plan() {
 			o.state = core.Take(o.state, o.spec, core.Evaluate(o.spec, o.state.Anchor(), o.now))
 		}
 		plan := core.Decide(o.state, o.spec, o.now)
-		switch {
-		case plan.Search:
-			o.state = core.Found(plan.Next, o.sightings())
-			continue
-		case plan.Idle():
+		if plan.Idle() {
 			o.state, o.wake = plan.Next, plan.Wake
 			return
 		}
@@ -154,7 +151,7 @@ func (o *ours) plan() {
 	o.t.Fatalf("%s: at %s the planner does not come to rest", o.name, o.now)
 }
 
-// execute carries a plan out as activity ReconcileCronJob does.
+// execute carries a plan out as the activities StartRun and WriteStatus do.
 func (o *ours) execute(plan core.Plan) bool {
 	var report core.Report
 	if plan.Start != nil {

@@ -22,16 +22,36 @@ import (
 // mostFound bounds the Jobs that one search returns, newest first.
 const mostFound = 1000
 
-// lookAtRuns looks up the runs that are said to have started or ended, and with Search
-// all that the CronJob controls.
-func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) error {
-	found, unread := make([]*batchv1.Job, len(request.Look)), make([]bool, len(request.Look))
-	indexes := make([]int, len(request.Look))
-	for i := range indexes {
-		indexes[i] = i
+// FindRuns looks up the runs that are said to have started or ended, and with All the status and
+// all Jobs that the CronJob controls. An error means that the API server could not be asked.
+func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
+	if err := bounded(list{"look", len(request.Look), mostLooks}); err != nil {
+		return result, err
 	}
-	err := each(indexes, func(i int) (err error) {
-		run := request.Look[i]
+	ctx, stop := a.keep(ctx)
+	defer stop()
+	cronJob, err := a.cronJob(ctx, request.CronJob)
+	if err != nil || cronJob == nil {
+		return protocol.FindRunsResult{Gone: err == nil}, err
+	}
+	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
+		result.CurrentSpec = &spec
+	}
+	if err := a.lookAtRuns(ctx, cronJob, request.Look, &result); err != nil || !request.All {
+		return result, err
+	}
+	result.Status = &cronJob.Status
+	owned, err := a.searchJobs(ctx, cronJob)
+	for _, one := range owned {
+		a.report(&result, cronJob, one)
+	}
+	return result, err
+}
+
+func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run, result *protocol.FindRunsResult) error {
+	found, unread := make([]*batchv1.Job, len(runs)), make([]bool, len(runs))
+	err := each(indexesOf(runs), func(i int) (err error) {
+		run := runs[i]
 		if err := (protocol.ObjectReference{Namespace: cronJob.Namespace, Name: run.Name, UID: run.UID}).Validate(); err != nil {
 			return invalidRequest(fmt.Errorf("look: %w", err))
 		}
@@ -54,7 +74,7 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 	if err != nil {
 		return err
 	}
-	for i, run := range request.Look {
+	for i, run := range runs {
 		switch {
 		case unread[i]:
 		case found[i] == nil:
@@ -63,22 +83,15 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 			a.report(result, cronJob, found[i])
 		}
 	}
-	if !request.Search {
-		return nil
-	}
-	owned, err := a.searchJobs(ctx, cronJob, request.Known)
-	for _, one := range owned {
-		a.report(result, cronJob, one)
-	}
-	return err
+	return nil
 }
 
-// searchJobs looks for the Jobs that the CronJob controls, but for those known. What was
+// searchJobs looks for the Jobs that the CronJob controls. What was
 // created just now counts, so the list is not the watch cache's.
-func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob, known []string) ([]*batchv1.Job, error) {
+func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob) ([]*batchv1.Job, error) {
 	var owned []*batchv1.Job
 	err := a.jobSearch.ControlledBy(ctx, a.Kubernetes, cronJob.Namespace, cronJob.UID, func(one *batchv1.Job) {
-		if claim.OfCronJob(one, cronJob.Name, cronJob.UID) && !slices.Contains(known, string(one.UID)) {
+		if claim.OfCronJob(one, cronJob.Name, cronJob.UID) {
 			owned = append(owned, one)
 		}
 	})
@@ -94,7 +107,7 @@ const mostChildren = 100
 
 // report adds a Job of the CronJob to the result. The workflow of one that was made by hand
 // is the bridge's to start.
-func (a *Activities) report(result *protocol.CronJobResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
+func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
 	run := runOf(cronJob, found)
 	if finished := finishedJob(found, run); finished != nil {
 		result.Ended = append(result.Ended, *finished)

@@ -13,62 +13,99 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// start carries out the deletes and the start of a request. It returns the CronJob as it
-// was read last; nil where the result says all that there is to say.
-func (a *Activities) start(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, result *protocol.CronJobResult) (_ *ostinatov1.CronJob, err error) {
-	if request.Start == nil {
-		deleted, ended, err := a.deleteJobs(ctx, cronJob, request, nil)
-		result.Deleted, result.Ended = deleted, append(result.Ended, ended...)
-		return cronJob, err
+// StartRun starts one run. An error means that the API server could not be asked, and that
+// the whole is to be repeated. It is a RefusedErrorType error, which Temporal does not
+// repeat by itself, when the delete of a Job that is to be replaced was refused, and one of
+// TooEarlyErrorType, to be repeated, when the time of the run is too far away to be waited for.
+//
+// A run that was to be replaced and has ended is left, and is in the result.
+func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequest) (result protocol.StartRunResult, err error) {
+	if err := bounded(list{"replace", len(request.Replace), mostJobDeletes}, list{"events", len(request.Events), mostAsked}); err != nil {
+		return result, err
+	}
+	if err := errors.Join(event.Validate(request.Events), invalidCronJobStatus(request.Status, request.CronJob.Namespace)); err != nil {
+		return result, invalidRequest(err)
+	}
+	if err := a.giveBack(request.Start); err != nil {
+		return result, err
+	}
+	ctx, stop := a.keep(ctx)
+	defer stop()
+	cronJob, err := a.cronJob(ctx, request.CronJob)
+	if err != nil || cronJob == nil {
+		return protocol.StartRunResult{Gone: err == nil}, err
+	}
+	if cronJob, err = a.plannedStart(ctx, cronJob, request, &result); err != nil || cronJob == nil {
+		return result, err
 	}
 	// A time that somebody has made up is no moment, and is not waited for.
 	moment, held := &arrival{}, false
-	if why := schedule.Prescribed(cronJob, *request.Start, a.Clock.Now()); why == "" {
-		moment = a.moments.come(*request.Start, cronJob.Namespace)
+	if why := schedule.Prescribed(cronJob, request.Start, a.Clock.Now()); why == "" {
+		moment = a.moments.come(request.Start, cronJob.Namespace)
 		defer moment.leave()
-		if held, err = a.hold(ctx, cronJob.Namespace, *request.Start); err != nil {
-			return nil, err
+		if held, err = a.hold(ctx, cronJob.Namespace, request.Start); err != nil {
+			return result, err
 		}
 	}
-	if !held {
-		if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, *request.Start); err != nil {
-			return nil, err
-		}
-	}
-	if result.Refused != nil || ranAndIsGone(result.Started) {
-		return cronJob, nil
-	}
-	stored, isNew, cronJob, err := a.create(ctx, cronJob, request, held, result)
-	if err != nil || cronJob == nil || ranAndIsGone(result.Started) {
-		return cronJob, err
+	stored, isNew, cronJob, err := a.create(ctx, cronJob, request, held, &result)
+	if err != nil || cronJob == nil {
+		return result, err
 	}
 	moment.leave()
 	if stored != nil && !hasBegun(stored) {
 		result.Started.Pods = a.firstPods(ctx, stored)
 	}
-	if result.Refused == nil {
+	if ranAndIsGone(result.Started) {
+		result.Ended = append(result.Ended, protocol.FinishedJob{Run: result.Started.Run, Outcome: job.Deleted})
+	} else if result.Started != nil {
 		moment.wait(ctx)
-	}
-	if result.Started != nil {
 		a.known.keepCronJob(cronJob)
 	}
 	if isNew {
-		a.Events.onCronJob(cronJobReference(cronJob), event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
+		a.Events.onCronJob(request.CronJob, event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
 	}
-	return cronJob, nil
+	a.writeStartedStatus(ctx, cronJob, request, &result)
+	a.Events.onCronJob(request.CronJob, request.Events...)
+	return result, nil
 }
 
-// create makes room for the run, in its turn, and creates its Job, which it returns, unless
-// the result has one already. The CronJob of a start that was held is looked at once more before.
+// plannedStart returns the CronJob where it is the one that was planned with; nil where the result says that
+// it is not. A Job that an earlier attempt has made by the spec before counts: its run has started.
+func (a *Activities) plannedStart(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
+	spec := schedule.SpecOf(cronJob)
+	if spec.Digest() == request.Digest {
+		return cronJob, nil
+	}
+	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, request.Start.Name, metav1.GetOptions{})
+	switch {
+	case err == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+		result.Started, result.StatusLeft = a.startedJob(found, request.Start), true
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, outage(err, "get Job %s/%s", cronJob.Namespace, request.Start.Name)
+	default:
+		result.CurrentSpec = &spec
+	}
+	return nil, nil
+}
+
+// create judges the run, makes room for it, in its turn, and creates its Job, which it returns, unless
+// the result says that there is one already or that there is to be none. The CronJob of a start that was
+// held is looked at once more before; nil is returned where it was edited or is gone.
 func (a *Activities) create(
-	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.CronJobRequest, held bool, result *protocol.CronJobResult,
+	ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, held bool, result *protocol.StartRunResult,
 ) (stored *batchv1.Job, isNew bool, _ *ostinatov1.CronJob, err error) {
+	if !held {
+		if result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start); err != nil || result.Refused != nil || ranAndIsGone(result.Started) {
+			return nil, false, cronJob, err
+		}
+	}
 	leave, err := a.turns.take(ctx, cronJob.Namespace)
 	if err != nil {
 		return nil, false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
@@ -79,17 +116,31 @@ func (a *Activities) create(
 			return nil, false, cronJob, err
 		}
 	}
-	var replacing *schedule.Start
-	if a.acceptsStart(cronJob, *request.Start) {
-		replacing = request.Start
-	}
-	if result.Deleted, result.Ended, err = a.deleteJobs(ctx, cronJob, request, replacing); err != nil || result.Started != nil {
+	if err = a.replace(ctx, cronJob, request, result); err != nil || result.Started != nil {
 		return nil, false, cronJob, err
 	}
-	if stored, isNew, result.Refused, err = a.startJob(ctx, cronJob, *request.Start); stored != nil {
-		result.Started = a.startedJob(stored, *request.Start)
+	if stored, isNew, result.Refused, err = a.startJob(ctx, cronJob, request.Start); stored != nil {
+		result.Started = a.startedJob(stored, request.Start)
 	}
 	return stored, isNew, cronJob, err
+}
+
+// writeStartedStatus writes the status with the run in it. It is left as it is where it says otherwise than
+// what was found, and is to be planned anew.
+func (a *Activities) writeStartedStatus(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) {
+	switch {
+	case request.Status == nil || result.Started == nil:
+		return
+	case len(result.Ended) > 0:
+		result.StatusLeft = true
+		return
+	}
+	status := schedule.StatusStarted(*request.Status, result.Started.Run, cronJob.Namespace)
+	status = schedule.StatusRecorded(status, request.Start, result.Started.Run)
+	written := a.applyCronJobStatus(ctx, cronJob, live, request.Digest, status)
+	if result.StatusFailed = written.failed; written.gone {
+		*result = protocol.StartRunResult{Gone: true}
+	}
 }
 
 // hasBegun reports whether a workflow of the Job may have counted Pods of it, which are then not to be

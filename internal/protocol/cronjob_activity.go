@@ -1,0 +1,142 @@
+package protocol
+
+import (
+	"time"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// StartRunRequest starts one run. Every step is idempotent, so the whole may be repeated.
+type StartRunRequest struct {
+	CronJob ObjectReference `json:"cronJob"`
+	// Digest is schedule.Spec.Digest of the spec that was planned with. For a CronJob whose spec
+	// has another one nothing is done; the answer is CurrentSpec, or Started where an attempt
+	// before has made the Job.
+	Digest string `json:"digest,omitempty"`
+	// Start is the run. If its time has not come, it is held until then, before anything is
+	// written. Its Job is created from the object's template.
+	Start schedule.Start `json:"start"`
+	// Replace are the runs whose place it takes: they are deleted first.
+	Replace []schedule.Delete `json:"replace,omitempty"`
+	// Status is written when the run was started, with the run in it (schedule.StatusStarted and
+	// StatusRecorded). Status.Workflow is filled in by the activity.
+	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// Events are emitted after the writes, also when the run was refused: they tell what has happened.
+	Events []event.Event `json:"events,omitempty"`
+}
+
+// StartRunResult has exactly one of Gone, CurrentSpec, Started and Refused.
+type StartRunResult struct {
+	// Gone: the CronJob does not exist or has another UID; nothing was done.
+	Gone bool `json:"gone,omitempty"`
+	// CurrentSpec is the CronJob's where it is not the one that was planned with.
+	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
+	// Started is the run's Job, new or found from an earlier attempt. Where it is gone since, it
+	// has no UID and is in Ended too.
+	Started *StartedJob `json:"started,omitempty"`
+	// Refused says why there is no Job. The Event was emitted.
+	Refused *Refusal `json:"refused,omitempty"`
+	// Ended are those of Replace that had finished, which are left.
+	Ended []FinishedJob `json:"ended,omitempty"`
+	// Replaced names those of Replace that were deleted or already gone.
+	Replaced []string `json:"replaced,omitempty"`
+	// StatusLeft says that the status was not to be written, since it is to be planned anew.
+	StatusLeft bool `json:"statusLeft,omitempty"`
+	// StatusFailed is why the status was not written; the Event was emitted where the API
+	// server has answered.
+	StatusFailed string `json:"statusFailed,omitempty"`
+}
+
+// WriteStatusRequest writes what a CronJob's workflow knows, and prunes the history. It is carried
+// out in the order of its fields. Every step is idempotent, so the whole may be repeated.
+type WriteStatusRequest struct {
+	CronJob ObjectReference `json:"cronJob"`
+	// Task is when the workflow task began that asks; a local attempt whose task was given up
+	// for another writes nothing.
+	Task time.Time `json:"task,omitzero"`
+	// Digest is schedule.Spec.Digest of the spec that was planned with. A CronJob whose
+	// spec has another one is left as it is, and answered with CurrentSpec.
+	Digest string `json:"digest,omitempty"`
+	// Judge asks for a dry run of the next run's Job. The activity puts what it learns into
+	// Status with schedule.StatusJudged.
+	Judge bool `json:"judge,omitempty"`
+	// Status is applied; nil leaves it as it is. Status.Workflow is filled in by the activity.
+	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+	// Prune are Jobs that fall out of the history limits. That one can't be deleted is no error.
+	Prune []schedule.Delete `json:"prune,omitempty"`
+	// Events are emitted after the writes.
+	Events []event.Event `json:"events,omitempty"`
+}
+
+// WriteStatusResult reports what a WriteStatusRequest did.
+type WriteStatusResult struct {
+	// Gone: the CronJob does not exist or has another UID; nothing was done.
+	Gone bool `json:"gone,omitempty"`
+	// CurrentSpec is the CronJob's where it is not the one that was planned with;
+	// nothing was done then.
+	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
+	// Judgement is of the template, where it was asked for.
+	Judgement *schedule.Judgement `json:"judgement,omitempty"`
+	// StatusFailed is why the status was not written; the Event was emitted where the API
+	// server has answered.
+	StatusFailed string `json:"statusFailed,omitempty"`
+	// Pruned names the Jobs that were deleted or already gone.
+	Pruned []string `json:"pruned,omitempty"`
+}
+
+// FindRunsRequest looks up Jobs of a CronJob, and whether it was edited. Nothing is written.
+type FindRunsRequest struct {
+	CronJob ObjectReference `json:"cronJob"`
+	// Digest is schedule.Spec.Digest of the spec that is known; another one is in the answer.
+	Digest string `json:"digest,omitempty"`
+	// Look are runs that are said to have started or ended.
+	Look []schedule.Run `json:"look,omitempty"`
+	// All looks up all Jobs that the CronJob controls, and its status.
+	All bool `json:"all,omitempty"`
+}
+
+// FindRunsResult says what there is.
+type FindRunsResult struct {
+	// Gone: the CronJob does not exist or has another UID.
+	Gone bool `json:"gone,omitempty"`
+	// CurrentSpec is the CronJob's where it is not the one that was known.
+	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
+	// Ended are the runs that have ended: finished, or gone (job.Deleted).
+	Ended []FinishedJob `json:"ended,omitempty"`
+	// Running are those that run.
+	Running []schedule.Run `json:"running,omitempty"`
+	// Children are those of them whose Job workflow the CronJob's starts: one that it knows
+	// nothing of may have none yet.
+	Children []StartedJob `json:"children,omitempty"`
+	// Status is the CronJob's, where All asks for it.
+	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
+}
+
+// SignalAcceptedRequest asks whether a CronJob takes a signal that people send.
+type SignalAcceptedRequest struct {
+	CronJob ObjectReference `json:"cronJob"`
+	Signal  string          `json:"signal"`
+}
+
+// SignalAcceptedResult is the answer: neither is set where it takes the signal.
+type SignalAcceptedResult struct {
+	// Gone: the CronJob does not exist or has another UID.
+	Gone bool `json:"gone,omitempty"`
+	// Refused says why not.
+	Refused *Refusal `json:"refused,omitempty"`
+}
+
+// StartedJob is a Job that was created for a run.
+type StartedJob struct {
+	Run schedule.Run `json:"run"`
+	// Spec is the Job's, as stored, for the Job workflow.
+	Spec job.Spec `json:"spec"`
+	// Managed says that spec.managedBy is Ostinato's, so that a Job workflow is to
+	// be started.
+	Managed bool `json:"managed"`
+	// Pods are those that were made with the Job, job.MaxFirst at most, for the Job workflow.
+	Pods []CreatedPod `json:"pods,omitempty"`
+}

@@ -1,0 +1,82 @@
+package workflows_test
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// cronJobRequest is what any of the activities about a CronJob is asked for, and cronJobResult what it answers.
+type cronJobRequest struct {
+	CronJob protocol.ObjectReference
+	Digest  string
+	Start   *schedule.Start
+	Deletes []schedule.Delete
+	Status  *ostinatov1.CronJobStatus
+	Judge   bool
+	Events  []event.Event
+	Look    []schedule.Run
+	All     bool
+	Signal  string
+}
+
+type cronJobResult struct {
+	Gone         bool
+	CurrentSpec  *schedule.Spec
+	Started      *protocol.StartedJob
+	Refused      *protocol.Refusal
+	Ended        []protocol.FinishedJob
+	Running      []schedule.Run
+	Children     []protocol.StartedJob
+	Found        *ostinatov1.CronJobStatus
+	Deleted      []string
+	StatusFailed string
+	Judgement    *schedule.Judgement
+}
+
+// asked returns a request as a cronJobRequest; that of another activity is an empty one.
+func asked(request any) cronJobRequest {
+	switch r := request.(type) {
+	case protocol.StartRunRequest:
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Start: &r.Start, Deletes: r.Replace, Status: r.Status, Events: r.Events}
+	case protocol.WriteStatusRequest:
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Deletes: r.Prune, Status: r.Status, Judge: r.Judge, Events: r.Events}
+	case protocol.FindRunsRequest:
+		return cronJobRequest{CronJob: r.CronJob, Digest: r.Digest, Look: r.Look, All: r.All}
+	case protocol.SignalAcceptedRequest:
+		return cronJobRequest{CronJob: r.CronJob, Signal: r.Signal}
+	}
+	return cronJobRequest{}
+}
+
+// registerCronJobActivities has one function answer for all activities about a CronJob.
+func registerCronJobActivities(environment *testsuite.TestWorkflowEnvironment, answer func(context.Context, cronJobRequest) (cronJobResult, error)) {
+	register := func(name string, function any) {
+		environment.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name, DisableAlreadyRegisteredCheck: true})
+	}
+	register(protocol.StartRunActivity, func(ctx context.Context, request protocol.StartRunRequest) (protocol.StartRunResult, error) {
+		r, err := answer(ctx, asked(request))
+		return protocol.StartRunResult{
+			Gone: r.Gone, CurrentSpec: r.CurrentSpec, Started: r.Started, Refused: r.Refused, Ended: r.Ended, Replaced: r.Deleted,
+			StatusLeft: len(r.Ended) > 0, StatusFailed: r.StatusFailed,
+		}, err
+	})
+	register(protocol.WriteStatusActivity, func(ctx context.Context, request protocol.WriteStatusRequest) (protocol.WriteStatusResult, error) {
+		r, err := answer(ctx, asked(request))
+		return protocol.WriteStatusResult{Gone: r.Gone, CurrentSpec: r.CurrentSpec, Pruned: r.Deleted, StatusFailed: r.StatusFailed, Judgement: r.Judgement}, err
+	})
+	register(protocol.FindRunsActivity, func(ctx context.Context, request protocol.FindRunsRequest) (protocol.FindRunsResult, error) {
+		r, err := answer(ctx, asked(request))
+		return protocol.FindRunsResult{Gone: r.Gone, CurrentSpec: r.CurrentSpec, Ended: r.Ended, Running: r.Running, Children: r.Children, Status: r.Found}, err
+	})
+	register(protocol.SignalAcceptedActivity, func(ctx context.Context, request protocol.SignalAcceptedRequest) (protocol.SignalAcceptedResult, error) {
+		r, err := answer(ctx, asked(request))
+		return protocol.SignalAcceptedResult{Gone: r.Gone, Refused: r.Refused}, err
+	})
+}
