@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 
+	"ostinato.dev/ostinato/internal/herd"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -56,8 +57,8 @@ type Options struct {
 	Logs LogLimits
 	// StartLead is how long before its time the start of a run may be asked for, clocks apart.
 	StartLead time.Duration
-	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each keeps a
-	// workflow task, so that there should be more of these.
+	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each takes an
+	// activity slot, so that there should be more of these.
 	MaxHeld int
 	// Weights are the shares of Kubernetes namespaces where starts, and writes of status, wait for their turn.
 	Weights order.Weights
@@ -72,15 +73,11 @@ type Activities struct {
 	bulk     flowcontrol.RateLimiter
 	logs     logAccess
 	evidence *namespaceEvidence
-	moments  *moments
-	// held are the starts that wait for their time, turns those that are carried out, writes
-	// the statuses that are written.
-	held          *room
-	turns, writes *seats
-	// lists are those of all Pods of a namespace.
-	lists     *seats
-	known     *memory
-	jobSearch k8s.JobSearch
+	herd     *herd.Herd
+	// writes are the statuses that are written, lists those of all Pods of a namespace.
+	writes, lists *herd.Turns
+	known         *memory
+	jobSearch     k8s.JobSearch
 	// refusedLog lets the lines about refused requests through that the log has room for.
 	refusedLog *rate.Limiter
 }
@@ -100,9 +97,9 @@ func New(options Options) *Activities {
 	}
 	return &Activities{
 		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
-		moments: newMoments(options.Clock), held: &room{room: order.Room{Places: options.MaxHeld, Weights: options.Weights}},
-		lists: newSeats(mostLists, options.Weights),
-		turns: newSeats(mostTurns, options.Weights), writes: newSeats(mostTurns, options.Weights),
+		herd:       herd.New(options.Clock, options.MaxHeld, options.Weights),
+		lists:      herd.NewTurns(mostLists, options.Weights),
+		writes:     herd.NewTurns(mostStatuses, options.Weights),
 		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
 		known:      newMemory(options.Clock),
 	}

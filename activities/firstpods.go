@@ -23,7 +23,7 @@ func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []proto
 	if _, refusal := job.Prescribed(stored, creates, now); len(creates) == 0 || refusal != "" || unselectable(stored, creates) {
 		return nil
 	}
-	leave, err := a.turns.take(ctx, stored.Namespace)
+	leave, err := a.herd.Turn(ctx, stored.Namespace)
 	if err != nil {
 		return nil
 	}

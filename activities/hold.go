@@ -2,12 +2,14 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/herd"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -61,28 +63,16 @@ func (a *Activities) givenBack(reason string, start schedule.Start, retry time.D
 }
 
 // hold waits until the time of the run has come, by the clock of this process. It reports
-// whether it has waited. Where too many wait, the attempt is repeated when the time comes:
-// others would be kept from work by those that wait.
+// whether it has waited. Where too many wait, the attempt is repeated when the time comes.
 func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, err error) {
-	wait := a.early(start)
-	if wait == 0 {
-		return false, nil
+	held, err = a.herd.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
+	switch {
+	case errors.Is(err, herd.ErrNoPlace):
+		return false, a.givenBack(givenBackForRoom, start, a.early(start))
+	case err != nil:
+		return held, outage(err, "wait for the time of Job %s", start.Name)
 	}
-	if !a.held.enter(namespace) {
-		return false, a.givenBack(givenBackForRoom, start, wait)
-	}
-	defer a.held.exit(namespace)
-	for wait > 0 {
-		timer := a.Clock.NewTimer(wait)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return true, outage(ctx.Err(), "wait for the time of Job %s", start.Name)
-		}
-		wait = a.early(start)
-	}
-	return true, nil
+	return held, nil
 }
 
 // lookAgain returns the CronJob as it is now that the time of the run has come, and judges

@@ -55,7 +55,7 @@ func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequ
 	if len(census.undecided) > 0 {
 		// They are gone, or their labels were changed: only a look at all Pods of the
 		// namespace tells.
-		leave, err := a.lists.take(ctx, request.Job.Namespace)
+		leave, err := a.lists.Take(ctx, request.Job.Namespace)
 		if err != nil {
 			return protocol.PodList{}, outage(err, "list all Pods of namespace %s", request.Job.Namespace)
 		}

@@ -13,6 +13,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/herd"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -46,10 +47,12 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 		return result, err
 	}
 	// A time that somebody has made up is no moment, and is not waited for.
-	moment, held := &arrival{}, false
+	moment, held := &herd.Start{}, false
 	if why := schedule.Prescribed(cronJob, request.Start, a.Clock.Now()); why == "" {
-		moment = a.moments.come(request.Start, cronJob.Namespace)
-		defer moment.leave()
+		if !request.Start.Manual {
+			moment = a.herd.Come(request.Start.Scheduled, cronJob.Namespace)
+			defer moment.Leave()
+		}
 		if held, err = a.hold(ctx, cronJob.Namespace, request.Start); err != nil {
 			return result, err
 		}
@@ -58,14 +61,14 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if err != nil || cronJob == nil {
 		return result, err
 	}
-	moment.leave()
+	moment.Leave()
 	if stored != nil && !hasBegun(stored) {
 		result.Started.Pods = a.firstPods(ctx, stored)
 	}
 	if ranAndIsGone(result.Started) {
 		result.Ended = append(result.Ended, protocol.FinishedJob{Run: result.Started.Run, Outcome: job.Deleted})
 	} else if result.Started != nil {
-		moment.wait(ctx)
+		moment.Yield(ctx)
 		a.known.keepCronJob(cronJob)
 	}
 	if isNew {
@@ -106,7 +109,7 @@ func (a *Activities) create(
 			return nil, false, cronJob, err
 		}
 	}
-	leave, err := a.turns.take(ctx, cronJob.Namespace)
+	leave, err := a.herd.Turn(ctx, cronJob.Namespace)
 	if err != nil {
 		return nil, false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
 	}

@@ -192,13 +192,17 @@ func suspendedBy(cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) 
 func (a *Activities) inTurn(ctx context.Context, namespace string, write func() error) error {
 	waiting, cancel := leavingTime(ctx)
 	defer cancel()
-	leave, err := a.writes.take(waiting, namespace)
+	leave, err := a.writes.Take(waiting, namespace)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	return write()
 }
+
+// mostStatuses is how many statuses of CronJobs a process writes at a time: the API server is no faster with
+// more, and what does not get its turn in time costs it nothing.
+const mostStatuses = 64
 
 // leavingTime leaves time for what comes after, as for a report that a request was not
 // answered: a second, or half of what there is.

@@ -161,25 +161,3 @@ func TestALineIsFair(t *testing.T) {
 		}
 	})
 }
-
-func TestARoomKeepsPlacesForOthers(t *testing.T) {
-	enter := func(room *order.Room, namespace string) (entered int) {
-		for room.Enter(namespace) {
-			entered++
-		}
-		return entered
-	}
-	room := &order.Room{Places: 1024}
-	assert.Equal(t, 1009, enter(room, "herd"), "one alone gets nearly all")
-	assert.Equal(t, 15, enter(room, "quiet"), "what is left is for others")
-	room.Exit("herd")
-	assert.False(t, room.Enter("herd"))
-	assert.True(t, room.Enter("another"))
-	assert.False(t, room.Enter("yet another"), "full is full")
-
-	light := &order.Room{Places: 130, Weights: weights(t, "light=0.015625")}
-	assert.Equal(t, 65, enter(light, "light"), "a weight of a 64th gets half")
-	small := &order.Room{Places: 1}
-	assert.True(t, small.Enter("any"))
-	assert.False(t, small.Enter("other"))
-}

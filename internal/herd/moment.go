@@ -1,38 +1,22 @@
-package activities
+package herd
 
 import (
 	"context"
-	"sync"
 	"time"
-
-	"k8s.io/utils/clock"
-
-	"ostinato.dev/ostinato/internal/schedule"
 )
 
 const (
-	// mostTurns is how many Jobs this process replaces and creates at a time, however many
-	// are due, and how many statuses of CronJobs it writes: the API server is no faster with
-	// more, and what does not get its turn in time costs it nothing.
-	mostTurns = 64
-	// mostWait bounds how long a status waits for the Jobs of the same moment.
+	// mostWait bounds how long what is less urgent waits for the creates of the same moment.
 	mostWait = 15 * time.Second
 	// silence is how long a moment waits for one start more, for each that has come: on a busy machine a
 	// herd comes in drops, and what follows its first starts would slow down the last ones.
 	silence = time.Millisecond
 )
 
-// moments are the scheduled times of which this process starts runs. Those that share one
-// are a herd.
-type moments struct {
-	clock clock.WithTicker
-	mutex sync.Mutex
-	at    map[int64]*moment
-}
-
 // moment is one scheduled time, as long as starts of it are under way.
 type moment struct {
-	of *moments
+	of  *Herd
+	key int64
 	// coming is the number of starts under way; calm is closed when it has been 0 for as long as silence
 	// says, which quiet waits for.
 	coming int
@@ -43,22 +27,15 @@ type moment struct {
 	all, unwaited int
 }
 
-func newMoments(clock clock.WithTicker) *moments {
-	return &moments{clock: clock, at: map[int64]*moment{}}
-}
-
-// come counts a start in.
-func (m *moments) come(start schedule.Start, namespace string) *arrival {
-	if start.Manual {
-		return &arrival{}
-	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	key := start.Scheduled.Unix()
-	known := m.at[key]
+// Come counts in a start of a scheduled time.
+func (h *Herd) Come(scheduled time.Time, namespace string) *Start {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	key := scheduled.Unix()
+	known := h.at[key]
 	if known == nil {
-		known = &moment{of: m, calm: make(chan struct{}), come: map[string]int{}}
-		m.at[key] = known
+		known = &moment{of: h, key: key, calm: make(chan struct{}), come: map[string]int{}}
+		h.at[key] = known
 	}
 	if known.quiet != nil {
 		known.quiet.Stop()
@@ -66,58 +43,57 @@ func (m *moments) come(start schedule.Start, namespace string) *arrival {
 	known.coming++
 	known.come[namespace]++
 	known.all++
-	return &arrival{moment: known, start: start, namespace: namespace}
+	return &Start{moment: known, namespace: namespace}
 }
 
-// arrival is one start of a moment; that of a manual run belongs to none.
-type arrival struct {
+// Start is one start of a moment. The zero value is that of a run without a time, which belongs to none.
+type Start struct {
 	moment    *moment
-	start     schedule.Start
 	namespace string
 	left      bool
 }
 
-// leave counts the start out, once.
-func (a *arrival) leave() {
-	if a.moment == nil || a.left {
+// Leave counts the start out, once: its Job is made.
+func (s *Start) Leave() {
+	if s.moment == nil || s.left {
 		return
 	}
-	a.left = true
-	all := a.moment.of
+	s.left = true
+	all := s.moment.of
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
-	if a.moment.coming--; a.moment.coming == 0 {
-		all.settle(a.start.Scheduled.Unix(), a.moment)
+	if s.moment.coming--; s.moment.coming == 0 {
+		all.settle(s.moment)
 	}
 }
 
 // settle ends the moment when no more starts of it come.
-func (m *moments) settle(key int64, of *moment) {
+func (h *Herd) settle(of *moment) {
 	end := func() {
 		close(of.calm)
-		delete(m.at, key)
+		delete(h.at, of.key)
 	}
 	if of.all == 1 {
 		end()
 		return
 	}
 	of.quiet = time.AfterFunc(time.Duration(of.all)*silence, func() {
-		m.mutex.Lock()
-		defer m.mutex.Unlock()
-		if of.coming == 0 && m.at[key] == of {
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		if of.coming == 0 && h.at[of.key] == of {
 			end()
 		}
 	})
 }
 
-// wait lets the other starts of the moment go first, for a moment.
-func (a *arrival) wait(ctx context.Context) {
-	if a.moment == nil {
+// Yield lets the other starts of the moment go first, for 15 s at most and half of what the context leaves.
+func (s *Start) Yield(ctx context.Context) {
+	if s.moment == nil {
 		return
 	}
-	all := a.moment.of
+	all := s.moment.of
 	all.mutex.Lock()
-	calm, unwaited := a.moment.calm, a.moment.lets(a.namespace)
+	calm, unwaited := s.moment.calm, s.moment.lets(s.namespace)
 	all.mutex.Unlock()
 	if unwaited {
 		return

@@ -1,4 +1,4 @@
-package activities
+package herd
 
 import (
 	"testing"
@@ -6,22 +6,21 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/order"
 )
 
 // Somebody who may write to Temporal makes up as many times as he likes: a moment is known as long as starts of it are under
 // way.
 func TestMomentsAreFew(t *testing.T) {
-	all := newMoments(clock.RealClock{})
-	at := func(second int64) schedule.Start { return schedule.Start{Scheduled: time.Unix(second, 0)} }
-	first, second := all.come(at(0), "shop"), all.come(at(0), "shop")
+	all := New(clock.RealClock{}, 1, order.Weights{})
+	first, second := all.Come(time.Unix(0, 0), "shop"), all.Come(time.Unix(0, 0), "shop")
 	for made := range int64(1000) {
-		all.come(at(1+made), "shop").leave()
+		all.Come(time.Unix(1+made, 0), "shop").Leave()
 	}
-	if first.leave(); len(all.at) != 1 {
+	if first.Leave(); len(all.at) != 1 {
 		t.Errorf("%d moments while one start is under way", len(all.at))
 	}
-	second.leave()
+	second.Leave()
 	// A moment of more than one start waits a little for others.
 	<-second.moment.calm
 	all.mutex.Lock()

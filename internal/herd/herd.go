@@ -1,0 +1,71 @@
+// Package herd orders what one process does for runs that are due at once: each waits until its time has
+// come, takes its turn to create, and lets the others of its moment go first before it does what is less
+// urgent. Namespaces share the places to wait in, and the turns.
+package herd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/order"
+)
+
+// mostTurns is how many Jobs a process replaces and creates at a time, however many are due: the API
+// server is no faster with more, and what does not get its turn in time costs it nothing.
+const mostTurns = 64
+
+// ErrNoPlace says that so many starts wait for their time that others would be kept from work.
+var ErrNoPlace = errors.New("too many starts wait")
+
+// Herd is that of one process. It is safe for concurrent use.
+type Herd struct {
+	clock clock.WithTicker
+	turns *Turns
+	mutex sync.Mutex
+	room  room
+	at    map[int64]*moment
+}
+
+// New returns a Herd in which so many starts may wait for their time, of namespaces with weights.
+func New(clock clock.WithTicker, places int, weights order.Weights) *Herd {
+	return &Herd{clock: clock, turns: NewTurns(mostTurns, weights), room: room{weights: weights, places: places}, at: map[int64]*moment{}}
+}
+
+// Hold waits while early says that there is time left, by a clock that may be set meanwhile. It reports
+// whether it has waited. The error is ErrNoPlace or that of the context.
+func (h *Herd) Hold(ctx context.Context, namespace string, early func() time.Duration) (waited bool, err error) {
+	left := early()
+	if left <= 0 {
+		return false, nil
+	}
+	h.mutex.Lock()
+	entered := h.room.enter(namespace)
+	h.mutex.Unlock()
+	if !entered {
+		return false, ErrNoPlace
+	}
+	defer func() {
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		h.room.exit(namespace)
+	}()
+	for ; left > 0; left = early() {
+		timer := h.clock.NewTimer(left)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return true, ctx.Err()
+		}
+	}
+	return true, nil
+}
+
+// Turn waits for a turn to replace and create. The error is that of the context.
+func (h *Herd) Turn(ctx context.Context, namespace string) (leave func(), err error) {
+	return h.turns.Take(ctx, namespace)
+}
