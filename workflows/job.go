@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -67,7 +66,7 @@ type runningJob struct {
 
 func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) *runningJob {
 	reference := input.Job
-	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.Status)
+	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.Begun)
 	if input.State != nil {
 		state = *input.State
 		state.Namespace, state.Name, state.UID = reference.Namespace, reference.Name, reference.UID
@@ -249,7 +248,7 @@ func fits(state job.State) error { return state.Fits(maxStateBytes) }
 
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input
-	input.Spec, input.Status = w.spec, batchv1.JobStatus{}
+	input.Spec, input.Begun = w.spec, false
 	input.State, input.Pods = &w.state, w.made
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

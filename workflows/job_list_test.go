@@ -20,8 +20,8 @@ func TestWorkflowStartedAnewListsThePods(t *testing.T) {
 	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
 	ended := kube.environment.Now().Add(-time.Minute)
 	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: ended}}
-	status := batchv1.JobStatus{StartTime: &started, Active: 1, Failed: 2}
-	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: status})
+	kube.status = &batchv1.JobStatus{StartTime: &started, Active: 1, Failed: 2}
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Begun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +30,12 @@ func TestWorkflowStartedAnewListsThePods(t *testing.T) {
 	expect(t, "startTime", result.StartTime.Equal(started.Time), true)
 }
 
-// TestBeginningIsTheJobsOwn: the status that the bridge sent is older than the list.
+// TestBeginningIsTheJobsOwn: what the Job has counted is not run again.
 func TestBeginningIsTheJobsOwn(t *testing.T) {
 	kube := newJobKube(t)
 	started := metav1.NewTime(kube.environment.Now().Add(-time.Hour).Truncate(time.Second))
 	kube.status = &batchv1.JobStatus{StartTime: &started, Succeeded: 1}
-	status := batchv1.JobStatus{StartTime: &started, Active: 1}
-	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: status})
+	result, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Begun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +52,9 @@ func TestListIsInTheHistoryBeforeWhatFollows(t *testing.T) {
 		local = append(local, info.ActivityType.Name)
 	})
 	started := metav1.NewTime(kube.environment.Now())
+	kube.status = &batchv1.JobStatus{StartTime: &started}
 	kube.pods = []job.PodFact{{Name: "hello-other", UID: "pod-1", Phase: corev1.PodSucceeded, Tracked: true, Finished: started.Time}}
-	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Status: batchv1.JobStatus{StartTime: &started}}); err != nil {
+	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Begun: true}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.ReconcileJobActivity})

@@ -59,7 +59,7 @@ func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 	input := protocol.JobInput{
 		Job:       referenceOf(object.Namespace, object.Name, string(object.UID)),
 		Spec:      job.SpecOf(object).WithDefaults(m.jobDefaults),
-		Status:    object.Status,
+		Begun:     job.Begun(object.Status),
 		Scheduled: k8s.ScheduledTime(object),
 	}
 	if owner, owned := claim.CronJobOf(object); owned {

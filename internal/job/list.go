@@ -22,13 +22,15 @@ type List struct {
 
 // Begin returns the State of a Job whose workflow starts. A Job that has a past, or may
 // have Pods, asks to be rebuilt from what there is of it.
-func Begin(namespace, name, uid string, spec Spec, status batchv1.JobStatus) State {
+func Begin(namespace, name, uid string, spec Spec, begun bool) State {
 	state := NewState(namespace, name, uid)
-	if status.StartTime != nil || len(status.Conditions) > 0 || spec.ManualSelector {
-		state = state.takeStatus(status)
-		state.Rebuild = true
-	}
+	state.Rebuild = begun || spec.ManualSelector
 	return state
+}
+
+// Begun reports whether a Job has a past: some controller has written its status.
+func Begun(status batchv1.JobStatus) bool {
+	return status.StartTime != nil || len(status.Conditions) > 0
 }
 
 // Reconstruct returns the State of a Job whose workflow is started anew, that another

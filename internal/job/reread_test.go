@@ -27,7 +27,7 @@ func TestAJobWithAPastIsBegunFromWhatThereIsOfIt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			state := job.Begin("default", "work", "uid-1", test.spec, test.status)
+			state := job.Begin("default", "work", "uid-1", test.spec, job.Begun(test.status))
 			plan := job.Decide(job.DefaultConfig(), state, test.spec, start)
 			equal(t, "list, to rebuild", [2]bool{plan.List, plan.Rebuild}, [2]bool{test.rebuild, test.rebuild})
 		})

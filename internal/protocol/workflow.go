@@ -3,8 +3,6 @@ package protocol
 import (
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -107,16 +105,15 @@ type FinishedJob struct {
 type JobInput struct {
 	Job  ObjectReference `json:"job"`
 	Spec job.Spec        `json:"spec"`
-	// Status is the object's status at start; when it has a startTime or a
-	// condition the workflow goes on from it and lists the Job's Pods first.
-	Status batchv1.JobStatus `json:"status,omitzero"`
+	// Begun says that the object has a status already: the workflow reads it, and lists the Job's Pods, first.
+	Begun bool `json:"begun,omitempty"`
 	// CronJob is the owner's name, for summaries; empty for a standalone Job.
 	CronJob string `json:"cronJob,omitempty"`
 	// Scheduled is the run's scheduled time; zero for a standalone Job.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	// Pods are those that were made with the Job, job.MaxFirst at most: the first plan's.
 	Pods []CreatedPod `json:"pods,omitempty"`
-	// State is set by continue-as-new and then replaces Status.
+	// State is set by continue-as-new.
 	State *job.State `json:"state,omitempty"`
 }
 
