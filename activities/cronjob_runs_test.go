@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +39,11 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	byHand.Annotations = map[string]string{names.AskedByAnnotation: "ada", names.ChangedAnnotation: strings.Repeat("x", 100_000)}
 	others := runsJob(scheduled.Add(time.Minute))
 	others.OwnerReferences[0].UID = "another"
-	s := newStage(t, []runtime.Object{running, ended, byHand, others, otherJob()}, []*ostinatov1.CronJob{helloCronJob()})
+	cronJob := helloCronJob()
+	cronJob.Status.Active = []corev1.ObjectReference{
+		{Name: running.Name, UID: running.UID}, {Name: "hello-gone", UID: "uid-gone"}, {Name: others.Name, UID: others.UID},
+	}
+	s := newStage(t, []runtime.Object{running, ended, byHand, others, otherJob()}, []*ostinatov1.CronJob{cronJob})
 	result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity,
 		protocol.FindRunsRequest{CronJob: cronJobRef, All: true})
 	if len(result.Running) != 2 || result.Running[0].Name != running.Name || result.Running[0].Manual || !result.Running[0].Scheduled.Equal(scheduled) {
@@ -50,8 +55,13 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	if manual := result.Running[1]; manual.By != "ada" || len(manual.Changed) > 600 {
 		t.Errorf("made by %q, with changes of %d bytes", manual.By, len(manual.Changed))
 	}
-	if len(result.Ended) != 1 || result.Ended[0].Run.Name != ended.Name || result.Ended[0].Outcome != job.Failed {
-		t.Errorf("ended %+v", result.Ended)
+	if len(result.Ended) != 3 || result.Ended[0].Run.Name != ended.Name || result.Ended[0].Outcome != job.Failed {
+		t.Fatalf("ended %+v", result.Ended)
+	}
+	for i, name := range []string{"hello-gone", others.Name} {
+		if one := result.Ended[i+1]; one.Run.Name != name || one.Outcome != job.Deleted {
+			t.Errorf("what the status lists and has no Job of the CronJob: %+v", one)
+		}
 	}
 	if one := result.Ended[0]; !one.EndTime.Equal(scheduled) || one.Reason != "DeadlineExceeded" || one.FailedPods != 2 {
 		t.Errorf("ended %+v", one)

@@ -22,8 +22,8 @@ import (
 // mostFound bounds the Jobs that one search returns, newest first.
 const mostFound = 1000
 
-// FindRuns looks up the runs that are said to have started or ended, and with All the status and
-// all Jobs that the CronJob controls. An error means that the API server could not be asked.
+// FindRuns looks up the runs that are said to have started or ended, and with All the status, all
+// Jobs that the CronJob controls, and which of the status' runs have none. An error means that the API server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
 	if err := bounded(list{"look", len(request.Look), mostLooks}); err != nil {
 		return result, err
@@ -42,10 +42,31 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	}
 	result.Status = &cronJob.Status
 	owned, err := a.searchJobs(ctx, cronJob)
+	if err != nil {
+		return result, err
+	}
 	for _, one := range owned {
 		a.report(&result, cronJob, one)
 	}
-	return result, err
+	if len(owned) < mostFound {
+		result.Ended = append(result.Ended, withoutJob(cronJob, owned)...)
+	}
+	return result, nil
+}
+
+// withoutJob returns the runs that the status lists and whose Jobs are not among all that there are.
+func withoutJob(cronJob *ostinatov1.CronJob, owned []*batchv1.Job) []protocol.FinishedJob {
+	exists := map[types.UID]bool{}
+	for _, one := range owned {
+		exists[one.UID] = true
+	}
+	var ended []protocol.FinishedJob
+	for _, active := range cronJob.Status.Active {
+		if !exists[active.UID] {
+			ended = append(ended, protocol.FinishedJob{Run: schedule.Run{Name: active.Name, UID: string(active.UID)}, Outcome: job.Deleted})
+		}
+	}
+	return ended
 }
 
 func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run, result *protocol.FindRunsResult) error {

@@ -145,9 +145,18 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	if result.Status != nil {
 		status = *result.Status
 	}
-	c.state = schedule.NewState(c.state.Identity, status, finishedOf(result.Ended))
+	var finished []schedule.Finished
+	var gone []protocol.FinishedJob
+	for _, ended := range result.Ended {
+		if hasFinished(ended) {
+			finished = append(finished, finishedOf(ended))
+		} else {
+			gone = append(gone, ended)
+		}
+	}
+	c.state = schedule.NewState(c.state.Identity, status, finished)
 	c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
-	result.Ended = nil
+	result.Ended = gone
 	c.takeFound(ctx, result)
 }
 

@@ -140,19 +140,11 @@ func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobC
 
 // runEnded merges the end of a run into the state.
 func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJob) {
-	if ended.Outcome != job.Complete && ended.Outcome != job.Failed {
+	if !hasFinished(ended) {
 		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
 		return
 	}
-	finished := schedule.Finished{
-		Run:            ended.Run,
-		Condition:      batchv1.JobConditionType(ended.Outcome),
-		StartTime:      ended.StartTime,
-		CompletionTime: ended.CompletionTime,
-		EndTime:        ended.EndTime,
-		Reason:         ended.Reason,
-		FailedPods:     ended.FailedPods,
-	}
+	finished := finishedOf(ended)
 	if finished.EndTime.IsZero() {
 		// A failed Job has no completion time.
 		finished.EndTime = workflow.Now(ctx)
@@ -164,21 +156,19 @@ func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJ
 	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
 }
 
-func finishedOf(children []protocol.FinishedJob) []schedule.Finished {
-	var finished []schedule.Finished
-	for _, child := range children {
-		if child.Outcome == job.Deleted {
-			continue
-		}
-		finished = append(finished, schedule.Finished{
-			Run:            child.Run,
-			Condition:      batchv1.JobConditionType(child.Outcome),
-			StartTime:      child.StartTime,
-			CompletionTime: child.CompletionTime,
-			EndTime:        child.EndTime,
-			Reason:         child.Reason,
-			FailedPods:     child.FailedPods,
-		})
+// hasFinished reports whether there is a Job, which has finished.
+func hasFinished(ended protocol.FinishedJob) bool {
+	return ended.Outcome == job.Complete || ended.Outcome == job.Failed
+}
+
+func finishedOf(ended protocol.FinishedJob) schedule.Finished {
+	return schedule.Finished{
+		Run:            ended.Run,
+		Condition:      batchv1.JobConditionType(ended.Outcome),
+		StartTime:      ended.StartTime,
+		CompletionTime: ended.CompletionTime,
+		EndTime:        ended.EndTime,
+		Reason:         ended.Reason,
+		FailedPods:     ended.FailedPods,
 	}
-	return finished
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -31,4 +33,19 @@ func TestCronJobARunWhoseJobIsGoneHasStarted(t *testing.T) {
 	if len(k.children) != 1 {
 		t.Errorf("%d workflows of runs", len(k.children))
 	}
+}
+
+// The status lists a run whose Job is gone when the workflow begins: it holds nothing up, and is said to be missing.
+func TestCronJobBeginsWithoutTheRunsWhoseJobsAreGone(t *testing.T) {
+	k := newCronJobKube(t)
+	lost := schedule.Run{Name: "hello-lost", UID: "uid-lost"}
+	k.status.Active = []corev1.ObjectReference{{Name: lost.Name, UID: "uid-lost"}}
+	k.found = []protocol.FinishedJob{{Run: lost, Outcome: job.Deleted}}
+	k.runUntil(time.Minute, cron("* * * * *", forbid))
+	expectList(t, "runs", k.scheduled(), "00:00")
+	var reasons []string
+	for _, said := range k.events {
+		reasons = append(reasons, string(said.Reason))
+	}
+	expectList(t, "Events", reasons, "MissingJob", "SawCompletedJob")
 }

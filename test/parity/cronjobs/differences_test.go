@@ -26,8 +26,6 @@ var allowed = []difference{
 		"A run whose Job exists has started"),
 	differs("a run that has ended does not start again", `^the Job of the run exists, is complete and beyond the limits$`,
 		` (create|status|event Normal SuccessfulCreate) `, "A run whose Job exists has started"),
-	differs("not known at the start", `^listed and missing`, `(\+ .* JobAlreadyActive|- .* MissingJob) `,
-		"A workflow that starts over from the object takes its `status.active` as it is"),
 	differs("too many", `^blocked for 95 minutes`, ` TooManyMissedTimes `, "`TooManyMissedTimes` counts from the last time that has an outcome"),
 	differs("said once", ``, `^- .* (UnparseableSchedule|UnknownTimeZone|UnsupportedSchedule|JobAlreadyActive) `,
 		"`JobAlreadyActive` is emitted once for each blocked run"),

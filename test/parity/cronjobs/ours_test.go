@@ -50,6 +50,7 @@ func playOurs(t *testing.T, s scenario) []line {
 		Namespace: o.cronJob.Namespace, Name: o.cronJob.Name, UID: string(o.cronJob.UID), Created: o.cronJob.CreationTimestamp.Time,
 	}, o.cronJob.Status, o.finished())
 	o.state.TriggerSequence = s.Begin.UnixMilli()
+	o.miss()
 	o.state = core.Found(o.state, o.sightings())
 	o.plan()
 	o.hear()
@@ -108,11 +109,7 @@ func (o *ours) hear() {
 		o.state = core.SpecChanged(o.state, o.spec, spec, o.now)
 		o.state.Reported, o.spec = nil, spec
 	}
-	for _, run := range slices.Clone(o.state.Active) {
-		if found := o.find(run.Name); found == nil || string(found.UID) != run.UID {
-			o.state = core.Missing(o.state, run, o.now)
-		}
-	}
+	o.miss()
 	for _, finished := range slices.Clone(o.state.Finished) {
 		if o.find(finished.Run.Name) == nil {
 			o.state = core.Missing(o.state, finished.Run, o.now)
@@ -127,6 +124,15 @@ func (o *ours) hear() {
 		}
 	}
 	o.plan()
+}
+
+// miss takes in which active runs have no Job.
+func (o *ours) miss() {
+	for _, run := range slices.Clone(o.state.Active) {
+		if found := o.find(run.Name); found == nil || string(found.UID) != run.UID {
+			o.state = core.Missing(o.state, run, o.now)
+		}
+	}
 }
 
 // plan plans until there is nothing more to do.
