@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -12,6 +13,22 @@ import (
 
 // errUnusableSpec says that an activity has read a spec that no CronJob can have.
 var errUnusableSpec = errors.New("its spec is not valid")
+
+// workflowTask is the workflow task under way.
+type workflowTask struct {
+	// history is how many events the history had when it began, which tells it from others.
+	history int
+	// began is when that was, by Temporal's clock.
+	began time.Time
+}
+
+// present returns the workflow task under way.
+func (c *runningCronJob) present(ctx workflow.Context) workflowTask {
+	if history := workflow.GetInfo(ctx).GetCurrentHistoryLength(); c.task.history != history || c.task.began.IsZero() {
+		c.task = workflowTask{history: history, began: workflow.Now(ctx)}
+	}
+	return c.task
+}
 
 // execute carries out a plan in one call. Where the call fails or gives way, the state stays as it
 // was, so nothing planned is lost; what was done of it is idempotent.
