@@ -34,7 +34,7 @@ var elsewhere = map[string]any{
 	protocol.ReleasePodsActivity:    protocol.ReleasePodsRequest{Job: jobRef},
 	protocol.ReleaseOrphansActivity: protocol.ReleaseOrphansRequest{Job: jobRef},
 	protocol.ListPodsActivity:       protocol.ListPodsRequest{Job: jobRef},
-	protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: "Job", Object: jobRef, Suspend: true},
+	protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: "Job", Object: jobRef, Wish: protocol.Wish{Suspend: true}},
 }
 
 func TestObjectsOutsideTheNamespacesServedAreRefused(t *testing.T) {

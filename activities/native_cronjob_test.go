@@ -85,7 +85,7 @@ func TestARunOfANativeCronJob(t *testing.T) {
 
 func TestANativeCronJobIsSuspended(t *testing.T) {
 	s := newStage(t, []runtime.Object{nativeCronJob()}, []*ostinatov1.CronJob{helloCronJob()}, takingOverCronJobs)
-	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: nativeRef, Suspend: true, At: scheduled, Note: protocol.SignalNote{By: "ada"}}
+	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: nativeRef, Wish: protocol.Wish{Suspend: true, At: scheduled, Note: protocol.SignalNote{By: "ada"}}}
 	if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); result.CronJobSpec == nil || !result.CronJobSpec.Suspend {
 		t.Errorf("result %+v", result)
 	}
@@ -102,7 +102,7 @@ func TestANativeCronJobIsSuspended(t *testing.T) {
 func TestNativeCronJobsThatAreNotTakenOverAreRefused(t *testing.T) {
 	for name, request := range map[string]any{
 		protocol.WriteStatusActivity: protocol.WriteStatusRequest{CronJob: nativeRef, Status: &ostinatov1.CronJobStatus{}},
-		protocol.SetSuspendActivity:  protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: nativeRef, Suspend: true},
+		protocol.SetSuspendActivity:  protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: nativeRef, Wish: protocol.Wish{Suspend: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{nativeCronJob()}, []*ostinatov1.CronJob{helloCronJob()}, takingOver)

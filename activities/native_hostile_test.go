@@ -75,7 +75,7 @@ func everythingOf(reference protocol.ObjectReference) map[string]any {
 		},
 		protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: reference, All: true},
 		protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: reference, Signal: protocol.BackfillSignal},
-		protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: reference, Suspend: true, At: scheduled},
+		protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: reference, Wish: protocol.Wish{Suspend: true, At: scheduled}},
 	}
 }
 

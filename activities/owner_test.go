@@ -31,7 +31,7 @@ func jobRequests(reference protocol.ObjectReference) map[string]any {
 		protocol.CreatePodsActivity:  protocol.CreatePodsRequest{Job: reference, Creates: creates(1)},
 		protocol.DeletePodsActivity:  protocol.DeletePodsRequest{Job: reference, Deletes: []job.Delete{{Name: "a", UID: "a-uid"}}},
 		protocol.ReleasePodsActivity: protocol.ReleasePodsRequest{Job: reference, Releases: release},
-		protocol.SetSuspendActivity:  protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: reference, Suspend: true, At: scheduled},
+		protocol.SetSuspendActivity:  protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: reference, Wish: protocol.Wish{Suspend: true, At: scheduled}},
 	}
 }
 

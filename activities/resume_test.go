@@ -48,7 +48,7 @@ func TestAResumeTakesBackWhatAGivenSuspendDid(t *testing.T) {
 				job.Annotations, job.ManagedFields, job.Spec.Suspend = notes, wrote(test.manager, "batch/v1"), ptr.To(!test.running)
 				s := newStage(t, objects(job), []*ostinatov1.CronJob{cronJob})
 				request := protocol.SetSuspendRequest{
-					Kind: kind, Object: cronJobRef, At: scheduled, Note: protocol.SignalNote{By: test.by}, Reason: test.reason, Force: test.force,
+					Kind: kind, Object: cronJobRef, Wish: protocol.Wish{At: scheduled, Note: protocol.SignalNote{By: test.by}, Reason: test.reason, Force: test.force},
 				}
 				if kind == protocol.JobKind {
 					request.Object = jobRef

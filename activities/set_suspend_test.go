@@ -20,8 +20,7 @@ import (
 
 func TestSetSuspend(t *testing.T) {
 	request := protocol.SetSuspendRequest{
-		Kind: "CronJob", Object: cronJobRef, Suspend: true, At: scheduled,
-		Note: protocol.SignalNote{Note: `maintenance "window"`, By: "alice"},
+		Kind: "CronJob", Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: scheduled, Note: protocol.SignalNote{Note: `maintenance "window"`, By: "alice"}},
 	}
 	s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})
 	if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); result.CronJobSpec == nil || !result.CronJobSpec.Suspend || result.Gone {
@@ -65,7 +64,7 @@ func TestSuspendAfterFailures(t *testing.T) {
 			cronJob.Spec.PauseAfterFailures, cronJob.Status.ConsecutiveFailures = test.after, test.failures
 			cronJob.Spec.Suspend = ptr.To(!test.suspend)
 			s := newStage(t, nil, []*ostinatov1.CronJob{cronJob})
-			request := protocol.SetSuspendRequest{Kind: "CronJob", Object: cronJobRef, Suspend: test.suspend, AfterFailures: true, At: scheduled}
+			request := protocol.SetSuspendRequest{Kind: "CronJob", Object: cronJobRef, AfterFailures: true, Wish: protocol.Wish{Suspend: test.suspend, At: scheduled}}
 			result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
 			if got := *s.cronJob().Spec.Suspend; got != (test.want || !test.suspend) || result.CronJobSpec == nil || result.CronJobSpec.Suspend != got {
 				t.Errorf("suspended %t, result %+v", got, result)
@@ -89,7 +88,7 @@ func TestWhatWasHeardLastHasTheLastWord(t *testing.T) {
 		for _, kind := range []string{protocol.CronJobKind, protocol.JobKind} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})
-				request := protocol.SetSuspendRequest{Kind: kind, Object: cronJobRef, At: scheduled}
+				request := protocol.SetSuspendRequest{Kind: kind, Object: cronJobRef, Wish: protocol.Wish{At: scheduled}}
 				suspended := func() bool { return ptr.Deref(s.cronJob().Spec.Suspend, false) }
 				if kind == protocol.JobKind {
 					request.Object = jobRef
@@ -115,9 +114,9 @@ func TestWhatWasHeardLastHasTheLastWord(t *testing.T) {
 func TestAWishFromTheFutureKeepsNobodyFromBeingHeard(t *testing.T) {
 	now := scheduled.Add(time.Second)
 	s := newStage(t, nil, []*ostinatov1.CronJob{helloCronJob()}, withClock(clocktesting.NewFakeClock(now)))
-	forged := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Suspend: true, At: now.Add(50 * time.Second)}
+	forged := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: now.Add(50 * time.Second)}}
 	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, forged)
-	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, At: now.Add(time.Millisecond)})
+	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{At: now.Add(time.Millisecond)}})
 	if stored := s.cronJob(); ptr.Deref(stored.Spec.Suspend, false) {
 		t.Errorf("not resumed: %v", stored.Annotations)
 	}
@@ -139,7 +138,7 @@ func TestAWishThatIsOvertakenBetweenReadAndWrite(t *testing.T) {
 		resumed.Annotations = map[string]string{names.SuspendedAtAnnotation: scheduled.Add(time.Millisecond).Format(time.RFC3339Nano)}
 		return true, resumed, nil
 	})
-	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Suspend: true, At: scheduled}
+	request := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: scheduled}}
 	result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
 	if writes != 1 || result.CronJobSpec == nil || result.CronJobSpec.Suspend {
 		t.Errorf("%d writes, result %+v", writes, result)
@@ -147,7 +146,7 @@ func TestAWishThatIsOvertakenBetweenReadAndWrite(t *testing.T) {
 }
 
 func TestSetSuspendOfAGoneObject(t *testing.T) {
-	request := protocol.SetSuspendRequest{Kind: "CronJob", Object: cronJobRef, Suspend: true, At: scheduled}
+	request := protocol.SetSuspendRequest{Kind: "CronJob", Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: scheduled}}
 	if result := must[protocol.SetSuspendResult](newStage(t, nil, nil), protocol.SetSuspendActivity, request); !result.Gone {
 		t.Errorf("absent: %+v", result)
 	}
@@ -170,7 +169,7 @@ func TestSetSuspendOfWhatIsNotOurs(t *testing.T) {
 	for name, owner := range map[string]*batchv1.Job{"the built-in controller's": builtIn, "another controller's": another} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(owner), nil)
-			request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: jobRef, Suspend: true, At: scheduled}
+			request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: jobRef, Wish: protocol.Wish{Suspend: true, At: scheduled}}
 			if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); !result.Foreign || result.JobSpec != nil || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
@@ -178,15 +177,15 @@ func TestSetSuspendOfWhatIsNotOurs(t *testing.T) {
 	}
 	t.Run("the built-in controller's, where Jobs are taken over", func(t *testing.T) {
 		s := newStage(t, objects(builtIn), nil, takingOver)
-		request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: jobRef, Suspend: true, At: scheduled}
+		request := protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: jobRef, Wish: protocol.Wish{Suspend: true, At: scheduled}}
 		if result := must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request); result.JobSpec == nil || !result.JobSpec.Suspend {
 			t.Errorf("result %+v", result)
 		}
 	})
 	for name, request := range map[string]protocol.SetSuspendRequest{
-		"a Job without a UID":     {Kind: protocol.JobKind, Object: protocol.ObjectReference{Namespace: namespace, Name: jobName}, Suspend: true},
-		"a CronJob without a UID": {Kind: protocol.CronJobKind, Object: protocol.ObjectReference{Namespace: namespace, Name: "hello"}, Suspend: true},
-		"another kind":            {Kind: "Deployment", Object: jobRef, Suspend: true},
+		"a Job without a UID":     {Kind: protocol.JobKind, Object: protocol.ObjectReference{Namespace: namespace, Name: jobName}, Wish: protocol.Wish{Suspend: true}},
+		"a CronJob without a UID": {Kind: protocol.CronJobKind, Object: protocol.ObjectReference{Namespace: namespace, Name: "hello"}, Wish: protocol.Wish{Suspend: true}},
+		"another kind":            {Kind: "Deployment", Object: jobRef, Wish: protocol.Wish{Suspend: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob()), []*ostinatov1.CronJob{helloCronJob()})

@@ -30,7 +30,7 @@ func TestAnEventAnswersSuspendAndResume(t *testing.T) {
 		for kind, object := range map[string]protocol.ObjectReference{protocol.CronJobKind: cronJobRef, protocol.JobKind: jobRef} {
 			t.Run(kind+", "+test.name, func(t *testing.T) {
 				s := newStage(t, []runtime.Object{helloJob()}, []*ostinatov1.CronJob{helloCronJob()})
-				request := protocol.SetSuspendRequest{Kind: kind, Object: object, Suspend: true, At: scheduled}
+				request := protocol.SetSuspendRequest{Kind: kind, Object: object, Wish: protocol.Wish{Suspend: true, At: scheduled}}
 				test.change(&request)
 				must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, request)
 				if recorded := s.recorded(); !slices.Equal(recorded, []string{test.want}) {

@@ -18,7 +18,7 @@ import (
 // An object says by annotation which signals it takes from Temporal, and the worker by a
 // flag; what is refused is answered by an Event, since Temporal tells the sender nothing.
 func TestSignalsThatAreNotAccepted(t *testing.T) {
-	suspend := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Suspend: true, At: scheduled}
+	suspend := protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: scheduled}}
 	resume := suspend
 	resume.Suspend = false
 	job := suspend

@@ -41,7 +41,7 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 	suspend := func(by, note string) {
 		t.Helper()
 		must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: cronJobRef, Suspend: true, At: scheduled, Note: protocol.SignalNote{By: by, Note: note},
+			Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: scheduled, Note: protocol.SignalNote{By: by, Note: note}},
 		})
 	}
 	byAda := "by ada (claimed) at 2026-01-02T03:04:00Z through signal: maintenance"
@@ -68,7 +68,7 @@ func TestASuspendedJobSaysOnWhoHasSuspendedIt(t *testing.T) {
 	job.Spec.Suspend, job.Annotations = ptr.To(true), map[string]string{names.SuspendedByAnnotation: "ada"}
 	s := newStage(t, objects(job), nil)
 	must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{
-		Kind: protocol.JobKind, Object: jobRef, Suspend: true, At: scheduled, Note: protocol.SignalNote{By: "bob"},
+		Kind: protocol.JobKind, Object: jobRef, Wish: protocol.Wish{Suspend: true, At: scheduled, Note: protocol.SignalNote{By: "bob"}},
 	})
 	assert.Equal(t, "ada", s.job(jobName).Annotations[names.SuspendedByAnnotation])
 	assert.Equal(t, "2026-01-02T03:04:00Z", s.job(jobName).Annotations[names.SuspendedAtAnnotation])

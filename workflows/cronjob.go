@@ -102,6 +102,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		c.state = schedule.State{Identity: identity}
 		c.unread = true
 	}
+	c.heard.steering = input.Wishes
 	if input.Heard != nil {
 		c.heard.look, c.heard.runs = true, input.Heard.Runs
 	}

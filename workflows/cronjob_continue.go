@@ -26,7 +26,7 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 			return false
 		}
 	}
-	return !c.mailbox.pending() && len(c.heard.steering) == 0 && len(c.asked) == 0 && len(c.askedTriggers) == 0 && workflow.AllHandlersFinished(ctx)
+	return !c.mailbox.pending() && len(c.asked) == 0 && len(c.askedTriggers) == 0 && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew goes on in a new workflow run. The ends of runs still active come
@@ -44,6 +44,7 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 		SearchAttributes: c.searchAttributes,
 		State:            &state,
 		Heard:            heard,
+		Wishes:           c.heard.steering,
 	})
 }
 

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -64,5 +65,27 @@ func TestCronJobContinuesAsNewWhileACallFails(t *testing.T) {
 				t.Errorf("requests %+v", after.requests)
 			}
 		})
+	}
+}
+
+// The workflow does not grow for ever while spec.suspend can't be written, and forgets nobody's wish.
+func TestCronJobContinuesAsNewWithTheWishThatCouldNotBeWritten(t *testing.T) {
+	k := newCronJobKube(t)
+	k.refuseSuspend = errors.New("connection refused")
+	k.signal(time.Minute, protocol.SuspendSignal, protocol.SignalNote{By: "ada"})
+	k.after(30*time.Minute, func() { k.environment.SetCurrentHistoryLength(2500) })
+	k.after(time.Hour, func() { k.gone = true })
+	next := k.continuedAs(k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: cron("0 0 1 1 *", allow)}))
+	if err := next.Validate(); err != nil {
+		t.Error(err)
+	}
+
+	after := newCronJobKube(t)
+	after.signal(time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
+	if err := after.runInput(next); err != nil {
+		t.Fatal(err)
+	}
+	if len(after.suspends) != 1 || !after.suspends[0].Suspend || after.suspends[0].Note.By != "ada" {
+		t.Errorf("suspends %+v", after.suspends)
 	}
 }

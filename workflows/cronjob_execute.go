@@ -119,8 +119,8 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		summary:  "suspend " + c.cronJob.Name + " after failures",
 		activity: protocol.SetSuspendActivity,
 		request: protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: true, AfterFailures: true,
-			Note: protocol.SignalNote{By: "pauseAfterFailures", Note: paused.PausedWhy}, At: workflow.Now(ctx),
+			Kind: protocol.CronJobKind, Object: c.cronJob, AfterFailures: true,
+			Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{By: "pauseAfterFailures", Note: paused.PausedWhy}, At: workflow.Now(ctx)},
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})

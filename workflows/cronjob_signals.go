@@ -194,18 +194,15 @@ func (c *runningCronJob) edit(ctx workflow.Context, spec schedule.Spec) {
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree. While
 // that waits for the API server nothing starts.
-func (c *runningCronJob) steer(ctx workflow.Context, wish steering) {
+func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 	signal := protocol.ResumeSignal
-	if wish.suspend {
+	if wish.Suspend {
 		signal = protocol.SuspendSignal
 	}
 	result, err := perform[protocol.SetSuspendResult](ctx, call{
 		summary:  signal + " " + c.cronJob.Name,
 		activity: protocol.SetSuspendActivity,
-		request: protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: c.cronJob, Suspend: wish.suspend, Note: wish.note, Reason: wish.reason, Force: wish.force,
-			Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
-		},
+		request:  protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.cronJob, Wish: wish},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {

@@ -90,15 +90,15 @@ func TestCronJobTellsWhatAResumeTakesBack(t *testing.T) {
 		want     protocol.SetSuspendRequest
 	}{
 		"a name and a reason": {protocol.ResumeSignal, protocol.ResumeNote{SignalNote: protocol.SignalNote{By: "ada"}, Reason: "upgrade"},
-			protocol.SetSuspendRequest{Note: protocol.SignalNote{By: "ada"}, Reason: "upgrade"}},
-		"a reason alone":   {protocol.ResumeSignal, map[string]any{"reason": "upgrade"}, protocol.SetSuspendRequest{Reason: "upgrade"}},
-		"force":            {protocol.ResumeSignal, map[string]any{"force": true}, protocol.SetSuspendRequest{Force: true}},
-		"quoted once more": {protocol.ResumeSignal, `{"by": "ada", "force": true}`, protocol.SetSuspendRequest{Note: protocol.SignalNote{By: "ada"}, Force: true}},
+			protocol.SetSuspendRequest{Wish: protocol.Wish{Note: protocol.SignalNote{By: "ada"}, Reason: "upgrade"}}},
+		"a reason alone":   {protocol.ResumeSignal, map[string]any{"reason": "upgrade"}, protocol.SetSuspendRequest{Wish: protocol.Wish{Reason: "upgrade"}}},
+		"force":            {protocol.ResumeSignal, map[string]any{"force": true}, protocol.SetSuspendRequest{Wish: protocol.Wish{Force: true}}},
+		"quoted once more": {protocol.ResumeSignal, `{"by": "ada", "force": true}`, protocol.SetSuspendRequest{Wish: protocol.Wish{Note: protocol.SignalNote{By: "ada"}, Force: true}}},
 		"a suspend with a reason": {protocol.SuspendSignal, map[string]any{"reason": "upgrade"},
-			protocol.SetSuspendRequest{Suspend: true, Note: protocol.SignalNote{Note: "upgrade"}}},
+			protocol.SetSuspendRequest{Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{Note: "upgrade"}}}},
 		"a suspend with a note too": {protocol.SuspendSignal, map[string]any{"reason": "upgrade", "note": "a note"},
-			protocol.SetSuspendRequest{Suspend: true, Note: protocol.SignalNote{Note: "a note"}}},
-		"nothing that is known": {protocol.ResumeSignal, map[string]any{"forced": true}, protocol.SetSuspendRequest{Unread: "it has no field that is known"}},
+			protocol.SetSuspendRequest{Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{Note: "a note"}}}},
+		"nothing that is known": {protocol.ResumeSignal, map[string]any{"forced": true}, protocol.SetSuspendRequest{Wish: protocol.Wish{Unread: "it has no field that is known"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newCronJobKube(t)

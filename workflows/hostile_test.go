@@ -192,6 +192,41 @@ func TestASuspendIsRepeatedUntilTheAPIServerAnswers(t *testing.T) {
 	kube.mustEnd(jobSpec(1, 1), job.Deleted)
 }
 
+// While spec.suspend can't be written the Job goes on with its Pods.
+func TestAJobGoesOnWhileItsSuspendCantBeWritten(t *testing.T) {
+	kube := newJobKube(t)
+	kube.refuseSuspends = true
+	started := kube.environment.Now()
+	kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, nil) })
+	kube.after(65*time.Second, func() { kube.end(1, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(1, 1), job.Complete)
+	expect(t, "Complete soon after its Pod", kube.environment.Now().Before(started.Add(100*time.Second)), true)
+}
+
+func TestAWishThatCouldNotBeWrittenIsContinuedAsNew(t *testing.T) {
+	kube := newJobKube(t)
+	kube.refuseSuspends = true
+	kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, protocol.SignalNote{By: "ada"}) })
+	kube.after(3*time.Minute, func() {
+		kube.environment.SetCurrentHistoryLength(1001)
+		kube.signalFacts(kube.pods[0])
+	})
+	_, err := kube.run(jobSpec(1, 1))
+	var next protocol.JobInput
+	kube.continued(err, &next)
+	expect(t, "the next input", next.Validate(), nil)
+
+	again := newJobKube(t)
+	again.pods = kube.pods
+	again.after(time.Minute, func() { again.remove() })
+	if _, err := again.runInput(next); err != nil {
+		t.Fatal(err)
+	}
+	if len(again.suspends) != 1 || !again.suspends[0].Suspend || again.suspends[0].Note.By != "ada" {
+		t.Errorf("suspends %+v", again.suspends)
+	}
+}
+
 // A Job that is another controller's now is left to it.
 func TestAJobOfAnotherControllerIsLeft(t *testing.T) {
 	kube := newJobKube(t)

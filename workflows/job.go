@@ -79,6 +79,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		state:   state,
 		made:    input.Pods,
 		mailbox: newMailbox(ctx),
+		heard:   heard{look: input.Look, steering: input.Wishes},
 	}
 }
 
@@ -250,5 +251,6 @@ func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input
 	input.Spec, input.Begun = w.spec, false
 	input.State, input.Pods = &w.state, w.made
+	input.Look, input.Wishes = w.heard.reasonToLook(), w.heard.steering
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

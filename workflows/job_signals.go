@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -150,6 +151,7 @@ func (w *runningJob) look(ctx workflow.Context) error {
 		w.pause.failed(workflow.Now(ctx))
 		return w.unlessCancelled(ctx, "Looking at the Job failed", err)
 	}
+	w.pause.reset()
 	w.learn(result)
 	w.heard.look = false
 	if !w.gone {
@@ -173,20 +175,22 @@ func (w *runningJob) edit(spec job.Spec) {
 	}
 }
 
+// steerBudget bounds a call that writes spec.suspend, after which the Job goes on with its Pods until the
+// next: one attempt at an API server that does not answer.
+const steerBudget = 30 * time.Second
+
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree.
-func (w *runningJob) steer(ctx workflow.Context, wish steering) error {
+func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
 	signal, summary := protocol.ResumeSignal, "resume job "+w.input.Job.Name
-	if wish.suspend {
+	if wish.Suspend {
 		signal, summary = protocol.SuspendSignal, "suspend job "+w.input.Job.Name
 	}
 	result, err := perform[protocol.SetSuspendResult](ctx, call{
 		summary:  summary,
 		activity: protocol.SetSuspendActivity,
-		request: protocol.SetSuspendRequest{
-			Kind: protocol.JobKind, Object: w.input.Job, Suspend: wish.suspend, Note: wish.note, Reason: wish.reason, Force: wish.force,
-			Unread: wish.unread, Superseded: wish.superseded, At: wish.at,
-		},
+		request:  protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.input.Job, Wish: wish},
 		givesWay: func() bool { return w.mailbox.holds(steers) },
+		budget:   steerBudget,
 	})
 	switch {
 	case errors.Is(err, errGaveWay), err != nil && !final(err):
@@ -194,6 +198,7 @@ func (w *runningJob) steer(ctx workflow.Context, wish steering) error {
 	case err != nil:
 		return w.unlessCancelled(ctx, "Signal "+signal+" was refused", err)
 	}
+	w.pause.reset()
 	w.learn(protocol.JobResult{Gone: result.Gone, Foreign: result.Foreign, CurrentSpec: result.JobSpec})
 	return nil
 }

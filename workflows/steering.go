@@ -2,56 +2,36 @@ package workflows
 
 import (
 	"cmp"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// mostWishes bounds the wishes that wait. Each is a write of the object, of which the bridge
-// tells again. Temporal repeats a workflow task during which more than 100 events come: with
-// a write for each of 200 signals it repeats the task, with all its writes, for ever.
-const mostWishes = 10
-
-// steering is a person's wish to suspend or resume.
-type steering struct {
-	suspend bool
-	note    protocol.SignalNote
-	// reason and force are those of a resume.
-	reason string
-	force  bool
-	// unread says why nothing is made of the signal's argument.
-	unread string
-	// superseded is how many wishes before this one are left out.
-	superseded int
-	at         time.Time
-}
-
 // wishes wait, in their order.
-type wishes []steering
+type wishes []protocol.Wish
 
 // steeringOf reads a signal suspend or resume.
-func steeringOf(ctx workflow.Context, received message) steering {
+func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	note, unread := noteOf(ctx, received)
-	wish := steering{suspend: received.signal == protocol.SuspendSignal, note: note, unread: unread, at: workflow.Now(ctx).UTC()}
+	wish := protocol.Wish{Suspend: received.signal == protocol.SuspendSignal, Note: note, Unread: unread, At: workflow.Now(ctx).UTC()}
 	reason, force := decodeResume(received.payload.GetData())
 	switch {
 	case reason == "" && !force:
-	case wish.suspend:
+	case wish.Suspend:
 		// Who suspends may call the note what who resumes calls it.
-		wish.note.Note, wish.unread = cmp.Or(note.Note, reason), ""
+		wish.Note.Note, wish.Unread = cmp.Or(note.Note, reason), ""
 	default:
-		wish.reason, wish.force, wish.unread = reason, force, ""
+		wish.Reason, wish.Force, wish.Unread = reason, force, ""
 	}
 	return wish
 }
 
 // and returns the wishes with one more. Where there are too many the next takes the place
 // of the first: the last word counts.
-func (w wishes) and(wish steering) wishes {
+func (w wishes) and(wish protocol.Wish) wishes {
 	w = append(w, wish)
-	if len(w) <= mostWishes {
+	if len(w) <= protocol.MaxWishes {
 		return w
 	}
 	return w[1:].after(w[0])
@@ -59,10 +39,10 @@ func (w wishes) and(wish steering) wishes {
 
 // after returns the wishes behind one that was not carried out: the next takes its place,
 // or it waits on where there is none.
-func (w wishes) after(wish steering) wishes {
+func (w wishes) after(wish protocol.Wish) wishes {
 	if len(w) == 0 {
 		return wishes{wish}
 	}
-	w[0].superseded += wish.superseded + 1
+	w[0].Superseded += wish.Superseded + 1
 	return w
 }

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"cmp"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -279,20 +278,11 @@ type PodList struct {
 // note as annotations, so that the object and the workflow agree.
 type SetSuspendRequest struct {
 	// Kind is CronJobKind or JobKind.
-	Kind    string          `json:"kind"`
-	Object  ObjectReference `json:"object"`
-	Suspend bool            `json:"suspend"`
+	Kind   string          `json:"kind"`
+	Object ObjectReference `json:"object"`
 	// AfterFailures: no signal asks for it, but the CronJob itself, by pauseAfterFailures.
-	AfterFailures bool       `json:"afterFailures,omitempty"`
-	Note          SignalNote `json:"note,omitzero"`
-	// Reason and Force are those of a ResumeNote.
-	Reason string `json:"reason,omitempty"`
-	Force  bool   `json:"force,omitempty"`
-	// Unread says why nothing is made of the signal's argument.
-	Unread string `json:"unread,omitempty"`
-	// Superseded is how many signals came before this one and are not written by themselves.
-	Superseded int       `json:"superseded,omitempty"`
-	At         time.Time `json:"at"`
+	AfterFailures bool `json:"afterFailures,omitempty"`
+	Wish
 }
 
 // Kinds of objects that can be suspended.

@@ -52,8 +52,8 @@ func (i JobInput) Validate() error {
 			return fmt.Errorf("pods: %w", err)
 		}
 	}
-	if i.State == nil {
-		return nil
+	if err := validateWishes(i.Wishes); err != nil || i.State == nil {
+		return err
 	}
 	if err := i.State.Validate(); err != nil {
 		return fmt.Errorf("state: %w", err)
@@ -72,8 +72,8 @@ func (i CronJobInput) Validate() error {
 	if err := i.Heard.validate(i.CronJob.Namespace); err != nil {
 		return fmt.Errorf("heard: %w", err)
 	}
-	if i.State == nil {
-		return nil
+	if err := validateWishes(i.Wishes); err != nil || i.State == nil {
+		return err
 	}
 	if err := i.State.Validate(); err != nil {
 		return fmt.Errorf("state: %w", err)

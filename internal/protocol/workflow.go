@@ -78,6 +78,8 @@ type CronJobInput struct {
 	State *schedule.State `json:"state,omitempty"`
 	// Heard is set by continue-as-new where the workflow is to begin with a look at the object.
 	Heard *CronJobHeard `json:"heard,omitempty"`
+	// Wishes are set by continue-as-new: they could not be written yet. MaxWishes at most.
+	Wishes []Wish `json:"wishes,omitempty"`
 }
 
 // CronJobHeard is what signals have said to a CronJob's workflow and what was not looked at.
@@ -115,6 +117,10 @@ type JobInput struct {
 	Pods []CreatedPod `json:"pods,omitempty"`
 	// State is set by continue-as-new.
 	State *job.State `json:"state,omitempty"`
+	// Look is set by continue-as-new where the workflow is to begin with a look at the object, and Wishes where
+	// some could not be written yet, MaxWishes at most.
+	Look   bool   `json:"look,omitempty"`
+	Wishes []Wish `json:"wishes,omitempty"`
 }
 
 // PodWatchInput starts the workflow of one watch shard.

@@ -53,7 +53,7 @@ func TestNoActivityActsForACronJobThatIsNot(t *testing.T) {
 			},
 			protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: test.reference, All: true},
 			protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: test.reference, Signal: protocol.TriggerSignal},
-			protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Suspend: true, At: time.Now()},
+			protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: test.reference, Wish: protocol.Wish{Suspend: true, At: time.Now()}},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
 				attacker.both(t, activity, request, func(t *testing.T, given answer) {
