@@ -27,7 +27,9 @@ func (p *pass) countFinished() {
 			pod.Fate = fate
 			continue
 		}
-		p.judge(*pod)
+		if !pod.Removed {
+			p.judge(*pod)
+		}
 		if !p.countable(*pod) {
 			pod.Fate = PodUncounted
 			continue
@@ -57,7 +59,7 @@ func (p *pass) countFinished() {
 // countable reports whether a Pod that ended is to be counted (parity 2.6). Another's
 // Pod that was never seen with the finalizer is not, nor is one that an earlier workflow
 // of the Job has counted, nor one without a valid index of an Indexed Job. One that
-// Ostinato has removed is not either, although the plan that did so may be forgotten.
+// Ostinato has removed is not either, nor is it judged, although the plan that did so may be forgotten.
 func (p *pass) countable(pod Pod) bool {
 	return !pod.Removed && (pod.Tracked || pod.Met || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
 }

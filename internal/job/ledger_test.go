@@ -195,7 +195,7 @@ func (l *ledger) count() {
 	for _, known := range l.open() {
 		fact := known.fact
 		ended := fact.Ended() || known.pendingOver || fact.Deleting && l.c.spec.PodReplacementPolicy != batchv1.Failed
-		if known.fate == job.Undecided && !fact.Disowned && l.action(known) == batchv1.PodFailurePolicyActionFailJob {
+		if known.fate == job.Undecided && !fact.Disowned && !fact.Removed && l.action(known) == batchv1.PodFailurePolicyActionFailJob {
 			l.failJob = true
 		}
 		switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -306,4 +307,28 @@ func TestWhatIsSaidOfAPodIsSaidOnce(t *testing.T) {
 		}
 	}
 	equal(t, "said", said, 1)
+}
+
+// A Pod that a plan has removed ends by the signal that removed it, and the plan is forgotten.
+func TestARemovedPodIsNotJudgedByThePodFailurePolicy(t *testing.T) {
+	for _, removed := range []bool{true, false} {
+		spec := specOf(1, 1)
+		spec.PodReplacementPolicy = batchv1.Failed
+		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action:      batchv1.PodFailurePolicyActionFailJob,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpNotIn, Values: []int32{0}},
+		}}}
+		d := newDesk(t, spec)
+		fact := d.end(1, corev1.PodFailed)
+		fact.Removed, fact.Deleting, fact.Tracked = removed, removed, !removed
+		fact.Exits = []job.Exit{{Container: "main", Code: 143}}
+		d.pods[0] = fact
+		d.state = d.state.Observe([]job.PodFact{fact})
+		d.listed()
+		plan := d.decide()
+		failing := plan.Status != nil && slices.ContainsFunc(plan.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == batchv1.JobFailureTarget })
+		if failing == removed {
+			t.Errorf("removed %v: failing %v, plan %+v", removed, failing, plan)
+		}
+	}
 }
