@@ -8,11 +8,10 @@ import (
 
 // Edited takes in the Job's spec as it was read last, and returns the one to plan with
 // from now on. Generations are compared for difference, since they fall when etcd is
-// restored; a deletion is never taken back. What was refused may be accepted after an
+// restored, which takes a deletion back too. What was refused may be accepted after an
 // edit. One that wants fewer Pods asks for a list: an earlier attempt at this point of
 // the history may have created Pods, and nothing is remembered of it.
 func (s State) Edited(from, to Spec) (State, Spec) {
-	to.Deleting = to.Deleting || from.Deleting
 	if from.Digest() == to.Digest() && from.Defaults == to.Defaults {
 		return s, from
 	}
