@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -98,23 +99,32 @@ func withStatus(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *
 	wanted.Status.FailedIndexes = failedIndexes(job, status)
 	wanted.Status.Conditions = mergeConditions(wanted.Status.Conditions, job.Status.Conditions)
 	delete(wanted.Annotations, names.CountedAnnotation)
-	if note := noted(counted); note != "" {
+	if note := noted(counted, roomForNote(wanted.Annotations)); note != "" {
 		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, names.CountedAnnotation, note)
 	}
 	return wanted
 }
 
-// maxNoted bounds the UIDs that are noted on a Job, in bytes; the API server takes
-// annotations of 256 KiB in all.
+// maxNoted bounds the UIDs that are noted on a Job, in bytes.
 const maxNoted = 128 << 10
+
+// roomForNote returns how many bytes of UIDs the API server takes beside the other annotations: a status with
+// more would be refused, for as long as these Pods are not released, which waits for the status.
+func roomForNote(others map[string]string) int {
+	room := apivalidation.TotalAnnotationSizeLimitB - len(names.CountedAnnotation)
+	for key, value := range others {
+		room -= len(key) + len(value)
+	}
+	return min(room, maxNoted)
+}
 
 // noted is the value of names.CountedAnnotation; empty for none. UIDs for which there is
 // no room are left out: their Pods would be counted again, should all that Temporal knows
 // be lost before they are released.
-func noted(counted []string) string {
+func noted(counted []string, room int) string {
 	size := 0
 	for i, uid := range counted {
-		if size += len(uid) + 1; size > maxNoted {
+		if size += len(uid) + 1; size > room {
 			counted = counted[:i]
 			break
 		}

@@ -3,6 +3,7 @@ package k8s_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -337,5 +339,16 @@ func TestCountedPodsAreNotedWithTheStatus(t *testing.T) {
 	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 3}, many)
 	if size := len(stored.Annotations[names.CountedAnnotation]); err != nil || size == 0 || size > 200<<10 {
 		t.Errorf("%d bytes, error %v", size, err)
+	}
+	const others = 200 << 10
+	stored.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", others)}
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 4}, many)
+	if err := apivalidation.ValidateAnnotationsSize(stored.Annotations); err != nil || stored.Annotations[names.CountedAnnotation] == "" {
+		t.Errorf("beside others: %v", err)
+	}
+	stored.Annotations = map[string]string{"example.com/large": strings.Repeat("x", 256<<10-20)}
+	_, stored, err = k8s.ApplyJobStatus(t.Context(), client, stored, &batchv1.JobStatus{Failed: 5}, many)
+	if _, noted := stored.Annotations[names.CountedAnnotation]; noted || err != nil {
+		t.Errorf("noted where there is no room: error %v", err)
 	}
 }
