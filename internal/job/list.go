@@ -110,13 +110,17 @@ func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminated
 }
 
 // recountIndexFailures reads the failures of every index from its failed Pods'
-// annotations.
+// annotations. Those of Pods that are still to be counted come with that.
 func (s *State) recountIndexFailures(spec Spec, pods []PodFact) {
 	if !spec.indexed() || spec.BackoffLimitPerIndex == nil {
 		return
 	}
+	known := newIndex(s.Pods)
 	for _, fact := range pods {
-		if fact.Tracked || fact.Index == nil || s.Completed.Contains(*fact.Index) || s.FailedIndexes.Contains(*fact.Index) {
+		if i, ok := known.byUID[fact.UID]; ok && s.Pods[i].Fate == Undecided {
+			continue
+		}
+		if fact.Index == nil || s.Completed.Contains(*fact.Index) || s.FailedIndexes.Contains(*fact.Index) {
 			continue
 		}
 		pod := Pod{PodFact: fact}

@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 )
@@ -45,5 +47,21 @@ func TestARebuildKeepsInMindWhichPodsOfOthersAreOver(t *testing.T) {
 			d.state = d.state.Observe([]job.PodFact{late})
 			equal(t, "succeeded", d.decide().Next.Succeeded, 1)
 		})
+	}
+}
+
+// A Pod of an index was counted as failed, and not released, when the workflow was lost: its index has failed once, and waits.
+func TestARebuildKeepsTheFailureOfACountedPod(t *testing.T) {
+	spec := specOf(1, 1)
+	spec.CompletionMode, spec.BackoffLimitPerIndex = batchv1.IndexedCompletion, pointer[int32](1)
+	for _, tracked := range []bool{true, false} {
+		failed := job.PodFact{Name: "hello-0", UID: "pod-1", Index: pointer[int32](0), Phase: corev1.PodFailed, Tracked: tracked, Finished: start}
+		status := batchv1.JobStatus{StartTime: &metav1.Time{Time: start}, Failed: 1}
+		list := job.List{Pods: []job.PodFact{failed}, Attempts: 1, Counted: []string{failed.UID}}
+		state := job.Reconstruct(job.NewState("default", "hello", "uid-1"), spec, status, list, start)
+		soon := job.Decide(job.DefaultConfig(), state, spec, start.Add(time.Second))
+		if len(soon.Creates) > 0 || len(state.IndexFailures) != 1 {
+			t.Errorf("tracked %v: creates %+v at once, failures %+v", tracked, soon.Creates, state.IndexFailures)
+		}
 	}
 }
