@@ -56,7 +56,10 @@ func (s *State) wake(spec Spec, now time.Time) time.Time {
 	if spec.Deleting {
 		return wake
 	}
-	earliest(s.Judging.Until)
+	if s.template().ObservedGeneration != spec.Generation {
+		// A run may have proved the template since.
+		earliest(s.Judging.Until)
+	}
 	if trigger := s.nextTrigger(spec); trigger != nil {
 		earliest(trigger.Retry.Until)
 	}

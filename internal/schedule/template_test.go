@@ -113,6 +113,19 @@ func TestAnEditEndsTheBackOff(t *testing.T) {
 	wantTime(t, "asked no more", c.wake, "10:00")
 }
 
+// With nothing to ask a wake for it would be over at once, time and again.
+func TestARunThatProvesTheTemplateEndsTheBackOff(t *testing.T) {
+	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30:05"))
+	c.judge = unreached
+	c.edit(at("09:59:55"))
+	wantTime(t, "asked again", c.wake, "10:00")
+	c.at(at("10:00"))
+	wantTemplate(t, c, metav1.ConditionTrue, 2, "")
+	wantTime(t, "asked no more", c.wake, "11:00")
+	c.at(at("10:00:05"))
+	wantTime(t, "asked no more", c.wake, "11:00")
+}
+
 // What was said of the generation before stays, as of that generation, until there is more.
 func TestAnOldJudgementStaysWhatItIs(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30:05"))
