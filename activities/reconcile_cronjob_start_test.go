@@ -1,12 +1,14 @@
 package activities_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -58,6 +60,20 @@ func TestStartThatTheCronJobDoesNotPrescribe(t *testing.T) {
 				t.Errorf("events %v", events)
 			}
 		})
+	}
+}
+
+// TestStartFindsTheJobOfAnAttemptThatUsedUpTheQuota: the API server asks admission before it looks whether the name is taken.
+func TestStartFindsTheJobOfAnAttemptThatUsedUpTheQuota(t *testing.T) {
+	made := cronJobsJob(start().Name)
+	s := newStage(t, []runtime.Object{made}, []*ostinatov1.CronJob{helloCronJob()})
+	s.refuse("create", "jobs", 1, apierrors.NewForbidden(batchv1.Resource("jobs"), made.Name, errors.New("exceeded quota")))
+	result := must[protocol.StartRunResult](s, protocol.StartRunActivity, startRequest())
+	if result.Started == nil || result.Started.Run.UID != string(made.UID) || result.Refused != nil {
+		t.Fatalf("result %+v", result)
+	}
+	if events := s.recorded(); !slices.Equal(events, []string{"Normal SawCompletedJob said by the plan"}) {
+		t.Errorf("events %v", events)
 	}
 }
 

@@ -270,6 +270,16 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		return stored, false, refused, err
 	}
 	refused := refusal(err)
+	if refused != nil {
+		// Admission judges before the name is looked at, and the Job that an earlier attempt has made may have used up the quota.
+		found, failed := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+		switch {
+		case failed == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			return found, false, nil, nil
+		case failed != nil && !apierrors.IsNotFound(failed):
+			return nil, false, nil, outage(failed, "get Job %s/%s, which was refused", cronJob.Namespace, start.Name)
+		}
+	}
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
 		a.Events.onCronJob(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
 	}
