@@ -1,0 +1,82 @@
+package histories
+
+import (
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// schedules are such that runs are few minutes apart, so that a retry may come before the next one or after it.
+var schedules = []string{"*/5 * * * *", "*/3 * * * *", "2-59/5 * * * *", "0,7,20,35 * * * *", "*/10 * * * *"}
+
+var policies = []batchv1.ConcurrencyPolicy{
+	batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
+}
+
+// drawScenario draws what happens to a CronJob.
+func drawScenario(t *rapid.T) scenario {
+	s := scenario{
+		Name: "random", Begins: at("09:59:30"),
+		Lasts: time.Duration(rapid.IntRange(8, 25).Draw(t, "minutes")) * time.Minute,
+		Lead:  rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 4 * time.Second}).Draw(t, "lead"),
+		Spec:  cron(rapid.SampledFrom(schedules).Draw(t, "schedule"), rapid.SampledFrom(policies).Draw(t, "policy")),
+	}
+	s.Spec.CatchUp = rapid.SampledFrom([]ostinatov1.CatchUpPolicy{"", ostinatov1.CatchUpAll, ostinatov1.CatchUpNone}).Draw(t, "catchUp")
+	s.Spec.StartingDeadlineSeconds = rapid.SampledFrom([]*int64{nil, nil, ptr.To[int64](100), ptr.To[int64](400)}).Draw(t, "deadline")
+	s.Spec.SuccessfulJobsHistoryLimit = rapid.SampledFrom([]*int32{nil, ptr.To[int32](0), ptr.To[int32](1)}).Draw(t, "successful")
+	s.Spec.FailedJobsHistoryLimit = rapid.SampledFrom([]*int32{nil, ptr.To[int32](0)}).Draw(t, "failed")
+	s.Courses = rapid.SliceOfN(rapid.Custom(drawCourse), 1, 4).Draw(t, "courses")
+	for range rapid.IntRange(0, 6).Draw(t, "steps") {
+		s.Steps = append(s.Steps, drawStep(t, int(s.Lasts/time.Minute)))
+	}
+	// What is lost with the ledger can't be accounted for, so that this is rare.
+	switch minutes := rapid.IntRange(2, int(s.Lasts/time.Minute)-1).Draw(t, "break at"); rapid.IntRange(0, 11).Draw(t, "break") {
+	case 10:
+		s.Steps = append(s.Steps, step{At: time.Duration(minutes) * time.Minute, Does: "anew"})
+	case 11:
+		s.Steps = append(s.Steps, step{At: time.Duration(minutes) * time.Minute, Does: "restore", Ago: time.Duration(minutes) * 40 * time.Second})
+	}
+	return s
+}
+
+func drawCourse(t *rapid.T) course {
+	takes := []time.Duration{5 * time.Second, 50 * time.Second, 178 * time.Second, 298 * time.Second, 7 * time.Minute, 12 * time.Minute}
+	return course{Takes: rapid.SampledFrom(takes).Draw(t, "takes"), Fails: rapid.IntRange(0, 3).Draw(t, "fails") == 3}
+}
+
+// drawStep draws what somebody does, mostly close to a time at which runs are due.
+func drawStep(t *rapid.T, minutes int) step {
+	minute := rapid.IntRange(0, minutes-2).Draw(t, "minute")
+	distance := rapid.SampledFrom([]time.Duration{-3500 * time.Millisecond, -1500 * time.Millisecond, -500 * time.Millisecond, 500 * time.Millisecond,
+		4500 * time.Millisecond, 9500 * time.Millisecond, 25 * time.Second}).Draw(t, "distance")
+	does := step{At: 30*time.Second + time.Duration(minute)*time.Minute + distance}
+	kinds := []string{"suspend", "resume", "trigger", "refuse", "outage", "accept", "delete"}
+	edits := []string{"suspend edit", "resume edit", "schedule", "policy", "template"}
+	does.Does = rapid.SampledFrom(append(edits, kinds...)).Draw(t, "kind")
+	switch does.Does {
+	case "suspend edit":
+		does = suspending(does.At)
+	case "resume edit":
+		does = resuming(does.At)
+	case "schedule":
+		does = rescheduled(does.At, rapid.SampledFrom(schedules).Draw(t, "to"))
+	case "policy":
+		does = repolicied(does.At, rapid.SampledFrom(policies).Draw(t, "to"))
+	case "template":
+		does = templated(does.At)
+	default:
+		return does
+	}
+	does.Heard = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute, -1}).Draw(t, "heard")
+	// A task that was lost carries out its signals again: a suspension, too, that somebody has ended within the task.
+	ofSuspension := strings.HasPrefix(does.Called, "suspend") || strings.HasPrefix(does.Called, "resume")
+	if rapid.IntRange(0, 3).Draw(t, "within") == 3 && !ofSuspension {
+		does = does.within()
+	}
+	return does
+}

@@ -1,0 +1,379 @@
+package histories
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/activities"
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// workflow is a CronJob's: what workflows/cronjob*.go does around the planner, without what tells people of it.
+type workflow struct {
+	temporal *temporal
+	state    schedule.State
+	spec     schedule.Spec
+	cronJob  protocol.ObjectReference
+	lead     time.Duration
+	unread   bool
+	// mailbox is what has come and is not taken, look, runs and steering what it asks for and is not done yet.
+	mailbox  []message
+	look     bool
+	runs     []schedule.Run
+	steering []wish
+	// children are the UIDs of the runs whose end the Job's workflow tells.
+	children map[string]bool
+	// heard are the specs before each edit, up to when the workflow has heard of that.
+	heard []stretch
+	// failures and pause follow calls that failed.
+	failures int
+	pause    time.Time
+}
+
+// wish is one to suspend or resume.
+type wish struct {
+	suspend    bool
+	superseded int
+	at         time.Time
+}
+
+func newWorkflow(t *temporal) *workflow {
+	w := &workflow{
+		temporal: t, cronJob: protocol.ObjectReference{Namespace: namespace, Name: cronJob, UID: cronUID},
+		spec: t.input, lead: t.world.scenario.Lead, unread: true, children: map[string]bool{},
+	}
+	w.state = schedule.State{Identity: schedule.Identity{Namespace: namespace, Name: cronJob, UID: cronUID, Created: t.world.begin}}
+	return w
+}
+
+func (w *workflow) now() time.Time { return w.temporal.task().at }
+
+// run is the main loop.
+func (w *workflow) run() {
+	w.took(w.temporal.next(func() *task { return w.temporal.begun(nil) }))
+	for w.unread {
+		w.find()
+		if w.unread {
+			w.wait(w.pause)
+		}
+	}
+	for range 100_000 {
+		if until, rests := w.act(); rests {
+			w.wait(until)
+		}
+	}
+	panic(fmt.Sprintf("the workflow does not come to rest at %s", w.now().Format(time.TimeOnly)))
+}
+
+// took takes the messages with which a task begins.
+func (w *workflow) took(begun *task) { w.mailbox = append(w.mailbox, begun.messages...) }
+
+func (w *workflow) wait(until time.Time) {
+	w.temporal.wait(until)
+	w.took(w.temporal.task())
+}
+
+// act takes what was received and carries out one plan at most.
+func (w *workflow) act() (until time.Time, rests bool) {
+	w.hear()
+	now := w.now()
+	if now.Before(w.pause) {
+		return w.pause, true
+	}
+	w.state = w.evaluated(w.state, now)
+	plan := schedule.Decide(w.state, w.spec, now)
+	if plan.Pause {
+		panic("pauseAfterFailures is not played here")
+	}
+	if !plan.Idle() {
+		w.execute(plan)
+		return time.Time{}, false
+	}
+	w.state = plan.Next
+	if due, ok := schedule.Ahead(w.state, w.spec, now); ok {
+		if ahead, ok := schedule.DecideAhead(w.evaluated(w.state, due), w.spec, due); ok {
+			w.execute(ahead)
+			return time.Time{}, false
+		}
+	}
+	if !plan.Wake.IsZero() && !plan.Wake.After(now) {
+		panic(fmt.Sprintf("at %s the workflow has nothing to do and wants to be woken at %s", now.Format(time.TimeOnly), plan.Wake.Format(time.TimeOnly)))
+	}
+	if lost := neverStarts(plan, w.spec); lost != "" {
+		panic(fmt.Sprintf("at %s %s", now.Format(time.TimeOnly), lost))
+	}
+	return plan.Wake, true
+}
+
+// neverStarts says which run nothing holds back and nothing wakes the workflow for; empty for none.
+func neverStarts(plan schedule.Plan, spec schedule.Spec) string {
+	state := plan.Next
+	due := state.Calendar.Due
+	if due.IsZero() || spec.Suspend || spec.Deleting || spec.Capacity() > 0 && len(state.Active) >= spec.Capacity() {
+		return ""
+	}
+	if pending := state.Pending; pending != nil && !plan.Wake.IsZero() && !plan.Wake.After(pending.Retry.Until) {
+		return ""
+	}
+	return fmt.Sprintf("nothing holds the run of %s back, and the workflow sleeps until %s", due.Format(time.TimeOnly), plan.Wake.Format(time.TimeOnly))
+}
+
+func (w *workflow) evaluated(state schedule.State, now time.Time) schedule.State {
+	if !schedule.NeedsEvaluation(state, w.spec, now) {
+		return state
+	}
+	evaluation := schedule.Evaluate(w.spec, state.Anchor(), now)
+	evaluation.Lead = w.lead
+	return schedule.Take(state, w.spec, evaluation)
+}
+
+// recorded makes a call that is in the history before it is made.
+func recorded[Request, Result any](
+	w *workflow, method func(*activities.Activities, context.Context, Request) (Result, error), request Request,
+	first time.Duration, givesWay func(now time.Time) bool,
+) (result Result, err error) {
+	given, gaveWay := w.temporal.regular(attemptOf(method, request), first, func(begun *task) bool {
+		w.took(begun)
+		return givesWay != nil && givesWay(begun.at)
+	})
+	if w.took(w.temporal.task()); gaveWay {
+		return result, errGaveWay
+	}
+	return given.result.(Result), given.err
+}
+
+// called makes a call as a local activity, and then as a regular one.
+func called[Request, Result any](
+	w *workflow, method func(*activities.Activities, context.Context, Request) (Result, error), request Request,
+) (result Result, err error) {
+	for range 2 {
+		if given := w.temporal.local(attemptOf(method, request)); given.err == nil || final(given.err) {
+			return given.result.(Result), given.err
+		}
+	}
+	return recorded(w, method, request, time.Second, w.steered)
+}
+
+// steered reports whether a signal waits that steers.
+func (w *workflow) steered(time.Time) bool {
+	return slices.ContainsFunc(w.mailbox, func(one message) bool { return one.kind == "suspend" || one.kind == "resume" })
+}
+
+func (w *workflow) failed() {
+	w.pause = w.now().Add(min(time.Second<<min(w.failures, 10), time.Minute))
+	w.failures++
+}
+
+func (w *workflow) works() { w.pause, w.failures = time.Time{}, 0 }
+
+// find takes the state from the object's status and its Jobs.
+func (w *workflow) find() {
+	result, err := recorded(w, (*activities.Activities).FindRuns, protocol.FindRunsRequest{CronJob: w.cronJob, Digest: w.spec.Digest(), All: true}, time.Second, nil)
+	if err != nil {
+		w.failed()
+		return
+	}
+	if result.CurrentSpec != nil {
+		w.spec = *result.CurrentSpec
+	}
+	w.works()
+	w.unread = false
+	var status ostinatov1.CronJobStatus
+	if result.Status != nil {
+		status = *result.Status
+	}
+	w.state = schedule.NewState(w.state.Identity, status, finishedOf(result.Ended))
+	w.state.TriggerSequence = w.temporal.history[0].at.UnixMilli()
+	result.Ended, result.CurrentSpec = nil, nil
+	w.takeFound(result)
+}
+
+// hear takes what has come and carries out what it asks for.
+func (w *workflow) hear() {
+	w.take()
+	for (w.look || len(w.runs) > 0 || len(w.steering) > 0) && !w.now().Before(w.pause) {
+		if w.look || len(w.runs) > 0 {
+			w.lookUp()
+		} else {
+			w.steer(w.steering[0])
+		}
+		w.take()
+	}
+}
+
+func (w *workflow) take() {
+	taken := w.mailbox
+	w.mailbox = nil
+	for _, one := range taken {
+		switch one.kind {
+		case "ended":
+			if w.children[one.ended.Run.UID] {
+				w.runEnded(one.ended)
+			} else {
+				w.runs = append(w.runs, schedule.Run{Name: one.ended.Run.Name, UID: one.ended.Run.UID})
+			}
+		case "spec":
+			if one.spec.Digest() == w.spec.Digest() {
+				w.state.Reported = nil
+				continue
+			}
+			w.look = true
+			w.works()
+		case "suspend", "resume":
+			w.steering = append(w.steering, wish{suspend: one.kind == "suspend", at: w.now()})
+			w.works()
+		case "trigger":
+			w.state = schedule.AddTrigger(w.state, schedule.TriggerRequest{}, w.now())
+		}
+	}
+}
+
+func (w *workflow) lookUp() {
+	runs := w.runs
+	result, err := recorded(w, (*activities.Activities).FindRuns, protocol.FindRunsRequest{CronJob: w.cronJob, Digest: w.spec.Digest(), Look: runs}, time.Second, w.steered)
+	switch {
+	case errors.Is(err, errGaveWay):
+		return
+	case err != nil:
+		w.failed()
+		return
+	}
+	w.look, w.runs = false, w.runs[len(runs):]
+	w.takeFound(result)
+}
+
+func (w *workflow) takeFound(result protocol.FindRunsResult) {
+	w.learn(result.CurrentSpec)
+	for _, ended := range result.Ended {
+		w.runEnded(ended)
+	}
+	for _, child := range result.Children {
+		if !w.state.Knows(child.Run) {
+			w.children[child.Run.UID] = true
+		}
+	}
+	for _, run := range result.Running {
+		w.state = schedule.Found(w.state, []schedule.Sighting{{Run: run}})
+	}
+}
+
+// learn takes the spec that an activity has read.
+func (w *workflow) learn(spec *schedule.Spec) {
+	if spec != nil && spec.Digest() != w.spec.Digest() {
+		w.state = schedule.SpecChanged(w.state, w.spec, *spec, w.now())
+		w.heard = append(w.heard, stretch{to: w.now(), spec: w.spec})
+		w.state.Reported, w.spec = nil, *spec
+	}
+}
+
+// steer writes spec.suspend.
+func (w *workflow) steer(wanted wish) {
+	result, err := called(w, (*activities.Activities).SetSuspend, protocol.SetSuspendRequest{
+		Kind: protocol.CronJobKind, Object: w.cronJob, Suspend: wanted.suspend, Superseded: wanted.superseded, At: wanted.at,
+	})
+	switch {
+	case errors.Is(err, errGaveWay):
+		w.steering = w.steering[1:]
+		if w.take(); len(w.steering) == 0 {
+			w.steering = []wish{wanted}
+		} else {
+			w.steering[0].superseded += wanted.superseded + 1
+		}
+		return
+	case err != nil && !final(err):
+		w.failed()
+		return
+	case err == nil:
+		w.learn(result.CronJobSpec)
+	}
+	w.steering = w.steering[1:]
+}
+
+// execute carries out a plan in one call.
+func (w *workflow) execute(plan schedule.Plan) {
+	if plan.Start == nil {
+		result, err := called(w, (*activities.Activities).WriteStatus, protocol.WriteStatusRequest{
+			CronJob: w.cronJob, Task: w.now(), Digest: w.spec.Digest(), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
+		})
+		if w.answeredFor(result.CurrentSpec, err) {
+			w.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, w.now())
+		}
+		return
+	}
+	result, err := recorded(w, (*activities.Activities).StartRun, protocol.StartRunRequest{
+		CronJob: w.cronJob, Digest: w.spec.Digest(), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
+	}, 300*time.Millisecond, func(now time.Time) bool { return w.steered(now) && now.Before(plan.Start.Scheduled) })
+	if !w.answeredFor(result.CurrentSpec, err) {
+		return
+	}
+	report := schedule.Report{Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft}
+	if result.Started != nil {
+		report.Started = &result.Started.Run
+	}
+	if result.Refused != nil {
+		report.Refusal, report.Message = result.Refused.Reason, result.Refused.Message
+	}
+	w.state = schedule.Apply(plan, report, w.now())
+	for _, ended := range result.Ended {
+		w.runEnded(ended)
+	}
+	if result.Started == nil || !result.Started.Managed {
+		return
+	}
+	w.children[result.Started.Run.UID] = true
+	if plan.Status == nil {
+		// Temporal says at once that the workflow of the Job has begun.
+		w.took(w.temporal.next(func() *task { return w.temporal.begun(nil) }))
+	}
+}
+
+// answeredFor reports whether a call was carried out for the CronJob that was planned with.
+func (w *workflow) answeredFor(spec *schedule.Spec, err error) bool {
+	switch {
+	case errors.Is(err, errGaveWay):
+		return false
+	case err != nil:
+		w.failed()
+		return false
+	case spec != nil:
+		w.learn(spec)
+		return false
+	}
+	w.works()
+	return true
+}
+
+// runEnded merges the end of a run into the state.
+func (w *workflow) runEnded(ended protocol.FinishedJob) {
+	if ended.Outcome == job.Deleted {
+		w.state = schedule.Missing(w.state, ended.Run, w.now())
+		return
+	}
+	finished := finishedOf([]protocol.FinishedJob{ended})[0]
+	if w.state.Knows(ended.Run) {
+		w.state = schedule.Finish(w.state, w.spec, finished)
+		return
+	}
+	w.state = schedule.Found(w.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
+}
+
+func finishedOf(all []protocol.FinishedJob) []schedule.Finished {
+	var finished []schedule.Finished
+	for _, one := range all {
+		if one.Outcome != job.Deleted {
+			finished = append(finished, schedule.Finished{
+				Run: one.Run, Condition: batchv1.JobConditionType(one.Outcome), StartTime: one.StartTime, CompletionTime: one.CompletionTime,
+				EndTime: one.EndTime, Reason: one.Reason, FailedPods: one.FailedPods,
+			})
+		}
+	}
+	return finished
+}
