@@ -133,6 +133,8 @@ type cluster struct {
 	// the next start is held, which finds the CronJob edited then.
 	lead time.Duration
 	held func()
+	// apart is how far the API server's clock is ahead.
+	apart time.Duration
 	// former are the schedules that edits have replaced.
 	former []schedule.FormerSchedule
 	// stuck names Jobs whose history delete fails.
@@ -334,7 +336,7 @@ func (c *cluster) start(start schedule.Start) *schedule.Run {
 	c.jobs++
 	c.starts = append(c.starts, start)
 	run := schedule.Run{
-		Name: start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now, ResourceVersion: fmt.Sprint(c.jobs),
+		Name: start.Name, UID: fmt.Sprintf("job-%d", c.jobs), Started: c.now.Add(c.apart), ResourceVersion: fmt.Sprint(c.jobs),
 		Scheduled: start.Scheduled, Manual: start.Manual,
 	}
 	c.running = append(c.running, run)

@@ -8,7 +8,10 @@ import (
 	"testing"
 )
 
+// threatPage says what shows each of its rows, and testedPages are all that name tests.
 const threatPage = "docs/threat-model.md"
+
+var testedPages = []string{threatPage, "docs/failures.md"}
 
 var (
 	// namedTest is how the page names a test: `package: TestName`.
@@ -17,47 +20,47 @@ var (
 	testFunc  = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(t \*testing\.T\)`)
 )
 
-// Every test that the threat model names exists, in the package that it names.
-func TestTheThreatModelNamesTestsThatExist(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, threatPage))
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := namedTest.FindAllStringSubmatch(string(page), -1)
-	if all := len(testName.FindAllString(string(page), -1)); len(named) != all || all == 0 {
-		t.Errorf("%s names %d tests, of which %d can be read as `package: TestName`", threatPage, all, len(named))
-	}
+// Every test that these pages name exists, in the package that they name.
+func TestTheTestsThatPagesNameExist(t *testing.T) {
 	packages := map[string]map[string]bool{}
-	for _, name := range named {
-		pkg, test := name[1], name[2]
-		if packages[pkg] == nil {
-			packages[pkg] = testsOf(t, pkg)
+	for _, path := range testedPages {
+		page := read(t, path)
+		named := namedTest.FindAllStringSubmatch(page, -1)
+		if all := len(testName.FindAllString(page, -1)); len(named) != all || all == 0 {
+			t.Errorf("%s names %d tests, of which %d can be read as `package: TestName`", path, all, len(named))
 		}
-		if !packages[pkg][test] {
-			t.Errorf("%s: package %s has no test %s", threatPage, pkg, test)
+		for _, name := range named {
+			pkg, test := name[1], name[2]
+			if packages[pkg] == nil {
+				packages[pkg] = testsOf(t, pkg)
+			}
+			if !packages[pkg][test] {
+				t.Errorf("%s: package %s has no test %s", path, pkg, test)
+			}
 		}
 	}
 }
 
-// Every row of the threat model's tables says what shows it.
-func TestEveryThreatNamesATest(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, threatPage))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, rows := strings.Split(string(page), "\n"), 0
-	for n, line := range lines {
-		header := n+1 < len(lines) && strings.HasPrefix(lines[n+1], "|--")
-		if !strings.HasPrefix(line, "| ") || header {
-			continue
+// Every row of the tables with a column of tests says what shows it. All tables of the threat model have one.
+func TestEveryRowNamesATest(t *testing.T) {
+	for _, path := range testedPages {
+		lines, rows, tested := strings.Split(read(t, path), "\n"), 0, false
+		for n, line := range lines {
+			header := n+1 < len(lines) && strings.HasPrefix(lines[n+1], "|--")
+			if header {
+				tested = path == threatPage || strings.HasSuffix(line, "| test |")
+			}
+			if !strings.HasPrefix(line, "| ") || header || !tested {
+				continue
+			}
+			rows++
+			if !namedTest.MatchString(line) {
+				t.Errorf("%s:%d: no test shows this", path, n+1)
+			}
 		}
-		rows++
-		if !namedTest.MatchString(line) {
-			t.Errorf("%s:%d: no test shows this", threatPage, n+1)
+		if rows == 0 {
+			t.Errorf("%s has no tables of tests", path)
 		}
-	}
-	if rows == 0 {
-		t.Errorf("%s has no tables", threatPage)
 	}
 }
 
