@@ -28,7 +28,7 @@ type workflow struct {
 	mailbox  []message
 	look     bool
 	runs     []schedule.Run
-	steering []wish
+	steering []protocol.Wish
 	// children are the UIDs of the runs whose end the Job's workflow tells.
 	children map[string]bool
 	// heard are the specs before each edit, up to when the workflow has heard of that.
@@ -36,13 +36,6 @@ type workflow struct {
 	// failures and pause follow calls that failed.
 	failures int
 	pause    time.Time
-}
-
-// wish is one to suspend or resume.
-type wish struct {
-	suspend    bool
-	superseded int
-	at         time.Time
 }
 
 func newWorkflow(t *temporal) *workflow {
@@ -192,7 +185,8 @@ func (w *workflow) find() {
 	}
 	w.state = schedule.NewState(w.state.Identity, status, finishedOf(result.Ended))
 	w.state.TriggerSequence = w.temporal.history[0].at.UnixMilli()
-	result.Ended, result.CurrentSpec = nil, nil
+	result.Ended = slices.DeleteFunc(result.Ended, func(one protocol.FinishedJob) bool { return one.Outcome != job.Deleted })
+	result.CurrentSpec = nil
 	w.takeFound(result)
 }
 
@@ -228,7 +222,7 @@ func (w *workflow) take() {
 			w.look = true
 			w.works()
 		case "suspend", "resume":
-			w.steering = append(w.steering, wish{suspend: one.kind == "suspend", at: w.now()})
+			w.steering = append(w.steering, protocol.Wish{Suspend: one.kind == "suspend", At: w.now()})
 			w.works()
 		case "trigger":
 			w.state = schedule.AddTrigger(w.state, schedule.TriggerRequest{}, w.now())
@@ -275,17 +269,17 @@ func (w *workflow) learn(spec *schedule.Spec) {
 }
 
 // steer writes spec.suspend.
-func (w *workflow) steer(wanted wish) {
+func (w *workflow) steer(wanted protocol.Wish) {
 	result, err := called(w, (*activities.Activities).SetSuspend, protocol.SetSuspendRequest{
-		Kind: protocol.CronJobKind, Object: w.cronJob, Suspend: wanted.suspend, Superseded: wanted.superseded, At: wanted.at,
+		Kind: protocol.CronJobKind, Object: w.cronJob, Wish: wanted,
 	})
 	switch {
 	case errors.Is(err, errGaveWay):
 		w.steering = w.steering[1:]
 		if w.take(); len(w.steering) == 0 {
-			w.steering = []wish{wanted}
+			w.steering = []protocol.Wish{wanted}
 		} else {
-			w.steering[0].superseded += wanted.superseded + 1
+			w.steering[0].Superseded += wanted.Superseded + 1
 		}
 		return
 	case err != nil && !final(err):
