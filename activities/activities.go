@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -113,21 +114,35 @@ type Registry interface {
 // RegisterControl registers the short activities, which run on the control task
 // queue, most of them as local activities of the workflows' worker.
 func (a *Activities) RegisterControl(registry Registry) {
-	register(registry, protocol.StartRunActivity, counting(a, protocol.StartRunActivity, serving(a, func(r protocol.StartRunRequest) subject { return aCronJob(r.CronJob) }, a.StartRun)))
-	register(registry, protocol.WriteStatusActivity, counting(a, protocol.WriteStatusActivity, serving(a, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)))
-	register(registry, protocol.FindRunsActivity, counting(a, protocol.FindRunsActivity, serving(a, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)))
-	register(registry, protocol.SignalAcceptedActivity, counting(a, protocol.SignalAcceptedActivity, serving(a, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)))
-	register(registry, protocol.ReconcileJobActivity, counting(a, protocol.ReconcileJobActivity, serving(a, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob)))
-	register(registry, protocol.ReleaseOrphansActivity, counting(a, protocol.ReleaseOrphansActivity, serving(a, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)))
-	register(registry, protocol.ListPodsActivity, counting(a, protocol.ListPodsActivity, serving(a, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)))
-	register(registry, protocol.SetSuspendActivity, counting(a, protocol.SetSuspendActivity, serving(a, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)))
+	control(a, registry, protocol.StartRunActivity, func(r protocol.StartRunRequest) subject { return aCronJob(r.CronJob) }, a.StartRun)
+	control(a, registry, protocol.WriteStatusActivity, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)
+	control(a, registry, protocol.FindRunsActivity, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)
+	control(a, registry, protocol.SignalAcceptedActivity, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)
+	control(a, registry, protocol.ReconcileJobActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob)
+	control(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
+	control(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)
+	control(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
+}
+
+// control registers an activity that reports by itself, as long as it is under way, that it goes on.
+func control[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, activity func(context.Context, Request) (Result, error)) {
+	bulk(a, registry, name, about, func(ctx context.Context, request Request) (Result, error) {
+		ctx, stop := a.keep(ctx)
+		defer stop()
+		return activity(ctx, request)
+	})
 }
 
 // RegisterBulk registers the activities of the bulk task queue.
 func (a *Activities) RegisterBulk(registry Registry) {
-	register(registry, protocol.CreatePodsActivity, counting(a, protocol.CreatePodsActivity, serving(a, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods)))
-	register(registry, protocol.DeletePodsActivity, counting(a, protocol.DeletePodsActivity, serving(a, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods)))
-	register(registry, protocol.ReleasePodsActivity, counting(a, protocol.ReleasePodsActivity, serving(a, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)))
+	bulk(a, registry, protocol.CreatePodsActivity, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods)
+	bulk(a, registry, protocol.DeletePodsActivity, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods)
+	bulk(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
+}
+
+// bulk registers an activity that reports how far it has come.
+func bulk[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, activity func(context.Context, Request) (Result, error)) {
+	register(registry, name, counting(a, name, serving(a, about, activity)))
 }
 
 // RegisterWatch registers the activity of the watch task queue.

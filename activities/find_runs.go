@@ -28,8 +28,6 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	if err := bounded(list{"look", len(request.Look), mostLooks}); err != nil {
 		return result, err
 	}
-	ctx, stop := a.keep(ctx)
-	defer stop()
 	cronJob, err := a.cronJob(ctx, request.CronJob)
 	if err != nil || cronJob == nil {
 		return protocol.FindRunsResult{Gone: err == nil}, err

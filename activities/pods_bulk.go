@@ -20,6 +20,11 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 	if err := bounded(list{"creates", len(request.Creates), mostInBulk}); err != nil {
 		return protocol.JobResult{}, err
 	}
+	var reported protocol.CreatedPods
+	recall(ctx, &reported)
+	progress := newCreation(request.Creates, reported, a.Events.besides(0))
+	stop := heartbeat(ctx, func() any { return progress.created() })
+	defer stop()
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
 	if done || a.unplanned(owner, request.Digest, &result) || a.overtaken(owner, request.Base, &result) || matched(owner, request.Judge, &result) {
 		return result, err
@@ -31,13 +36,7 @@ func (a *Activities) CreatePods(ctx context.Context, request protocol.CreatePods
 	case refused != nil:
 		return a.refusedJob(owner, refused), nil
 	}
-	var reported protocol.CreatedPods
-	recall(ctx, &reported)
-	progress := newCreation(request.Creates, reported, a.Events.besides(0))
-	stop := heartbeat(ctx, func() any { return progress.created() })
-	err = a.createPods(ctx, owner, request.Creates, progress, a.bulk.Wait)
-	stop()
-	if err != nil {
+	if err := a.createPods(ctx, owner, request.Creates, progress, a.bulk.Wait); err != nil {
 		return protocol.JobResult{}, err
 	}
 	return protocol.JobResult{Created: progress.created(), Refused: progress.refused()}, nil
@@ -52,14 +51,14 @@ func (a *Activities) DeletePods(ctx context.Context, request protocol.DeletePods
 	if err := bounded(list{"deletes", len(request.Deletes), mostInBulk}); err != nil {
 		return protocol.JobResult{}, err
 	}
+	work := resume(ctx, protocol.BulkProgress{})
+	defer work.stop()
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
 	if done || a.unplanned(owner, request.Digest, &result) || matched(owner, request.Judge, &result) {
 		return result, err
 	}
 	events := a.Events.besides(0)
-	var progress protocol.BulkProgress
-	recall(ctx, &progress)
-	return inChunks(ctx, a, request.Deletes, progress, func(target job.Delete, out *findings) error {
+	return inChunks(ctx, a, request.Deletes, work, func(target job.Delete, out *findings) error {
 		return a.deletePod(ctx, owner, target, events, out)
 	})
 }
@@ -71,32 +70,48 @@ func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePo
 	if err := bounded(list{"releases", len(request.Releases), mostInBulk}); err != nil {
 		return protocol.JobResult{}, err
 	}
+	work := resume(ctx, protocol.BulkProgress{Done: -1})
+	defer work.stop()
 	owner, result, done, err := a.jobFor(ctx, request.Job, cached)
 	if done {
 		return result, err
 	}
-	progress := protocol.BulkProgress{Done: -1}
-	recall(ctx, &progress)
-	if progress.Done < 0 {
-		progress = protocol.BulkProgress{Result: protocol.JobResult{Logs: a.readLogs(ctx, owner, request.Releases)}}
+	if work.progress.Done < 0 {
+		work.progress = protocol.BulkProgress{Result: protocol.JobResult{Logs: a.readLogs(ctx, owner, request.Releases)}}
 	}
-	return inChunks(ctx, a, request.Releases, progress, func(release job.Release, out *findings) error {
+	return inChunks(ctx, a, request.Releases, work, func(release job.Release, out *findings) error {
 		return a.releasePod(ctx, owner, release, out)
 	})
 }
 
-// inChunks does something to many Pods, from where the progress left off.
-func inChunks[Item any](ctx context.Context, a *Activities, items []Item, progress protocol.BulkProgress, do func(Item, *findings) error) (protocol.JobResult, error) {
+// bulkWork is an activity about many Pods that reports how far it has come.
+type bulkWork struct {
+	progress protocol.BulkProgress
+	mark     atomic.Pointer[protocol.BulkProgress]
+	// stop ends the reports.
+	stop func()
+}
+
+// resume goes on where the last report of an earlier attempt left off; without one from the beginning.
+func resume(ctx context.Context, beginning protocol.BulkProgress) *bulkWork {
+	w := &bulkWork{progress: beginning}
+	recall(ctx, &w.progress)
+	w.save()
+	w.stop = heartbeat(ctx, func() any { return w.mark.Load() })
+	return w
+}
+
+func (w *bulkWork) save() {
+	saved := w.progress
+	w.mark.Store(&saved)
+}
+
+// inChunks does something to many Pods, from where the work left off.
+func inChunks[Item any](ctx context.Context, a *Activities, items []Item, work *bulkWork, do func(Item, *findings) error) (protocol.JobResult, error) {
+	progress := &work.progress
 	progress.Done = min(max(progress.Done, 0), len(items))
 	out := &findings{result: &progress.Result}
-	var mark atomic.Pointer[protocol.BulkProgress]
-	save := func() {
-		saved := protocol.BulkProgress{Done: progress.Done, Result: progress.Result}
-		mark.Store(&saved)
-	}
-	save()
-	stop := heartbeat(ctx, func() any { return mark.Load() })
-	defer stop()
+	work.save()
 	for progress.Done < len(items) {
 		chunk := items[progress.Done:min(progress.Done+bulkChunk, len(items))]
 		err := each(chunk, func(item Item) error {
@@ -109,7 +124,7 @@ func inChunks[Item any](ctx context.Context, a *Activities, items []Item, progre
 			return protocol.JobResult{}, err
 		}
 		progress.Done += len(chunk)
-		save()
+		work.save()
 	}
 	return progress.Result, nil
 }

@@ -38,8 +38,6 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	if matched(owner, request.Judge, &result) {
 		return result, nil
 	}
-	ctx, stop := a.keep(ctx)
-	defer stop()
 	defer func() { a.Metrics.observeSync(owner, request, started, a.Clock.Now(), err) }()
 
 	refused, err := a.refuseCreates(ctx, owner, request.Creates)

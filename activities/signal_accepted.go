@@ -10,8 +10,6 @@ import (
 // SignalAccepted says whether a CronJob takes a signal that people send; an Event tells of one that
 // it refuses. An error means that the API server could not be asked.
 func (a *Activities) SignalAccepted(ctx context.Context, request protocol.SignalAcceptedRequest) (result protocol.SignalAcceptedResult, err error) {
-	ctx, stop := a.keep(ctx)
-	defer stop()
 	cronJob, err := a.cronJob(ctx, request.CronJob)
 	if err != nil || cronJob == nil {
 		return protocol.SignalAcceptedResult{Gone: err == nil}, err

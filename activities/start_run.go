@@ -37,8 +37,6 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if err := a.giveBack(request.Start); err != nil {
 		return result, err
 	}
-	ctx, stop := a.keep(ctx)
-	defer stop()
 	cronJob, err := a.cronJob(ctx, request.CronJob)
 	if err != nil || cronJob == nil {
 		return protocol.StartRunResult{Gone: err == nil}, err

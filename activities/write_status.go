@@ -29,8 +29,6 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	if err := a.tooOld(ctx, request.Task); err != nil {
 		return result, err
 	}
-	ctx, stop := a.keep(ctx)
-	defer stop()
 	cronJob, fresh, err := a.plannedCronJob(ctx, request, &result)
 	if err != nil || cronJob == nil {
 		return result, err

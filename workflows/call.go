@@ -138,6 +138,10 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 			MaximumInterval:    10 * time.Second,
 		},
 	}
+	if c.activity == protocol.ListPodsActivity {
+		// A list of 100,000 Pods takes as long as a slow API server likes.
+		options.StartToCloseTimeout = regularBudget
+	}
 	if c.activity == protocol.StartRunActivity {
 		// It is tried until the API server answers.
 		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, startHeartbeat, startRetry
