@@ -76,6 +76,10 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
 	@GO='$(GO)' test/fuzz.sh $(FUZZTIME)
 
+.PHONY: trial-histories
+trial-histories: ## Play a hundred random histories of a CronJob, with a crash after each write.
+	$(GO) test -count=1 -timeout 2h ./test/histories -run Random -args -rapid.checks=100 -rapid.seed=0
+
 .PHONY: trial-tenant
 trial-tenant: tools ## Attack as a tenant at ten times the size that make test has.
 	@for test in $$($(GO) test -list . ./test/tenant | grep ^Test); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/tenant -run "^$$test\$$"; done # each with an etcd of its own, whose 2 GiB it may fill
