@@ -39,6 +39,8 @@ TOOL_MODULES := tools/kwok tools/plot
 FUZZTIME ?= 5m
 # How long make test does.
 FUZZTIME_OF_TEST := 10s
+# Seeds of make trial-pauses: a run of nine minutes each, or more where the machine is busy.
+PAUSE_SEEDS ?= 1 2
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -91,6 +93,10 @@ trial-hostile: tools ## Attack as a writer of Temporal at ten times the size tha
 .PHONY: trial-neighbours
 trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks (twenty minutes).
 	$(GO) test -tags trial -count=1 -timeout 30m -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
+
+.PHONY: trial-pauses
+trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).
+	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
 
 .PHONY: check
 check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/devstack/process"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -110,24 +111,36 @@ func (c *chaos) deletePods(t *testing.T, victims []int) {
 // restartBridge does what the kubelet does when the bridge ended, which it does by itself when it could not renew its lease.
 func restartBridge(t *testing.T) {
 	t.Helper()
+	do(t, reviveBridge(t.Context()))
+}
+
+// reviveBridge starts a bridge where none runs.
+func reviveBridge(ctx context.Context) error {
 	for n, bridge := range stack.Bridges() {
 		select {
 		case <-bridge.Done():
-			do(t, stack.Stack.KillBridge(n))
+			if err := stack.Stack.KillBridge(n); err != nil {
+				return err
+			}
 		default:
-			return
+			return nil
 		}
 	}
-	do(t, stack.Stack.StartBridge(t.Context()))
+	return stack.Stack.StartBridge(ctx)
 }
 
 // survivors fails the test when a worker has ended by itself.
 func survivors(t *testing.T) {
 	t.Helper()
-	for _, worker := range stack.Workers() {
+	survive(t, stack.Workers())
+}
+
+func survive(t *testing.T, members []*process.Process) {
+	t.Helper()
+	for _, member := range members {
 		select {
-		case <-worker.Done():
-			t.Errorf("%s did not survive: %v", worker.Name(), worker.Err())
+		case <-member.Done():
+			t.Errorf("%s did not survive: %v", member.Name(), member.Err())
 		default:
 		}
 	}

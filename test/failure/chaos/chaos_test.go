@@ -1,4 +1,4 @@
-// Package chaos kills everything at random moments while a thousand runs start, and counts in the end.
+// Package chaos kills everything at random moments while a thousand runs start, or has it stand still, and counts in the end.
 package chaos
 
 import (
@@ -29,10 +29,10 @@ import (
 )
 
 var (
-	// seedFlag repeats what an earlier run of TestChaos did when.
-	seedFlag = flag.Uint64("chaos.seed", 0, "seed of what TestChaos does when; 0 takes a new one")
+	// seedFlag repeats what an earlier run did when.
+	seedFlag = flag.Uint64("chaos.seed", 0, "seed of what TestChaos and TestPauses do when; 0 takes a new one")
 	// firesFlag and minutesFlag say how much of it there is.
-	firesFlag   = flag.Int("chaos.fires", 1000, "scheduled times and triggers of TestChaos, at least")
+	firesFlag   = flag.Int("chaos.fires", 1000, "scheduled times and triggers of TestChaos and TestPauses, at least")
 	minutesFlag = flag.Int("chaos.minutes", 2, "minutes during which TestChaos has scheduled times")
 )
 
@@ -42,6 +42,8 @@ const (
 	// lead is how long before the first scheduled time all CronJobs know their schedule, at least, where that takes no longer
 	// than their creation took.
 	lead = 15 * time.Second
+	// keepsAll is a history limit beyond what a CronJob runs.
+	keepsAll = 1000
 	// deletions is how many Pods are deleted at a time.
 	deletions = 10
 	// overlap is how far into the last minute long Pods run.
@@ -51,15 +53,19 @@ const (
 	settling = harness.AfterOutage + harness.Recovery + 3*harness.Bulk
 )
 
-// chaos is one run of TestChaos.
+// chaos is one run of TestChaos or TestPauses.
 type chaos struct {
 	random    *rand.Rand
 	namespace string
 	record    *harness.Record
+	// minutes is how many scheduled times each CronJob has.
+	minutes int
 	// times are the scheduled times, and first and end when those begin and end.
 	times      []time.Time
 	first, end time.Time
 	cronJobs   []*ostinatov1.CronJob
+	// jobs are the names of the Jobs of no CronJob.
+	jobs []string
 	// kills counts what was done.
 	kills map[string]int
 	// unseen counts Jobs that came and went while the watch was behind.
@@ -73,14 +79,8 @@ type chaos struct {
 //
 //	go test ./test/failure/chaos -v -args -chaos.fires=5000 -chaos.minutes=10 -chaos.seed=7
 func TestChaos(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("repeat this with -args -chaos.seed=%d -chaos.fires=%d -chaos.minutes=%d", seed, *firesFlag, *minutesFlag)
-	c := &chaos{random: rand.New(rand.NewPCG(seed, seed)), namespace: stack.Namespace(t), kills: map[string]int{}}
-	c.record = stack.Record(t, c.namespace)
-	c.create(t, (*firesFlag+*minutesFlag)/(*minutesFlag+1))
+	c := begin(t, *minutesFlag)
+	c.create(t, func(int) int32 { return keepsAll })
 	triggers := c.planTriggers()
 	blows := c.planBlows()
 	var sending sync.WaitGroup
@@ -90,6 +90,25 @@ func TestChaos(t *testing.T) {
 		c.strike(t, blow)
 	}
 	sending.Wait()
+	c.endsWell(t)
+}
+
+// begin draws a seed, unless one is given, and begins to watch.
+func begin(t *testing.T, minutes int) *chaos {
+	t.Helper()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("repeat this with -args -chaos.seed=%d -chaos.fires=%d -chaos.minutes=%d", seed, *firesFlag, *minutesFlag)
+	c := &chaos{random: rand.New(rand.NewPCG(seed, seed)), namespace: stack.Namespace(t), minutes: minutes, kills: map[string]int{}}
+	c.record = stack.Record(t, c.namespace)
+	return c
+}
+
+// endsWell waits until the last minute is over and all that was started has ended, and accounts for it.
+func (c *chaos) endsWell(t *testing.T) {
+	t.Helper()
 	until(t, c.end)
 	restartBridge(t)
 	survivors(t)
@@ -100,10 +119,11 @@ func TestChaos(t *testing.T) {
 }
 
 // create makes the CronJobs: of each policy some with Pods that end at once, and some with Pods that run into the last
-// minute, so that every time but the first meets a run that is active. They get their schedule when all are there: when it
-// can begin depends on what the machine takes for so many.
-func (c *chaos) create(t *testing.T, count int) {
+// minute, so that every time but the first meets a run that is active. keeps is the history limit of the n-th. They get
+// their schedule when all are there: when it can begin depends on what the machine takes for so many.
+func (c *chaos) create(t *testing.T, keeps func(n int) int32) {
 	t.Helper()
+	count := (*firesFlag + c.minutes) / (c.minutes + 1)
 	policies := []batchv1.ConcurrencyPolicy{
 		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
 	}
@@ -113,8 +133,8 @@ func (c *chaos) create(t *testing.T, count int) {
 		c.cronJobs = append(c.cronJobs, stack.CreateCronJob(t, harness.NewCronJob(c.namespace, fmt.Sprintf("chaos-%04d", n), harness.Yearly, job,
 			harness.Policy(policies[n%len(policies)]), func(cronJob *ostinatov1.CronJob) {
 				cronJob.Spec.TimeZone = ptr.To("Etc/UTC")
-				cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(1000))
-				cronJob.Spec.FailedJobsHistoryLimit = ptr.To(int32(1000))
+				cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(keeps(n))
+				cronJob.Spec.FailedJobsHistoryLimit = ptr.To(keeps(n))
 			})))
 	}
 	c.observed(t)
@@ -129,7 +149,7 @@ func (c *chaos) create(t *testing.T, count int) {
 // plan sets the scheduled times, of CronJobs whose creation has taken so long.
 func (c *chaos) plan(creation time.Duration) {
 	c.first = time.Now().UTC().Add(lead + creation).Truncate(time.Minute).Add(time.Minute)
-	for n := range *minutesFlag {
+	for n := range c.minutes {
 		c.times = append(c.times, c.first.Add(time.Duration(n)*time.Minute))
 	}
 	c.end = c.times[len(c.times)-1].Add(time.Minute)
