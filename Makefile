@@ -20,7 +20,7 @@ export FOCUS ?=
 # Where make vulncheck reads what is known.
 VULNDB ?= https://vuln.go.dev
 # The longest a package's tests may take.
-TEST_TIMEOUT ?= 20m
+TEST_TIMEOUT ?= 30m
 # The race detector needs a C compiler; Go says 0 where there is none.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.

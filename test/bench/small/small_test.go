@@ -29,7 +29,7 @@ var (
 
 func TestWhatIsDueAtATime(t *testing.T) {
 	t.Parallel()
-	report := bench(t, "--scenarios=cronjobs,native,failover", "--sizes=3", "--lead=20s", "--columns=ostinato")
+	report := bench(t, "--scenarios=cronjobs,native,failover", "--sizes=3", "--lead=45s", "--columns=ostinato")
 	for _, title := range []string{
 		"3 CronJobs due in the same minute", "3 CronJobs of batch/v1 due in the same minute", "3 CronJobs due when their controllers are killed",
 	} {
