@@ -30,7 +30,7 @@ SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cm
 LONG := failure hostile deploy/takeover/cronjobs
 STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout|tenant)$$
 # How many of them run at a time.
-STACKS ?= 3
+STACKS ?= 2
 # What make generate writes.
 GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
