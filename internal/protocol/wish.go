@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// MaxWishes bounds the wishes that wait. Each is a write of the object, of which the bridge
-	// tells again. Temporal repeats a workflow task during which more than 100 events come: with
-	// a write for each of 200 signals it repeats the task, with all its writes, for ever.
+	// MaxWishes bounds the wishes that wait. Each becomes a write of the object, and the bridge signals
+	// each write. Temporal repeats a workflow task during which more than 100 events come, so a write
+	// for each of 200 signals would repeat the task, with all its writes, for ever.
 	MaxWishes = 10
 	// maxWishText bounds each text of a wish, in bytes; a workflow cuts those of signals to half of it.
 	maxWishText = 1024
