@@ -31,6 +31,8 @@ LONG := failure hostile deploy/takeover/cronjobs
 STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout|tenant)$$
 # How many of them run at a time.
 STACKS ?= 2
+# These run by themselves: they see states that pass within seconds, orders or times, which a neighbour on two cores hides.
+ALONE := bench/small fairness parity
 # What make generate writes.
 GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
@@ -71,8 +73,10 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
 	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
-	long=$$(for name in $(LONG); do grep "/test/$$name\$$" <<< "$$all" || true; done); \
-	run "$(RACE) -count=1 -p=$(STACKS)" "$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$long")"
+	named() { for name in $$1; do grep "/test/$$name\$$" <<< "$$all" || true; done; }; \
+	long=$$(named "$(LONG)"); alone=$$(named "$(ALONE)"); first=$$(printf '%s\n%s' "$$long" "$$alone" | grep . || true); \
+	run "$(RACE) -count=1 -p=1" "$$alone"; \
+	run "$(RACE) -count=1 -p=$(STACKS)" "$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$first")"
 
 .PHONY: fuzz
 fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
