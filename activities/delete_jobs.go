@@ -25,12 +25,38 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 	if a.acceptsStart(cronJob, request.Start) {
 		start = &request.Start
 	}
-	finished, gone := make([]*protocol.FinishedJob, len(request.Replace)), make([]bool, len(request.Replace))
 	events := a.Events.besides(len(request.Events))
+	return eachReplaced(request, result, func(target schedule.Delete) (bool, *protocol.FinishedJob, error) {
+		return a.replaceJob(ctx, cronJob, target, start, events)
+	})
+}
+
+// replaced finds what an earlier attempt, which has made the Job of the run, has done to those that the run replaces.
+func (a *Activities) replaced(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) error {
+	return eachReplaced(request, result, func(target schedule.Delete) (gone bool, ended *protocol.FinishedJob, err error) {
+		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
+		switch {
+		case errors.Is(err, k8s.ErrGone):
+			return true, nil, nil
+		case err != nil:
+			return false, nil, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
+		case found.DeletionTimestamp != nil, !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			return true, nil, nil
+		}
+		return false, finishedJob(found, runOf(cronJob, found)), nil
+	})
+}
+
+// eachReplaced asks for each run that is to be replaced whether it is gone, or how it has ended.
+func eachReplaced(
+	request protocol.StartRunRequest, result *protocol.StartRunResult,
+	ask func(schedule.Delete) (gone bool, ended *protocol.FinishedJob, err error),
+) error {
+	finished, gone := make([]*protocol.FinishedJob, len(request.Replace)), make([]bool, len(request.Replace))
 	err := each(indexesOf(request.Replace), func(i int) (err error) {
 		target := request.Replace[i]
 		target.Replaced = true
-		gone[i], finished[i], err = a.replaceJob(ctx, cronJob, target, start, events)
+		gone[i], finished[i], err = ask(target)
 		return err
 	})
 	for i, target := range request.Replace {

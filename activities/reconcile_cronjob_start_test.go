@@ -159,10 +159,19 @@ func TestCronJobThatIsNotThePlanned(t *testing.T) {
 	if len(s.writes()) != 0 || len(s.recorded()) != 0 {
 		t.Errorf("writes %v", s.writes())
 	}
-	s = newStage(t, []runtime.Object{cronJobsJob(start().Name)}, []*ostinatov1.CronJob{helloCronJob()})
+	ended, foreign := cronJobsJob("ended"), cronJobsJob("foreign")
+	ended.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	foreign.OwnerReferences = nil
+	s = newStage(t, []runtime.Object{cronJobsJob(start().Name), ended, foreign, cronJobsJob("running")}, []*ostinatov1.CronJob{helloCronJob()})
+	for _, name := range []string{"deleted", "ended", "foreign", "running"} {
+		request.Replace = append(request.Replace, schedule.Delete{Name: name, UID: name + "-uid", Replaced: true})
+	}
 	result = must[protocol.StartRunResult](s, protocol.StartRunActivity, request)
 	if result.Started == nil || result.CurrentSpec != nil || !result.StatusLeft || len(s.writes()) != 0 {
 		t.Errorf("result %+v, writes %v; want the Job of an earlier attempt", result, s.writes())
+	}
+	if !slices.Equal(result.Replaced, []string{"deleted", "foreign"}) || len(result.Ended) != 1 || result.Ended[0].Run.Name != "ended" {
+		t.Errorf("replaced %v, ended %+v; want what the earlier attempt has replaced and left", result.Replaced, result.Ended)
 	}
 }
 

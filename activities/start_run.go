@@ -88,6 +88,7 @@ func (a *Activities) plannedStart(ctx context.Context, cronJob *ostinatov1.CronJ
 	switch {
 	case err == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 		result.Started, result.StatusLeft = a.startedJob(found, request.Start), true
+		return nil, a.replaced(ctx, cronJob, request, result)
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, outage(err, "get Job %s/%s", cronJob.Namespace, request.Start.Name)
 	default:

@@ -83,6 +83,11 @@ func table() []scenario {
 			Begins: at("00:00:30"), Lasts: 12 * time.Minute, Courses: []course{{Takes: 7 * time.Minute}},
 		},
 		{
+			Name: "a run is replaced right before an edit", Spec: cron("*/5 * * * *", batchv1.ReplaceConcurrent),
+			Begins: at("00:00:30"), Lasts: 17 * time.Minute, Courses: []course{{Takes: 7 * time.Minute}},
+			Steps: []step{resuming(560 * time.Second).within()},
+		},
+		{
 			Name: "an edit of the schedule during a suspension", Spec: cron("0 * * * *", batchv1.AllowConcurrent),
 			Begins: at("09:30:00"), Lasts: 6 * time.Hour,
 			Steps: []step{suspending(time.Hour), rescheduled(285*time.Minute, "30 * * * *"), resuming(330 * time.Minute)},
