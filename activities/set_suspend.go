@@ -131,13 +131,14 @@ func notTakenBack(request protocol.SetSuspendRequest, object metav1.Object, susp
 // older by more than that is not overtaken: a clock was set.
 const longestOvertaken = time.Minute
 
-// overtaken reports whether the object has taken a wish that was heard after this one. A
-// workflow task that is repeated hears its signals anew, while the attempt that was given up
-// may still carry them out: without this a suspend of long ago could have the last word.
+// overtaken reports whether the object has taken this wish, or one that was heard after it. An
+// attempt whose answer was lost has written the wish, and somebody may have taken it back since.
+// An attempt that was given up may still write when the next wish is carried out: without this a
+// suspend of long ago could have the last word.
 func overtaken(annotations map[string]string, heard time.Time) bool {
 	last, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation])
 	ahead := last.Sub(heard)
-	return err == nil && ahead > 0 && ahead <= longestOvertaken
+	return err == nil && ahead >= 0 && ahead <= longestOvertaken
 }
 
 // suspendAnswer judges an error of the write; others are judged already. The UID in the

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,10 +39,12 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 		assert.Nil(t, result.CurrentSpec)
 		return meta.FindStatusCondition(s.cronJob().Status.Conditions, ostinatov1.ConditionSuspended).Message
 	}
+	heard := scheduled
 	suspend := func(by, note string) {
 		t.Helper()
+		heard = heard.Add(time.Nanosecond)
 		must[protocol.SetSuspendResult](s, protocol.SetSuspendActivity, protocol.SetSuspendRequest{
-			Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: scheduled, Note: protocol.SignalNote{By: by, Note: note}},
+			Kind: protocol.CronJobKind, Object: cronJobRef, Wish: protocol.Wish{Suspend: true, At: heard, Note: protocol.SignalNote{By: by, Note: note}},
 		})
 	}
 	byAda := "by ada (claimed) at 2026-01-02T03:04:00Z through signal: maintenance"

@@ -90,7 +90,7 @@ func perform[Result any](ctx workflow.Context, c call) (result Result, err error
 // or its worker dies after effects that came later in the same task.
 func (c call) recorded() bool {
 	switch c.activity {
-	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity:
+	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity, protocol.SetSuspendActivity:
 		return true
 	}
 	return false

@@ -83,6 +83,23 @@ func TestCronJobTriggerBySignal(t *testing.T) {
 	})
 }
 
+// SetSuspend knows by the time of a wish that it was carried out.
+func TestNoTwoWishesHaveTheSameTime(t *testing.T) {
+	k := newCronJobKube(t)
+	for _, signal := range []string{protocol.SuspendSignal, protocol.ResumeSignal, protocol.SuspendSignal} {
+		k.signal(10*time.Second, signal, nil)
+	}
+	k.runUntil(30*time.Second, cron("*/10 * * * *", allow))
+	if len(k.suspends) == 0 {
+		t.Fatal("nothing was written")
+	}
+	for n, later := range k.suspends[1:] {
+		if earlier := k.suspends[n]; !later.At.After(earlier.At) {
+			t.Errorf("%+v and then %+v", earlier, later)
+		}
+	}
+}
+
 func TestCronJobTellsWhatAResumeTakesBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		signal   string

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -28,8 +29,12 @@ func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 }
 
 // and returns the wishes with one more. Where there are too many the next takes the place
-// of the first: the last word counts.
+// of the first: the last word counts. No two have the same time, by which SetSuspend knows
+// the one that it has carried out.
 func (w wishes) and(wish protocol.Wish) wishes {
+	if last := len(w) - 1; last >= 0 && !wish.At.After(w[last].At) {
+		wish.At = w[last].At.Add(time.Nanosecond)
+	}
 	w = append(w, wish)
 	if len(w) <= protocol.MaxWishes {
 		return w

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -140,7 +141,19 @@ func recorded[Request, Result any](
 	if w.took(w.temporal.task()); gaveWay {
 		return result, errGaveWay
 	}
-	return given.result.(Result), given.err
+	return decoded[Result](given)
+}
+
+// decoded is an answer as the workflow takes it from the history, where it stays as it is.
+func decoded[Result any](given answer) (result Result, err error) {
+	encoded, err := json.Marshal(given.result)
+	if err == nil {
+		err = json.Unmarshal(encoded, &result)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return result, given.err
 }
 
 // called makes a call as a local activity, and then as a regular one.
@@ -149,7 +162,7 @@ func called[Request, Result any](
 ) (result Result, err error) {
 	for range 2 {
 		if given := w.temporal.local(attemptOf(method, request)); given.err == nil || final(given.err) {
-			return given.result.(Result), given.err
+			return decoded[Result](given)
 		}
 	}
 	return recorded(w, method, request, time.Second, w.steered)
@@ -222,7 +235,9 @@ func (w *workflow) take() {
 			w.look = true
 			w.works()
 		case "suspend", "resume":
-			w.steering = append(w.steering, protocol.Wish{Suspend: one.kind == "suspend", At: w.now()})
+			// No two wishes have the same time.
+			at := w.now().Add(time.Duration(len(w.steering)))
+			w.steering = append(w.steering, protocol.Wish{Suspend: one.kind == "suspend", At: at})
 			w.works()
 		case "trigger":
 			w.state = schedule.AddTrigger(w.state, schedule.TriggerRequest{}, w.now())
@@ -270,9 +285,9 @@ func (w *workflow) learn(spec *schedule.Spec) {
 
 // steer writes spec.suspend.
 func (w *workflow) steer(wanted protocol.Wish) {
-	result, err := called(w, (*activities.Activities).SetSuspend, protocol.SetSuspendRequest{
+	result, err := recorded(w, (*activities.Activities).SetSuspend, protocol.SetSuspendRequest{
 		Kind: protocol.CronJobKind, Object: w.cronJob, Wish: wanted,
-	})
+	}, time.Second, w.steered)
 	switch {
 	case errors.Is(err, errGaveWay):
 		w.steering = w.steering[1:]
