@@ -111,6 +111,8 @@ func hostileStarts(t *testing.T, namespace string) map[string]began {
 		add("no JSON", start.id("j"), `{"job":`, "unexpected end of JSON input")
 		add("a number", start.id("k"), `7`, "cannot unmarshal number")
 		add("other types", start.id("l"), fmt.Sprintf(`{%q:7,"spec":[],"state":"x"}`, start.object), "cannot unmarshal")
+		add("too many wishes", start.id("w"), input("w", uid, `,"wishes":[`+strings.Repeat(`{"suspend":true,"at":"2026-01-05T10:00:00Z"},`, 99)+`{"at":"2026-01-05T10:00:00Z"}]`), "wishes: 100, want 10 at most")
+		add("a long wish", start.id("x"), input("x", uid, `,"wishes":[{"note":{"note":"`+strings.Repeat("x", most/2)+`"},"at":"2026-01-05T10:00:00Z"}]`), "want 1024 at most")
 		add("a negative state", start.id("m"), input("m", uid, `,"state":{"attempts":-1,"prune":{"attempts":-1}}`), "invalid input: state")
 	}
 	starts["CronJob, the ID of a native one"] = began{protocol.CronJobWorkflow, cluster.NativeCronJobWorkflowID(namespace, "n"), cluster.ControlTaskQueue(),
