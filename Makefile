@@ -25,14 +25,16 @@ TEST_TIMEOUT ?= 30m
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
+# These decide and do nothing at the same time as anything else: the race detector would find nothing and take minutes.
+PURE := /internal/(job|schedule)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute. The
 # first ones take longest and start first.
 LONG := failure hostile deploy/takeover/cronjobs
 STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout|tenant)$$
 # How many of them run at a time.
 STACKS ?= 2
-# These run by themselves: they see states that pass within seconds, orders or times, which a neighbour on two cores hides.
-ALONE := bench/small fairness parity
+# These run by themselves: they see states that pass within seconds, or an order, which a neighbour on two cores hides.
+ALONE := fairness parity
 # What make generate writes.
 GENERATED := api deploy/crd deploy/base/admission-bounds.yaml deploy/components/prometheus-operator
 # Modules of tools that are code with tests of their own. (test/parity/cronjobs runs that of tools/kubernetes.)
@@ -70,8 +72,8 @@ smoke: cli ## The same without a person: three runs to Complete, then tear down 
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
 	@all=$$($(GO) list $(PKG)); \
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
-	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(STACK)' <<< "$$all")"; \
-	run "" "$$(grep -E '$(SERVER)' <<< "$$all")"; \
+	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(PURE)|$(STACK)' <<< "$$all")"; \
+	run "" "$$(grep -E '$(SERVER)|$(PURE)' <<< "$$all")"; \
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
 	named() { for name in $$1; do grep "/test/$$name\$$" <<< "$$all" || true; done; }; \
 	long=$$(named "$(LONG)"); alone=$$(named "$(ALONE)"); first=$$(printf '%s\n%s' "$$long" "$$alone" | grep . || true); \
