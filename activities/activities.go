@@ -121,6 +121,7 @@ func (a *Activities) RegisterControl(registry Registry) {
 	control(a, registry, protocol.ReconcileJobActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob)
 	control(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
 	control(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)
+	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
 	control(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
 }
 
@@ -137,6 +138,7 @@ func control[Request, Result any](a *Activities, registry Registry, name string,
 func (a *Activities) RegisterBulk(registry Registry) {
 	bulk(a, registry, protocol.CreatePodsActivity, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods)
 	bulk(a, registry, protocol.DeletePodsActivity, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods)
+	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
 	bulk(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
 }
 

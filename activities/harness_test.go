@@ -119,6 +119,9 @@ func (s *stage) planned(request any) any {
 	case protocol.DeletePodsRequest:
 		request.Digest = cmp.Or(request.Digest, digest)
 		return request
+	case protocol.TerminatePodsRequest:
+		request.Digest = cmp.Or(request.Digest, digest)
+		return request
 	case protocol.StartRunRequest:
 		request.Digest = cmp.Or(request.Digest, s.digestOf(request.CronJob))
 		return request

@@ -44,20 +44,29 @@ func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequ
 	case !claim.Ours(owner, a.TakeOverJobs):
 		return protocol.PodList{Foreign: true}, nil
 	}
+	census, err := a.takeCensus(ctx, owner, request)
+	if err != nil {
+		return protocol.PodList{}, err
+	}
+	return census.list(), nil
+}
+
+// takeCensus looks at the Pods of a Job.
+func (a *Activities) takeCensus(ctx context.Context, owner *batchv1.Job, request protocol.ListPodsRequest) (*census, error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
-		return protocol.PodList{}, outage(err, "list Pods of Job %s/%s", request.Job.Namespace, request.Job.Name)
+		return nil, outage(err, "list Pods of Job %s/%s", request.Job.Namespace, request.Job.Name)
 	}
 	census := newCensus(a, owner, request)
 	if err := a.eachPod(ctx, request.Job.Namespace, selector, census.look(ctx)); err != nil {
-		return protocol.PodList{}, err
+		return nil, err
 	}
 	if len(census.undecided) > 0 {
 		// They are gone, or their labels were changed: only a look at all Pods of the
 		// namespace tells.
 		leave, err := a.lists.Take(ctx, request.Job.Namespace)
 		if err != nil {
-			return protocol.PodList{}, outage(err, "list all Pods of namespace %s", request.Job.Namespace)
+			return nil, outage(err, "list all Pods of namespace %s", request.Job.Namespace)
 		}
 		defer leave()
 		look := census.look(ctx)
@@ -68,10 +77,10 @@ func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequ
 			return look(pod)
 		})
 		if err != nil {
-			return protocol.PodList{}, err
+			return nil, err
 		}
 	}
-	return census.list(), nil
+	return census, nil
 }
 
 // census takes stock of the Pods of a Job.

@@ -14,6 +14,7 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -34,6 +35,7 @@ var elsewhere = map[string]any{
 	protocol.ReleasePodsActivity:    protocol.ReleasePodsRequest{Job: jobRef},
 	protocol.ReleaseOrphansActivity: protocol.ReleaseOrphansRequest{Job: jobRef},
 	protocol.ListPodsActivity:       protocol.ListPodsRequest{Job: jobRef},
+	protocol.TerminatePodsActivity:  protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForVerdict},
 	protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: "Job", Object: jobRef, Wish: protocol.Wish{Suspend: true}},
 }
 

@@ -44,6 +44,8 @@ type call struct {
 
 	// queue is a bulk task queue; empty for the workflow's own.
 	queue string
+	// first says that the call must be in the history before it is made, as those of some activities always are.
+	first bool
 	// givesWay is asked while a regular attempt is waited for, whenever something
 	// arrives: true gives the call up. nil means never.
 	givesWay func() bool
@@ -90,10 +92,10 @@ func perform[Result any](ctx workflow.Context, c call) (result Result, err error
 // or its worker dies after effects that came later in the same task.
 func (c call) recorded() bool {
 	switch c.activity {
-	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity, protocol.SetSuspendActivity:
+	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
 		return true
 	}
-	return false
+	return c.first
 }
 
 // await waits for the answer, or gives the call up.
@@ -138,7 +140,7 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 			MaximumInterval:    10 * time.Second,
 		},
 	}
-	if c.activity == protocol.ListPodsActivity {
+	if c.activity == protocol.ListPodsActivity || c.activity == protocol.TerminatePodsActivity {
 		// A list of 100,000 Pods takes as long as a slow API server likes.
 		options.StartToCloseTimeout = regularBudget
 	}

@@ -22,9 +22,12 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		return w.rebuild(ctx)
 	case plan.List:
 		return w.list(ctx)
+	case plan.Terminate != "":
+		return w.terminate(ctx, plan)
 	case w.madeBeside(plan.Creates):
 		return w.list(ctx)
 	}
+	w.state = plan.Asked()
 	var pods protocol.JobResult
 	base := plan.Base()
 	request := protocol.JobRequest{
@@ -55,7 +58,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		request.Releases = nil
 	}
 	result, err := perform[protocol.JobResult](ctx, w.patient(plan, call{
-		summary: w.summary(plan), activity: protocol.ReconcileJobActivity, request: request,
+		summary: w.summary(plan), activity: protocol.ReconcileJobActivity, request: request, first: plan.Recorded(),
 	}))
 	if err != nil {
 		return err
@@ -202,7 +205,8 @@ func reportOf(result protocol.JobResult, podsOnly bool) job.Report {
 // list compares the state with the cluster: the Job may be gone, and so may Pods. A
 // list that was taken again after the Pods that it held were counted and released would
 // lack them, and a fact on its way about one of them would count it once more. So its
-// answer is in the history before anything follows from it.
+// answer is in the history before anything follows from it. What follows from it is carried
+// out before anything else is heard: on a busy Job there is always something.
 func (w *runningJob) list(ctx workflow.Context) error {
 	asked := workflow.Now(ctx)
 	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
@@ -210,6 +214,39 @@ func (w *runningJob) list(ctx workflow.Context) error {
 		return err
 	}
 	w.state = w.state.Listed(listOf(list), asked)
+	plan := job.DecideListed(w.config, w.state, w.spec, workflow.Now(ctx))
+	if plan.Idle() || plan.List || plan.Finished != nil {
+		return nil
+	}
+	return w.attempt(ctx, plan)
+}
+
+// terminate ends the Pods that have not ended. What is decided on is in the state first: an edit
+// that comes meanwhile does not take it back.
+func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
+	w.state = plan.Asked()
+	asked := workflow.Now(ctx)
+	c := w.patient(plan, call{
+		summary: w.summary(plan), activity: protocol.TerminatePodsActivity,
+		request: protocol.TerminatePodsRequest{
+			Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate, Undecided: w.state.Undecided(),
+		},
+	})
+	if len(w.state.Pods) > protocol.BulkThreshold {
+		c.queue = w.cluster.BulkTaskQueue()
+	}
+	list, err := perform[protocol.PodList](ctx, c)
+	switch {
+	case err != nil:
+		return err
+	case list.Matched != nil:
+		w.state = plan.Matched(*list.Matched)
+	case list.Gone, list.Foreign, list.Unplanned:
+		w.learn(protocol.JobResult{Gone: list.Gone, Foreign: list.Foreign, CurrentSpec: list.Spec})
+	default:
+		w.made = nil
+		w.state = plan.Terminated(listOf(list), list.Failures, asked, workflow.Now(ctx))
+	}
 	return nil
 }
 

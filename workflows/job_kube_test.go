@@ -42,6 +42,9 @@ type jobKube struct {
 	// orphans are the UIDs of other Jobs whose Pods were to be released.
 	orphans []string
 
+	// listing is called with each list of the Pods, terminating before Pods are ended.
+	listing, terminating func()
+
 	// refuseSuspends makes SetSuspend fail as in an outage.
 	refuseSuspends bool
 	// object is the spec of the Job object.
@@ -63,6 +66,7 @@ func newJobKube(t *testing.T) *jobKube {
 		protocol.DeletePodsActivity:     kube.deletePods,
 		protocol.ReleasePodsActivity:    kube.accountPods,
 		protocol.ListPodsActivity:       kube.listPods,
+		protocol.TerminatePodsActivity:  kube.terminatePods,
 		protocol.ReleaseOrphansActivity: kube.releasePods,
 		protocol.SetSuspendActivity:     kube.setSuspend,
 	} {
@@ -143,10 +147,37 @@ func (k *jobKube) logs(releases []job.Release) []job.PodLog {
 	return logs
 }
 
+// terminatePods ends the Pods as asked.
+func (k *jobKube) terminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
+	k.mutex.Lock()
+	k.calls = append(k.calls, fmt.Sprintf("%s %s", protocol.TerminatePodsActivity, request.Termination))
+	if k.terminating != nil {
+		k.terminating()
+	}
+	unplanned := request.Digest != k.object.Digest()
+	for _, target := range request.Termination.Targets(k.pods) {
+		i := slices.IndexFunc(k.pods, func(pod job.PodFact) bool { return pod.UID == target.UID })
+		if !unplanned {
+			k.pods[i].Deleting, k.pods[i].Removed = true, target.Release
+			k.pods[i].Tracked = k.pods[i].Tracked && !target.Release
+		}
+	}
+	k.mutex.Unlock()
+	if unplanned {
+		return protocol.PodList{Unplanned: true, Spec: &k.object}, nil
+	}
+	list, err := k.listPods(ctx, protocol.ListPodsRequest{})
+	k.calls = k.calls[:len(k.calls)-1]
+	return list, err
+}
+
 func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.PodList, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, protocol.ListPodsActivity)
+	if k.listing != nil {
+		k.listing()
+	}
 	if k.gone {
 		return protocol.PodList{Gone: true}, nil
 	}

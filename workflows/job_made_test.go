@@ -53,18 +53,14 @@ func TestPodsThatWereMadeWithTheJobAreThoseOfTheFirstPlan(t *testing.T) {
 	}
 }
 
-// The Job was suspended after its Pods were made, and before its workflow has planned: a list tells of them.
+// The Job was suspended after its Pods were made, and before its workflow has planned.
 func TestPodsThatWereMadeWithTheJobAndAreNotWantedAnyMore(t *testing.T) {
 	kube := newJobKube(t)
 	input := kube.withFirstPods(jobSpec(1, 1))
 	kube.object = input.Spec
 	kube.object.Suspend, kube.object.Generation = true, 2
 	kube.after(time.Minute, func() {
-		deleted := false
-		for _, request := range kube.requests {
-			deleted = deleted || len(request.Deletes) == 1 && request.Deletes[0].UID == "pod-1"
-		}
-		if !deleted {
+		if pod := kube.pods[0]; !pod.Deleting || !pod.Removed {
 			t.Errorf("the Pod is not deleted: %v", kube.calls)
 		}
 		kube.remove()

@@ -83,7 +83,8 @@ func TestJobEndsAtItsDeadline(t *testing.T) {
 	kube.after(2*time.Minute, func() { kube.end(1, corev1.PodFailed) })
 	result := kube.mustEnd(spec, job.Failed)
 	expect(t, "reason", result.Reason, "DeadlineExceeded")
-	expect(t, "deletes", kube.requests[1].Deletes, []job.Delete{{Name: kube.pods[0].Name, UID: "pod-1"}})
+	expect(t, "calls", kube.calls[:2], []string{protocol.ReconcileJobActivity, protocol.TerminatePodsActivity + " Verdict"})
+	expect(t, "deleted, to be counted", []bool{kube.pods[0].Deleting, kube.pods[0].Removed}, []bool{true, false})
 }
 
 func TestJobIsSuspendedAndResumedBySignal(t *testing.T) {
@@ -91,7 +92,7 @@ func TestJobIsSuspendedAndResumedBySignal(t *testing.T) {
 	kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.SuspendSignal, "maintenance") })
 	kube.after(2*time.Minute, func() {
 		expect(t, "conditions", conditionTypes(kube.lastStatus()), []batchv1.JobConditionType{"Suspended"})
-		expect(t, "removed", kube.requests[1].Deletes[0].Release, true)
+		expect(t, "removed", kube.pods[0].Removed, true)
 		// An edit from before the signal comes late and must not undo it.
 		kube.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: jobSpec(1, 1)}})
 		kube.pods[0].Gone = true
@@ -242,8 +243,8 @@ func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 	expect(t, "calls", kube.calls, []string{
 		protocol.ReconcileJobActivity,
 		protocol.ReconcileJobActivity, protocol.ListPodsActivity, // what somebody else counted
-		protocol.ListPodsActivity, protocol.ReconcileJobActivity, // what is left, before the Job ends
-		protocol.ListPodsActivity, protocol.ListPodsActivity, protocol.ReconcileJobActivity,
+		protocol.ReconcileJobActivity,
+		protocol.ListPodsActivity, protocol.ReconcileJobActivity,
 	})
 	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 4})
 }
@@ -289,8 +290,7 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 	expect(t, "calls", kube.calls, []string{
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
 		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
-		protocol.ReconcileJobActivity, protocol.ListPodsActivity, // a look at the object, and at the Pods before all are removed
-		protocol.DeletePodsActivity + " 500", protocol.DeletePodsActivity + " 100", protocol.ReconcileJobActivity,
+		protocol.ReconcileJobActivity, protocol.TerminatePodsActivity + " Suspension", protocol.ReconcileJobActivity, // after a look at the object
 		protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity,
 	})
 	expect(t, "active, then terminating",

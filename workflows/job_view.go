@@ -170,6 +170,8 @@ func markdownText(text string) string {
 func (w *runningJob) summary(plan job.Plan) string {
 	name := w.input.Job.Name
 	switch {
+	case plan.Terminate != "":
+		return "end the pods of " + name
 	case len(plan.Creates) == 1:
 		return "create pod " + plan.Creates[0].Name
 	case len(plan.Creates) > 1:

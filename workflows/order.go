@@ -35,7 +35,7 @@ func (c call) work() order.Work {
 		return order.Due
 	case protocol.WriteStatusActivity:
 		return order.Told
-	case protocol.FindRunsActivity, protocol.SignalAcceptedActivity, protocol.ListPodsActivity, protocol.SetSuspendActivity:
+	case protocol.FindRunsActivity, protocol.SignalAcceptedActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
 		return order.Asked
 	case protocol.ReleasePodsActivity, protocol.ReleaseOrphansActivity:
 		return order.Over

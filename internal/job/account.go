@@ -16,7 +16,7 @@ func (p *pass) countFinished() {
 	var completed, failed []int32
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if pod.Fate != Undecided {
+		if pod.Fate != Undecided || pod.Asked {
 			continue
 		}
 		fate, ok := pod.finished(p.spec.PodReplacementPolicy)
@@ -26,6 +26,9 @@ func (p *pass) countFinished() {
 		case pod.Disowned:
 			pod.Fate = fate
 			continue
+		}
+		if pod.done() {
+			pod.Retry = Retry{} // That of a delete, which is not needed any more.
 		}
 		if !pod.Removed {
 			p.judge(*pod)
@@ -149,7 +152,7 @@ func (p *pass) release() {
 		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
 			continue
 		}
-		if p.delayed(pod) || pod.Undeleted {
+		if p.delayed(pod) {
 			continue
 		}
 		if len(p.plan.Releases) == p.config.MaxPods {

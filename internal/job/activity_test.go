@@ -17,25 +17,75 @@ func (c *cluster) execute(plan job.Plan) (remembered bool) {
 		return true
 	}
 	var report job.Report
-	for _, effect := range c.effects(plan, &report) {
-		if c.dies() {
-			c.forget(plan)
-			return false
-		}
-		effect()
-	}
-	if c.dies() {
-		c.forget(plan)
+	if !c.carriedOut(plan, func() []func() { report = job.Report{}; return c.effects(plan, &report) }) {
 		return false
 	}
 	if c.ledger != nil {
 		c.ledger.report(plan, report)
 	}
 	c.state = c.roundTrip(job.Apply(plan, report, c.now))
+	if c.recorded {
+		c.record() // So is the answer.
+	}
 	if c.misled || report.StatusRefused != "" && c.reread {
 		c.misled = false
 		c.readAgain()
 	}
+	return true
+}
+
+// carriedOut brings about the effects of a plan, one after the other. It reports false when the
+// worker has died before the end and the plan was not recorded; one that was is carried out
+// once more from its beginning.
+func (c *cluster) carriedOut(plan job.Plan, effects func() []func()) bool {
+	recorded := plan.Recorded()
+	if recorded {
+		if c.record(); c.crash.in > 0 && plan.Terminate == "" {
+			c.crash.ledger = c.before
+		}
+	}
+	for {
+		died := false
+		for _, effect := range effects() {
+			if died = c.dies(); died {
+				break
+			}
+			effect()
+		}
+		switch {
+		case !died && !c.dies():
+			c.recorded = recorded
+			return true
+		case !recorded || c.crash.accident != diedAccident:
+			c.forget(plan)
+			return false
+		}
+		c.tryAgain()
+	}
+}
+
+// terminate ends all Pods that have not ended, and lists what there is then.
+func (c *cluster) terminate(plan job.Plan) (remembered bool) {
+	c.t.Helper()
+	var report job.Report
+	if !c.carriedOut(plan, func() []func() {
+		report = job.Report{}
+		var facts []job.PodFact
+		for _, pod := range c.pods {
+			if !pod.gone && !pod.disowned {
+				facts = append(facts, pod.fact())
+			}
+		}
+		return c.deletes(plan.Terminate.Targets(facts), &report, func() bool { return true })
+	}) {
+		return false
+	}
+	list := c.list(c.state.Undecided(), false)
+	c.state = c.roundTrip(plan.Terminated(list, report.Failures, c.now, c.now))
+	if c.ledger != nil {
+		c.ledger.terminated(plan, list)
+	}
+	c.record()
 	return true
 }
 
@@ -61,19 +111,7 @@ func (c *cluster) effects(plan job.Plan, report *job.Report) []func() {
 		add(func() { c.createPod(plan, create, report) })
 	}
 	podsDone := func() bool { return report.CreateRefused == "" }
-	for _, target := range plan.Deletes {
-		goesOn := false
-		if target.Release {
-			add(func() { goesOn = podsDone() && c.mayDelete(target, report) && c.untrack(target) })
-		} else {
-			add(func() { goesOn = podsDone() && c.mayDelete(target, report) })
-		}
-		add(func() {
-			if goesOn {
-				c.delete(c.byUID(target.UID))
-			}
-		})
-	}
+	effects = append(effects, c.deletes(plan.Deletes, report, podsDone)...)
 	if report.PodsOnly {
 		return effects
 	}
@@ -106,6 +144,22 @@ func (c *cluster) effects(plan job.Plan, report *job.Report) []func() {
 		add(func() {
 			if written() {
 				c.releasePod(target, report)
+			}
+		})
+	}
+	return effects
+}
+
+// deletes are the effects of deletes, as long as these are to be carried out.
+func (c *cluster) deletes(targets []job.Delete, report *job.Report, goOn func() bool) []func() {
+	var effects []func()
+	for _, target := range targets {
+		deletes := false
+		effects = append(effects, func() {
+			deletes = goOn() && c.mayDelete(target, report) && (!target.Release || c.untrack(target))
+		}, func() {
+			if deletes {
+				c.delete(c.byUID(target.UID))
 			}
 		})
 	}
@@ -205,7 +259,7 @@ func (c *cluster) mayDelete(target job.Delete, report *job.Report) bool {
 	case pod.disowned, target.Release && pod.terminal() && pod.tracked:
 		report.Found = append(report.Found, pod.fact())
 	case pod.stuck:
-		pod.givenUp, pod.disturbed = true, true // Until the next attempt all may be decided.
+		pod.disturbed = true // Until the next attempt all may be decided.
 		report.Failures = append(report.Failures, job.PodFailure{UID: pod.uid, Message: "the webhook does not answer"})
 	default:
 		// What is deleted and not removed was decided upon, however it ends, or has ended.

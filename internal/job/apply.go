@@ -54,9 +54,8 @@ type PodFailure struct {
 // refused is planned again after a delay.
 func Apply(plan Plan, report Report, now time.Time) State {
 	if report.Error != "" {
-		state := plan.before
+		state := plan.Asked()
 		state.ErrorRetry = state.ErrorRetry.refused(plan.config, report.Error, now)
-		state.Fresh = false
 		return state
 	}
 	state := plan.Next

@@ -58,9 +58,14 @@ type cluster struct {
 	logs logMode
 	// roundTrips makes every State go through JSON.
 	roundTrips bool
-	// ledger counts along, where a test wants it to.
-	ledger *ledger
+	// ledger counts along, where a test wants it to; before is what it was before the last plan,
+	// where an accident is to come.
+	ledger, before *ledger
 
+	// recorded is set when the last plan was in the history before it was carried out.
+	recorded bool
+	// justListed is set when the Pods have just been listed.
+	justListed bool
 	// forgotten is how many of the creates were asked for by a workflow that was lost, or
 	// by plans that may have been forgotten.
 	forgotten int
@@ -103,7 +108,7 @@ func (c *cluster) settle() *cluster {
 	c.t.Helper()
 	c.crashed = false
 	for range 100 {
-		if c.crash.accident != died {
+		if c.crash.accident != diedAccident {
 			c.record()
 		}
 		plan := c.plan()
@@ -118,6 +123,11 @@ func (c *cluster) settle() *cluster {
 			c.rebuild()
 		case plan.List:
 			c.listed()
+			c.justListed = true
+		case plan.Terminate != "":
+			if !c.terminate(plan) {
+				return c
+			}
 		default:
 			if !c.execute(plan) {
 				return c
@@ -130,14 +140,21 @@ func (c *cluster) settle() *cluster {
 
 func (c *cluster) plan() job.Plan {
 	c.t.Helper()
-	plan := job.Decide(c.config, c.state, c.spec, c.now)
+	decide := job.Decide
+	if c.justListed {
+		c.justListed, decide = false, job.DecideListed
+	}
+	plan := decide(c.config, c.state, c.spec, c.now)
 	c.checkPlan(plan)
 	if rule, ok := job.MatchedRule(c.object(), plan.Judge); ok {
 		c.state = c.roundTrip(plan.Matched(rule))
-		plan = job.Decide(c.config, c.state, c.spec, c.now)
+		plan = decide(c.config, c.state, c.spec, c.now)
 		c.checkPlan(plan)
 	}
 	if c.ledger != nil {
+		if c.crash.in > 0 {
+			c.before = c.ledger.copied(c)
+		}
 		c.ledger.plan(plan)
 	}
 	return plan
@@ -184,7 +201,7 @@ func (c *cluster) checkActive(created *modelPod) {
 	c.t.Helper()
 	active := int32(0)
 	for _, pod := range c.pods {
-		if !pod.active() || pod.foreign || pod.givenUp {
+		if !pod.active() || pod.foreign {
 			continue
 		}
 		active++

@@ -12,9 +12,9 @@ import (
 type accident int
 
 const (
-	// died: the worker, or its workflow task failed. All is forgotten since the last
+	// diedAccident: the worker, or its workflow task failed. All is forgotten since the last
 	// event of the history, several plans maybe, and what was read of the Job.
-	died accident = iota
+	diedAccident accident = iota
 	// failed: the activity ended with an error; what it has done is not known.
 	failed
 	// gaveWay: the activity was given up for a signal.
@@ -47,7 +47,7 @@ type crash struct {
 func (c *cluster) drawCrash(t *rapid.T) {
 	c.crash = crash{
 		in:        rapid.IntRange(1, 9).Draw(t, "effects"),
-		accident:  rapid.SampledFrom([]accident{died, died, failed, gaveWay}).Draw(t, "accident"),
+		accident:  rapid.SampledFrom([]accident{diedAccident, diedAccident, failed, gaveWay}).Draw(t, "accident"),
 		takenBack: rapid.Bool().Draw(t, "taken back"),
 		after:     time.Duration(rapid.SampledFrom([]int{0, 0, 10, 3000}).Draw(t, "repeated after")) * time.Second,
 	}
@@ -76,6 +76,20 @@ func (c *cluster) dies() bool {
 	return c.crash.in == 0
 }
 
+// tryAgain is what becomes of an activity that was recorded when its worker dies: it is tried
+// again, and of the attempt nothing is remembered.
+func (c *cluster) tryAgain() {
+	for _, pod := range c.crash.logged {
+		pod.logged = false
+	}
+	c.pass(c.crash.after)
+	c.unknown, c.forgotten = true, len(c.creates)
+	if c.ledger != nil {
+		c.ledger.crashed = true
+	}
+	c.crash = crash{}
+}
+
 // forget goes back to what is remembered.
 func (c *cluster) forget(plan job.Plan) {
 	for _, pod := range c.crash.logged {
@@ -86,17 +100,24 @@ func (c *cluster) forget(plan job.Plan) {
 		handled := c.ledger.inexact
 		c.ledger = c.crash.ledger
 		c.ledger.inexact, c.ledger.crashed = handled || c.ledger.inexact, true
+		if plan.Recorded() {
+			c.ledger.ask(plan)
+		}
 	}
 	switch c.crash.accident {
 	case failed:
 		c.state = c.roundTrip(job.Apply(plan, job.Report{Error: "no connection"}, c.now))
 	case gaveWay:
 		c.state = c.roundTrip(c.crash.state)
-	case died:
+		if plan.Recorded() {
+			c.state = c.roundTrip(plan.Asked())
+		}
+	case diedAccident:
 		c.pass(c.crash.after)
 		state, spec := c.roundTrip(c.crash.state), c.spec
 		if c.crash.list != nil {
 			state = state.Listed(*c.crash.list, c.crash.asked)
+			c.justListed = c.spec.Digest() == c.crash.spec.Digest()
 		}
 		if c.crash.takenBack && !spec.Deleting {
 			spec = c.crash.spec

@@ -13,7 +13,18 @@ import (
 // deciding again after the Plan was carried out (Apply) wants nothing more.
 // The order of decisions is that of upstream's syncJob (parity 2.7).
 func Decide(config Config, state State, spec Spec, now time.Time) Plan {
+	return decide(config, state, spec, now, false)
+}
+
+// DecideListed is Decide right after a list of the Pods was taken in: those that are of no
+// use can be told, which depends on their readiness, and PodWatch does not tell that.
+func DecideListed(config Config, state State, spec Spec, now time.Time) Plan {
+	return decide(config, state, spec, now, true)
+}
+
+func decide(config Config, state State, spec Spec, now time.Time, listed bool) Plan {
 	p := &pass{
+		listed: listed,
 		config: spec.configure(config),
 		spec:   spec,
 		now:    now,
@@ -34,7 +45,7 @@ func Decide(config Config, state State, spec Spec, now time.Time) Plan {
 		p.plan.List, p.plan.Rebuild = true, true
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.state.Doubtful, p.strangersDue(), p.listDue(), p.pendingListDue():
+	case p.state.Doubtful && !p.suspends(), p.strangersDue(), p.listDue(), p.pendingListDue():
 		p.plan.List = true
 	case p.unsupported():
 		p.skip()
@@ -57,6 +68,8 @@ type pass struct {
 	before State
 	state  State
 	plan   Plan
+	// listed says that the Pods have just been listed.
+	listed bool
 	// managed says that Pods could be created and removed in this pass.
 	managed bool
 	// failJob is the message of the FailJob rule that a Pod matches; empty for none.
@@ -73,26 +86,29 @@ func (p *pass) sync() {
 	}
 	p.announceMistakes()
 	p.refreshEvidence()
+	p.deleteAgain()
 	p.failPending()
-	p.retryDeletes()
 	p.countFinished()
 	decided := p.decide()
 	if decided == nil {
 		p.manage()
 		decided = p.completionsReached()
-	} else {
-		p.state.Verdict = *decided
 	}
 	switch {
-	case p.doubtful, decided != nil && (p.state.uncertain() || p.mayHaveForgotten(*decided)):
+	case p.doubtful, decided != nil && p.looksFor(*decided):
 		p.state, p.plan = p.before, Plan{List: true}
+		return
+	case p.plan.Terminate != "":
+		p.terminate(p.plan.Terminate, Verdict{})
+		return
+	case decided != nil && p.terminatesFor(*decided):
+		p.terminate(TerminateForVerdict, *decided)
 		return
 	case decided != nil:
 		p.conclude(*decided)
 	case p.managed:
 		p.recordSuspension()
 	}
-	p.state.Fresh = p.state.Fresh && len(p.plan.Deletes) > 0
 	p.release()
 	p.finish()
 	p.wakeForDeadline()
@@ -114,36 +130,6 @@ func (p *pass) completionsReached() *Verdict {
 	}
 	return &Verdict{batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
 		"Reached expected number of succeeded pods"}
-}
-
-// mayHaveForgotten reports whether Pods may run of which the State does not know, since a
-// plan that created them was forgotten: a workflow task that is repeated may come to
-// another plan, when a signal or the clock has come between. A verdict would leave them
-// running, so that the Pods are listed before the first one. A Job of fixed completions
-// whose Pods have all succeeded wants the same Pods whenever it is asked.
-func (p *pass) mayHaveForgotten(decided Verdict) bool {
-	if p.interim() != nil || p.fresh(decided) || p.before.Verdict != (Verdict{}) || p.now.Before(p.state.StatusRetry.Until) {
-		return false
-	}
-	return decided.failure() || p.state.Failed > 0 || p.state.Revised || p.spec.Completions == nil ||
-		decided.Reason == batchv1.JobReasonSuccessPolicy
-}
-
-// fresh reports whether the Pods have just been listed. Without the verdict Pods would have
-// been created after the list, and a plan that is forgotten may have done so before the
-// deadline: then the list was asked for before it, too.
-func (p *pass) fresh(decided Verdict) bool {
-	if deadline, ok := p.deadline(); ok && decided.Reason == batchv1.JobReasonDeadlineExceeded && p.state.Listing.Before(deadline) {
-		return false
-	}
-	return p.state.Fresh
-}
-
-// uncertain reports whether there may be Pods that nothing is known of, since a
-// create was refused that may have happened before; a list tells. The Job does not
-// end without having looked.
-func (s State) uncertain() bool {
-	return s.tally(func(pod Pod) bool { return !pod.exists() }) > 0
 }
 
 // unsupported reports whether the completion mode is one that is not known.

@@ -51,10 +51,9 @@ func (s State) terminal() *batchv1.JobCondition {
 // do only for a workflow that was started anew: Pods that the lost one left with
 // the finalizer on.
 func (p *pass) cleanUp() {
-	p.retryDeletes()
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if pod.active() {
+		if pod.active() && !p.delayed(*pod) {
 			p.remove([]int{i})
 		} else if pod.Fate == Undecided {
 			pod.Fate = PodUncounted

@@ -28,14 +28,20 @@ func TestAPodThatAForgottenPlanRemovedIsNoFailure(t *testing.T) {
 	equal(t, "replaced", len(plan.Creates), 1)
 }
 
-// The forgotten plan's worker died between the finalizer and the delete.
-func TestAPodThatAForgottenPlanHalfRemovedIsDeleted(t *testing.T) {
+// The call gave way between the finalizer and the delete, and the suspension was lifted.
+func TestAPodThatIsHalfRemovedIsDeleted(t *testing.T) {
 	d := newDesk(t, specOf(2, 2))
-	removed := d.pods[0]
-	removed.Removed, removed.Tracked = true, false
-	removed.Version++
-	d.state = d.state.Observe([]job.PodFact{removed})
+	d.suspend()
 	plan := d.decide()
+	equal(t, "terminate", plan.Terminate, job.TerminateForSuspension)
+	d.state = plan.Asked()
+	d.pods[0].Removed, d.pods[0].Tracked = true, false
+	d.pods[0].Version++
+	removed := d.pods[0]
+	d.resume()
+	equal(t, "list", d.decide().List, true)
+	d.listed()
+	plan = d.decide()
 	equal(t, "deletes", deleted(plan), []string{"pod-1"})
 	d.apply(plan, job.Report{})
 	removed.Gone = true
@@ -134,15 +140,12 @@ func TestAPodThatAForgottenPlanCreatedIsFoundBeforeAVerdict(t *testing.T) {
 	d.pods = append(d.pods, job.PodFact{
 		Name: forgotten.Creates[0].Name, UID: "pod-2", Attempt: 2, Phase: corev1.PodRunning, Tracked: true, Version: 1,
 	})
-	lowered := spec
-	lowered.BackoffLimit = 0
-	d.state, d.spec = d.state.Edited(d.spec, lowered)
+	d.edit(func(spec *job.Spec) { spec.BackoffLimit = 0 })
+	d.terminate(d.decide())
+	equal(t, "it is deleted", d.pods[1].Deleting, true)
 	plan := d.decide()
-	equal(t, "list", plan.List, true)
-	d.listed()
-	plan = d.decide()
 	equal(t, "conditions", conditionsOf(*plan.Status), []string{"FailureTarget/BackoffLimitExceeded"})
-	equal(t, "deletes", deleted(plan), []string{"pod-2"})
+	equal(t, "failed", plan.Status.Failed, 2)
 }
 
 // The way of nearly every Job costs no list.
@@ -157,18 +160,20 @@ func TestAJobWhosePodsSucceedListsNothing(t *testing.T) {
 	equal(t, "outcome", d.decide().Finished.Outcome, job.Complete)
 }
 
-// A plan that is forgotten may have written a status that the next one does not want, and
-// would take for written.
-func TestAStatusThatAForgottenPlanMayHaveWrittenIsWrittenAnew(t *testing.T) {
-	t.Run("for another spec", func(t *testing.T) {
+// The next plan would take a status for written that it does not want.
+func TestAStatusThatMayHaveBeenWrittenIsWrittenAnew(t *testing.T) {
+	t.Run("by a call without an answer", func(t *testing.T) {
 		d := newDesk(t, specOf(1, 1))
 		d.apply(d.decide(), job.Report{})
 		equal(t, "status", d.decide().Status == nil, true)
-		again := d.spec
-		again.Generation += 2 // suspended meanwhile, and resumed
-		d.state, d.spec = d.state.Edited(d.spec, again)
+		d.suspend()
+		d.terminate(d.decide())
+		suspended := d.decide()
+		equal(t, "conditions", conditionsOf(*suspended.Status), []string{"Suspended/JobSuspended"})
+		d.state = suspended.Asked()
+		d.resume()
 		plan := d.decide()
-		equal(t, "active", plan.Status.Active, 1)
+		equal(t, "conditions", len(conditionsOf(*plan.Status)), 0)
 		d.apply(plan, job.Report{StatusRefused: "conflict"})
 		d.listed()
 		d.now = d.now.Add(time.Minute)
@@ -184,18 +189,6 @@ func TestAStatusThatAForgottenPlanMayHaveWrittenIsWrittenAnew(t *testing.T) {
 		d.state = d.state.Observe([]job.PodFact{stranger, disowned})
 		equal(t, "status", d.decide().Status != nil, true)
 	})
-	t.Run("after what is to be said", func(t *testing.T) {
-		d := newDesk(t, specOf(1, 1))
-		d.apply(d.decide(), job.Report{})
-		again := d.spec
-		again.Generation, again.Mistakes = again.Generation+2, []string{"unreadable"}
-		d.state, d.spec = d.state.Edited(d.spec, again)
-		plan := d.decide()
-		equal(t, "events, and a status", [2]bool{len(plan.Events) == 1, plan.Status != nil}, [2]bool{true, false})
-		d.apply(plan, job.Report{})
-		plan = d.decide()
-		equal(t, "events, and a status", [2]bool{len(plan.Events) == 1, plan.Status != nil}, [2]bool{false, true})
-	})
 }
 
 func TestAPodOfOthersThatAForgottenPlanReleasedIsCounted(t *testing.T) {
@@ -205,26 +198,4 @@ func TestAPodOfOthersThatAForgottenPlanReleasedIsCounted(t *testing.T) {
 	released.Tracked, released.Version = false, 3
 	d.state = d.state.Observe([]job.PodFact{stranger, released})
 	equal(t, "failed", d.decide().Status.Failed, 1)
-}
-
-// The list is older than a plan that has created Pods and is forgotten: the workflow task
-// that begins with its answer is repeated, and the deadline has passed.
-func TestAListFromBeforeTheDeadlineIsNotEnoughForTheVerdict(t *testing.T) {
-	spec := specOf(1, 1)
-	spec.ActiveDeadlineSeconds = pointer[int64](60)
-	d := newDesk(t, spec)
-	d.apply(d.decide(), job.Report{})
-	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)}).Doubt()
-	d.now = start.Add(50 * time.Second)
-	asked := d.now
-	answer := job.List{Pods: slices.Clone(d.pods), Attempts: 1}
-	before := d.state
-	d.state = before.Listed(answer, asked)
-	equal(t, "creates", len(d.decide().Creates), 1)
-
-	d.now = start.Add(70 * time.Second)
-	d.state = before.Listed(answer, asked)
-	equal(t, "list", d.decide().List, true)
-	d.listed()
-	equal(t, "conditions", conditionsOf(*d.decide().Status), []string{"FailureTarget/DeadlineExceeded", "Failed/DeadlineExceeded"})
 }

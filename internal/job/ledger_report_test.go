@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"ostinato.dev/ostinato/internal/job"
@@ -21,10 +22,33 @@ func (l *ledger) listed(list job.List) {
 		}
 	}
 	for uid, known := range l.pods {
-		if !listed[uid] && !known.closed {
-			known.fact.Gone = true
+		if known.closed {
+			continue
+		}
+		known.fact.Gone = known.fact.Gone || !listed[uid]
+		if known.asked {
+			l.resolve(known, listed[uid])
 		}
 	}
+}
+
+// resolve decides on a Pod whose delete was asked for by a plan that had no answer: what was
+// removed, or ended for a success, is not counted.
+func (l *ledger) resolve(known *entry, listed bool) {
+	known.asked = false
+	failure, success := l.ended().interim == batchv1.JobFailureTarget, l.ended().interim == batchv1.JobSuccessCriteriaMet
+	gone := !listed && !failure
+	if known.fate == job.Undecided && (gone || success && known.fact.Deleting || l.ended() == (ruling{}) && !known.fact.Tracked) {
+		known.fate = job.PodUncounted
+	}
+}
+
+// ended is the verdict that is recorded, written or not.
+func (l *ledger) ended() ruling {
+	if recorded := l.recorded(); recorded != (ruling{}) {
+		return recorded
+	}
+	return l.decided
 }
 
 // restart forgets all but what the status and a list of the Pods say. What
@@ -89,10 +113,18 @@ func (l *ledger) report(plan job.Plan, report job.Report) {
 	}
 	for _, failure := range report.Failures {
 		known := l.pods[failure.UID]
-		if known.undeleted = deletes(plan, failure.UID); known.undeleted {
-			known.fact.Tracked = known.before.fact.Tracked
-		} else {
+		if !deletes(plan, failure.UID) {
 			known.fact.Tracked = true
+			continue
+		}
+		known.fact.Tracked, known.fact.Deleting = known.before.fact.Tracked, known.before.fact.Deleting
+		if removes(plan, failure.UID) {
+			known.fate = known.before.fate
+		}
+	}
+	for _, target := range plan.Deletes {
+		if !slices.ContainsFunc(report.Failures, func(failure job.PodFailure) bool { return failure.UID == target.UID }) {
+			l.pods[target.UID].fact.Deleting = true
 		}
 	}
 	for _, fact := range report.Found {
@@ -127,21 +159,24 @@ func (l *ledger) released(known *entry) {
 	}
 }
 
-// retryDeletes takes from the plan which deletes are tried again that have failed. What
-// was to be removed and has ended before that is counted.
-func (l *ledger) retryDeletes(plan job.Plan) {
+// ask takes in a plan that was recorded, and has no answer.
+func (l *ledger) ask(plan job.Plan) {
+	if plan.Terminate == job.TerminateForVerdict {
+		l.decided = ruling{plan.Next.Verdict.Interim, plan.Next.Verdict.Reason}
+	}
 	for uid, known := range l.pods {
-		over := known.fact.Ended() || known.fact.Disowned
-		switch {
-		case known.closed || !known.undeleted:
-		case over:
-			known.undeleted = false
-			if known.fate == job.PodUncounted && known.fact.Tracked && !known.fact.Gone && !known.fact.Disowned && l.recorded() == (ruling{}) && l.decided == (ruling{}) {
-				known.fate = job.Undecided
-			}
-		case deletes(plan, uid):
-			known.undeleted = false
-			known.fact.Tracked = known.fact.Tracked && known.fate != job.PodUncounted
+		if !known.closed && (plan.Terminate != "" && known.active() || deletes(plan, uid) && (l.ended() != (ruling{}) || removes(plan, uid))) {
+			known.asked = true
 		}
 	}
+}
+
+func removes(plan job.Plan, uid string) bool {
+	return slices.ContainsFunc(plan.Deletes, func(target job.Delete) bool { return target.UID == uid && target.Release })
+}
+
+// terminated takes in the answer to a plan that ends all Pods.
+func (l *ledger) terminated(plan job.Plan, list job.List) {
+	l.ask(plan)
+	l.listed(list)
 }

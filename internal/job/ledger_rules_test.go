@@ -149,7 +149,8 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 	l.c.t.Helper()
 	active, removed, surplus := len(l.which((*entry).active)), 0, 0
 	places, pendingFailed := map[int32]bool{}, false
-	for _, known := range l.which((*entry).active) {
+	candidates := l.which(func(known *entry) bool { return known.active() && !l.waits(known) })
+	for _, known := range candidates {
 		if l.c.indexed() && (!l.validIndex(known.fact) || places[*known.fact.Index]) {
 			surplus++
 		} else if l.c.indexed() {
@@ -158,24 +159,28 @@ func (l *ledger) checkRemovals(plan job.Plan) {
 	}
 	for _, deletion := range plan.Deletes {
 		switch {
-		case deletion.Release && l.pods[deletion.UID].active():
+		case deletion.Release && l.pods[deletion.UID].active() && !find(l.c.state, deletion.UID).Asked:
 			removed++
 		default:
 			pendingFailed = true // or a delete is tried again
 		}
 	}
-	surplus = max(surplus, active-l.want())
+	surplus = min(max(surplus, active-l.want()), len(candidates))
 	if l.c.spec.Suspend {
-		surplus = active
+		surplus = 0 // They are terminated.
 	}
-	if useless := len(l.which(func(known *entry) bool { return known.active() && known.fact.Removed })); useless > 0 {
-		surplus = useless // A forgotten plan had begun to remove them.
-	} else if pendingFailed {
+	if pendingFailed {
 		surplus = 0
 	}
 	if removed != surplus {
 		l.c.t.Fatalf("%d Pods are removed, %d are surplus of %d active with %d wanted", removed, surplus, active, l.want())
 	}
+}
+
+// waits reports whether the Pod's delete has just failed.
+func (l *ledger) waits(known *entry) bool {
+	pod := find(l.c.state, known.fact.UID)
+	return pod != nil && l.c.now.Before(pod.Retry.Until)
 }
 
 // checkCreates asserts that no Pod is asked for before its back-off is over, of an

@@ -46,8 +46,9 @@ type ledger struct {
 type entry struct {
 	fact job.PodFact
 	// own Pods were made by Ostinato, met ones carried the finalizer in a fact.
-	own, met    bool
-	undeleted   bool
+	own, met bool
+	// asked is set while a delete is under way.
+	asked       bool
 	fate        job.Fate
 	since       time.Time
 	pendingOver bool
@@ -155,12 +156,14 @@ func (l *ledger) plan(plan job.Plan) {
 		}
 		return
 	}
-	if plan.List || finished(l.status) {
+	if plan.Terminate == job.TerminateForVerdict {
+		l.expirePending(plan) // That a Pod did not start in time stays said of it.
+	}
+	if plan.List || plan.Terminate != "" || finished(l.status) {
 		return
 	}
 	l.forgetBeyondCompletions()
 	l.expirePending(plan)
-	l.retryDeletes(plan)
 	l.count()
 	verdict, early := l.rule(), true
 	if verdict == (ruling{}) {
@@ -199,7 +202,7 @@ func (l *ledger) count() {
 			l.failJob = true
 		}
 		switch {
-		case known.fate != job.Undecided:
+		case known.fate != job.Undecided, known.asked:
 		case fact.Disowned:
 			known.fate = job.PodUncounted
 		case !ended:
@@ -272,11 +275,11 @@ func (l *ledger) expirePending(plan job.Plan) {
 		fact := known.fact
 		starts := fact.Phase == "" || fact.Phase == corev1.PodPending && fact.Pending != ""
 		overdue := !l.c.now.Before(known.since.Add(limit))
-		if !halted && known.active() && known.fate == job.Undecided && starts && overdue {
+		if !halted && known.active() && known.fate == job.Undecided && starts && overdue && !l.waits(known) {
 			if fact.Phase == "" {
 				l.c.t.Fatalf("Pod %s is given up without having been looked at", fact.Name)
 			}
-			known.pendingOver, known.fact.Deleting = true, true
+			known.pendingOver, known.fact.Deleting = true, plan.Terminate == ""
 		}
 	}
 }

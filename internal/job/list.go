@@ -42,7 +42,7 @@ func Begun(status batchv1.JobStatus) bool {
 func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, asked time.Time) State {
 	state := NewState(before.Namespace, before.Name, before.UID)
 	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
-	state.Announced, state.Skipped, state.Revised = before.Announced, before.Skipped, before.Revised
+	state.Announced, state.Skipped = before.Announced, before.Skipped
 	state.CreateRetry, state.StatusRetry = before.CreateRetry, before.StatusRetry
 	state.Succeeded, state.Failed = status.Succeeded, status.Failed
 	state = state.takeStatus(status)
@@ -61,7 +61,7 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 	}
 	state = state.takePods(alive).Heard(asked)
 	state.keepAccounted(before)
-	state.Listing, state.Fresh = asked, true
+	state.Listing = asked
 	for i := range state.Pods {
 		if !state.Pods[i].Tracked {
 			state.Pods[i].Fate = PodUncounted
@@ -151,6 +151,9 @@ func (s State) Listed(list List, asked time.Time) State {
 		if !listed[pod.UID] {
 			pod.Gone = true
 		}
+		if pod.Asked {
+			s.resolve(pod, listed[pod.UID])
+		}
 		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) && !s.reused(pod.PodFact) {
 			pod.Fate = PodUncounted
 		}
@@ -160,7 +163,7 @@ func (s State) Listed(list List, asked time.Time) State {
 		lists = 0
 	}
 	s.Silence = Silence{Since: asked, Lists: lists}
-	s.Listing, s.Fresh, s.Doubtful, s.Strange, s.ErrorRetry = asked, true, false, false, Retry{}
+	s.Listing, s.Doubtful, s.Strange, s.ErrorRetry = asked, false, false, Retry{}
 	return s
 }
 

@@ -19,7 +19,6 @@ func (p *pass) manage() {
 		return
 	}
 	p.managed = true
-	p.removeAgain()
 	if len(p.plan.Deletes) > 0 {
 		// Pods that are of no use go first, such as did not start in time; creates wait for
 		// the next plan.
@@ -27,7 +26,9 @@ func (p *pass) manage() {
 	}
 	active := p.active()
 	if p.spec.Suspend {
-		p.removeListed(p.removable())
+		if len(p.removable()) > 0 || p.state.Doubtful {
+			p.plan.Terminate = TerminateForSuspension
+		}
 		return
 	}
 	want := p.wantActive(active)
@@ -79,7 +80,7 @@ func (p *pass) wantActive(active int32) int32 {
 // counted instead, and which of them go depends on readiness, of which PodWatch does not
 // tell.
 func (p *pass) removeListed(surplus []int) {
-	if len(surplus) > 0 && !p.state.Fresh {
+	if len(surplus) > 0 && !p.listed {
 		p.doubtful = true
 		return
 	}
@@ -96,23 +97,13 @@ func (p *pass) remove(surplus []int) {
 	}
 }
 
-// removeAgain deletes the Pods that a plan which is forgotten had begun to remove: they
-// would run on, and not be counted.
-func (p *pass) removeAgain() {
-	for i, pod := range p.state.Pods {
-		if pod.active() && pod.Removed {
-			p.remove([]int{i})
-		}
-	}
-}
-
-// removable returns the indexes of the active Pods in the order in which they are
-// given up: the least advanced first, then those with more restarts, then newer
+// removable returns the indexes of the active Pods, but those whose delete has just failed, in
+// the order in which they are given up: the least advanced first, then those with more restarts, then newer
 // ones (the ActivePods order of parity 2.10, as far as facts tell).
 func (p *pass) removable() []int {
 	var candidates []int
 	for i, pod := range p.state.Pods {
-		if pod.active() {
+		if pod.active() && !p.delayed(pod) {
 			candidates = append(candidates, i)
 		}
 	}

@@ -42,9 +42,6 @@ type modelPod struct {
 	removed bool
 	// stuck Pods can't be deleted or released: a webhook does not answer.
 	stuck bool
-	// givenUp Pods run on although they were to be deleted, since that failed. They count as
-	// terminating (Pod.Undeleted), so that another may be created beside them.
-	givenUp bool
 }
 
 func (p *modelPod) terminal() bool {

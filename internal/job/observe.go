@@ -44,8 +44,7 @@ func (s State) observe(facts []PodFact, free room) State {
 			continue
 		}
 		fact = fact.plausible()
-		// A plan that is forgotten may have counted a Pod that is disowned since.
-		s.Restate = s.Restate || fact.Disowned
+		s.Unanswered = s.Unanswered || fact.Disowned
 		if i, ok := s.find(known, fact); ok {
 			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
 			s.Pods[i].Met = s.Pods[i].Met || s.meets(fact)

@@ -65,6 +65,9 @@ func (p *pass) failPending() {
 			p.wake(due, WakePending)
 			continue
 		}
+		if p.delayed(*pod) {
+			continue
+		}
 		reason := pod.Pending
 		if reason == "" {
 			reason = PendingLost

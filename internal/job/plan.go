@@ -14,6 +14,9 @@ type Plan struct {
 	// List asks for a list of the Job's Pods (Listed) before anything else; with Rebuild
 	// it asks for one to start over from, with the Job's spec and status (Reconstruct).
 	List, Rebuild bool
+	// Terminate asks to end all Pods that have not ended, and for a list of what there is then
+	// (Terminated), before anything else.
+	Terminate Termination
 	// Judge are completed indexes for which spec.successPolicy is to be evaluated first;
 	// where they meet a rule nothing else is carried out (Matched). Empty for none.
 	Judge Indexes
@@ -83,6 +86,6 @@ const (
 
 // Idle reports whether there is nothing to carry out.
 func (p Plan) Idle() bool {
-	return !p.List && p.Judge.IsZero() && len(p.Creates) == 0 && len(p.Deletes) == 0 && p.Status == nil &&
+	return !p.List && p.Terminate == "" && p.Judge.IsZero() && len(p.Creates) == 0 && len(p.Deletes) == 0 && p.Status == nil &&
 		len(p.Releases) == 0 && len(p.Events) == 0
 }

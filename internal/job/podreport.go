@@ -61,13 +61,17 @@ func (s *State) takeFailures(plan Plan, failures []PodFailure, now time.Time) {
 		}
 		pod := &s.Pods[i]
 		pod.Retry = pod.Retry.refusedPod(plan.config, failure.Message, now)
-		if slices.ContainsFunc(plan.Deletes, func(wanted Delete) bool { return wanted.UID == failure.UID }) {
-			pod.Undeleted = true
-			if j, planned := before.byUID[failure.UID]; planned {
-				pod.Tracked = plan.before.Pods[j].Tracked
-			}
-		} else {
+		j, planned := before.byUID[failure.UID]
+		target := slices.IndexFunc(plan.Deletes, func(wanted Delete) bool { return wanted.UID == failure.UID })
+		switch {
+		case target < 0:
 			pod.Tracked = true
+		case planned:
+			// It runs on, and counts as active. What was counted stays so.
+			pod.Deleting, pod.Tracked = plan.before.Pods[j].Deleting, plan.before.Pods[j].Tracked
+			if plan.Deletes[target].Release {
+				pod.Fate = plan.before.Pods[j].Fate
+			}
 		}
 	}
 }
@@ -79,31 +83,6 @@ func (r Retry) refusedPod(config Config, message string, now time.Time) Retry {
 	r.Until = now.Add(doubled(config.RetryBase, max(config.RetryCap, config.BackoffCap), r.Refusals))
 	r.Message = message
 	return r
-}
-
-// retryDeletes deletes Pods anew whose delete has failed. Meanwhile they count as
-// terminating.
-func (p *pass) retryDeletes() {
-	for i := range p.state.Pods {
-		pod := &p.state.Pods[i]
-		if !pod.Undeleted {
-			continue
-		}
-		if pod.done() {
-			pod.Undeleted, pod.Retry = false, Retry{}
-			if pod.Fate == PodUncounted && pod.Tracked && !pod.Gone && !pod.Disowned && p.interim() == nil && p.state.Verdict == (Verdict{}) {
-				pod.Fate = Undecided // It was to be removed, and has ended before that.
-			}
-			continue
-		}
-		if p.delayed(*pod) {
-			continue
-		}
-		pod.Undeleted = false
-		release := pod.Fate == PodUncounted
-		pod.Tracked = pod.Tracked && !release
-		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: release})
-	}
 }
 
 // delayed reports whether what failed with a Pod is not to be tried yet, and plans to wake
@@ -130,7 +109,7 @@ func (p *pass) failing() string {
 		return ""
 	}
 	what := "released"
-	if first.Undeleted {
+	if first.active() {
 		what = "deleted"
 	}
 	text := fmt.Sprintf("Pod %s could not be %s (%s); next attempt at %s", first.Name, what, first.Retry.Message, first.Retry.Until.UTC().Format(time.RFC3339))

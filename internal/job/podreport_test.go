@@ -19,6 +19,8 @@ type desk struct {
 	state job.State
 	now   time.Time
 	pods  []job.PodFact
+	// just is set when the Pods have just been listed.
+	just bool
 }
 
 func newDesk(t *testing.T, spec job.Spec) *desk {
@@ -35,23 +37,51 @@ func newDesk(t *testing.T, spec job.Spec) *desk {
 }
 
 func (d *desk) decide() job.Plan {
+	if d.just {
+		return job.DecideListed(job.DefaultConfig(), d.state, d.spec, d.now)
+	}
 	return job.Decide(job.DefaultConfig(), d.state, d.spec, d.now)
 }
 
 func (d *desk) apply(plan job.Plan, report job.Report) {
-	d.state = job.Apply(plan, report, d.now)
+	d.state, d.just = job.Apply(plan, report, d.now), false
 }
 
 // listed lists the Pods as they are.
 func (d *desk) listed() {
-	d.state = d.state.Listed(job.List{Pods: d.pods, Attempts: int64(len(d.pods))}, d.now)
+	d.state, d.just = d.state.Listed(job.List{Pods: d.pods, Attempts: int64(len(d.pods))}, d.now), true
 }
 
-func (d *desk) suspend() {
-	suspended := d.spec
-	suspended.Suspend = true
-	d.state, d.spec = d.state.Edited(d.spec, suspended)
+// terminate ends the Pods as a plan asks; those that are named are not.
+func (d *desk) terminate(plan job.Plan, failing ...string) {
+	d.t.Helper()
+	if plan.Terminate == "" {
+		d.t.Fatalf("no Pods are to be ended: %+v", plan)
+	}
+	var failures []job.PodFailure
+	for _, target := range plan.Terminate.Targets(d.pods) {
+		i := slices.IndexFunc(d.pods, func(pod job.PodFact) bool { return pod.UID == target.UID })
+		if slices.Contains(failing, target.UID) {
+			failures = append(failures, job.PodFailure{UID: target.UID, Message: "the webhook does not answer"})
+			continue
+		}
+		d.pods[i].Deleting, d.pods[i].Removed = true, target.Release
+		d.pods[i].Tracked = d.pods[i].Tracked && !target.Release
+		d.pods[i].Version++
+	}
+	d.state = plan.Terminated(job.List{Pods: d.pods, Attempts: int64(len(d.pods))}, failures, d.now, d.now)
 }
+
+func (d *desk) edit(change func(*job.Spec)) {
+	edited := d.spec
+	change(&edited)
+	edited.Generation++
+	d.state, d.spec = d.state.Edited(d.spec, edited)
+}
+
+func (d *desk) suspend() { d.edit(func(spec *job.Spec) { spec.Suspend = true }) }
+
+func (d *desk) resume() { d.edit(func(spec *job.Spec) { spec.Suspend = false }) }
 
 func (d *desk) end(number int, phase corev1.PodPhase) job.PodFact {
 	d.pods[number-1].Phase, d.pods[number-1].Finished = phase, d.now
@@ -78,27 +108,111 @@ func releasedBy(plan job.Plan) (uids []string) {
 func TestADeleteThatFailsHoldsUpNothingElse(t *testing.T) {
 	d := newDesk(t, specOf(2, 2))
 	d.suspend()
-	d.listed()
+	d.terminate(d.decide(), "pod-2")
 	plan := d.decide()
-	equal(t, "deletes", deleted(plan), []string{"pod-1", "pod-2"})
 	equal(t, "suspended", conditionsOf(*plan.Status), []string{"Suspended/JobSuspended"})
-	d.apply(plan, job.Report{Failures: []job.PodFailure{{UID: "pod-2", Message: "webhook down"}}})
+	equal(t, "active", plan.Status.Active, 1)
+	d.apply(plan, job.Report{})
 
 	plan = d.decide()
-	equal(t, "deletes at once", deleted(plan), nil)
+	equal(t, "another attempt at once", plan.Terminate, "")
 	equal(t, "wake", plan.Wake, job.Wake{At: start.Add(time.Second), Reason: job.WakePodRetry})
 	d.now = start.Add(time.Second)
-	plan = d.decide()
-	equal(t, "deletes when it is due", deleted(plan), []string{"pod-2"})
-	equal(t, "finalizer", plan.Deletes[0].Release, true)
-	d.apply(plan, job.Report{Failures: []job.PodFailure{{UID: "pod-2", Message: "webhook down"}}})
+	d.terminate(d.decide(), "pod-2")
 	equal(t, "back-off", d.decide().Wake.At, start.Add(3*time.Second))
 
 	d.now = start.Add(3 * time.Second)
-	d.apply(d.decide(), job.Report{})
+	d.terminate(d.decide())
 	d.pods[0].Gone, d.pods[1].Gone = true, true
 	d.state = d.state.Observe(d.pods)
 	equal(t, "Pods left", len(d.decide().Next.Pods), 0)
+	equal(t, "failed", d.decide().Next.Failed, 0)
+}
+
+// The Pod runs on, so that it keeps its place; the others are replaced.
+func TestAPodThatCannotBeDeletedHoldsUpNoCreate(t *testing.T) {
+	d := newDesk(t, specOf(3, 3))
+	d.suspend()
+	d.terminate(d.decide(), "pod-2")
+	d.apply(d.decide(), job.Report{})
+	d.resume()
+	plan := d.decide()
+	equal(t, "creates", len(plan.Creates), 2)
+	equal(t, "active", plan.Status.Active, 3)
+	d.state = d.state.Observe([]job.PodFact{d.end(2, corev1.PodSucceeded)})
+	equal(t, "it counts when it succeeds", d.decide().Next.Succeeded, 1)
+}
+
+// The suspension is lifted while Pods are being removed: what was removed is not counted, and
+// what was not goes on.
+func TestASuspensionThatIsLiftedHalfWay(t *testing.T) {
+	d := newDesk(t, specOf(3, 3))
+	d.suspend()
+	plan := d.decide()
+	d.state = plan.Asked()
+	d.pods[0].Removed, d.pods[0].Tracked, d.pods[0].Deleting = true, false, true
+	d.pods[0].Version++
+	d.pods = d.pods[:2] // The third was removed, and has ended.
+	d.resume()
+	equal(t, "list", d.decide().List, true)
+	d.listed()
+	plan = d.decide()
+	equal(t, "creates", len(plan.Creates), 2)
+	equal(t, "deletes", deleted(plan), nil)
+	equal(t, "failed", plan.Status.Failed, 0)
+	equal(t, "active", plan.Status.Active, 3)
+}
+
+// The verdict is recorded before the first Pod is deleted for it.
+func TestAVerdictIsNotTakenBack(t *testing.T) {
+	spec := specOf(3, 3)
+	spec.BackoffLimit = 0
+	d := newDesk(t, spec)
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
+	plan := d.decide()
+	d.state = plan.Asked()
+	d.edit(func(spec *job.Spec) { spec.BackoffLimit = 6 })
+	d.pods[1].Deleting = true
+	d.pods[1].Version++
+	equal(t, "list", d.decide().List, true)
+	d.listed()
+	d.terminate(d.decide())
+	plan = d.decide()
+	equal(t, "conditions", conditionsOf(*plan.Status), []string{"FailureTarget/BackoffLimitExceeded"})
+	equal(t, "failed", plan.Status.Failed, 3)
+}
+
+// A Job whose successPolicy is met is Complete, whatever its other Pods come to when they are
+// deleted, and whenever that is heard.
+func TestPodsThatASuccessEndsAreNotCounted(t *testing.T) {
+	spec := specOf(3, 3)
+	spec.CompletionMode, spec.HasSuccessPolicy, spec.BackoffLimit = batchv1.IndexedCompletion, true, 0
+	for name, hear := range map[string]func(*desk, job.Plan){
+		"by the answer": func(d *desk, plan job.Plan) { d.terminate(plan) },
+		"by facts, without an answer": func(d *desk, plan job.Plan) {
+			d.state = plan.Asked()
+			d.pods[1].Deleting, d.pods[1].Phase = true, corev1.PodFailed
+			d.pods[1].Version++
+			gone := d.pods[2]
+			gone.Gone, gone.Tracked, gone.Deleting = true, false, true
+			gone.Version++
+			d.pods = d.pods[:2]
+			d.state = d.state.Observe(append(slices.Clone(d.pods), gone))
+			equal(t, "list", d.decide().List, true)
+			d.listed()
+			d.terminate(d.decide())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, spec)
+			d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
+			d.state = d.decide().Matched(0)
+			hear(d, d.decide())
+			plan := d.decide()
+			equal(t, "first condition", conditionsOf(*plan.Status)[0], "SuccessCriteriaMet/SuccessPolicy")
+			equal(t, "counters", [2]int32{plan.Status.Succeeded, plan.Status.Failed}, [2]int32{1, 0})
+		})
+	}
 }
 
 func TestAReleaseThatFailsIsRepeatedUntilTheEnd(t *testing.T) {
@@ -129,9 +243,9 @@ func TestAPodThatADeleteFindsGoneIsOver(t *testing.T) {
 	spec.BackoffLimit = 0
 	d := newDesk(t, spec)
 	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
-	for plan := d.decide(); plan.List; plan = d.decide() {
-		d.listed()
-	}
+	d.terminate(d.decide(), "pod-2")
+	d.apply(d.decide(), job.Report{})
+	d.now = d.now.Add(time.Minute)
 	plan := d.decide()
 	equal(t, "deletes", deleted(plan), []string{"pod-2"})
 	d.apply(plan, job.Report{Vanished: []string{"pod-2"}})
@@ -140,26 +254,25 @@ func TestAPodThatADeleteFindsGoneIsOver(t *testing.T) {
 }
 
 func TestSuspendCountsAPodThatHasSucceeded(t *testing.T) {
-	t.Run("by the list that comes first", func(t *testing.T) {
+	t.Run("by the answer", func(t *testing.T) {
 		d := newDesk(t, specOf(1, 2))
 		d.end(1, corev1.PodSucceeded) // and nobody told
 		d.suspend()
-		equal(t, "list", d.decide().List, true)
-		d.listed()
-		plan := d.decide()
-		equal(t, "deletes", deleted(plan), nil)
-		equal(t, "succeeded", plan.Status.Succeeded, 1)
+		d.terminate(d.decide())
+		equal(t, "succeeded", d.decide().Status.Succeeded, 1)
 	})
 	t.Run("by the delete that finds it", func(t *testing.T) {
-		d := newDesk(t, specOf(1, 2))
-		d.suspend()
+		d := newDesk(t, specOf(2, 2))
+		fewer := specOf(1, 2)
+		d.state, d.spec = d.state.Edited(d.spec, fewer)
 		d.listed()
 		plan := d.decide()
-		equal(t, "deletes", deleted(plan), []string{"pod-1"})
+		equal(t, "deletes", deleted(plan), []string{"pod-2"})
+		d.pods[0], d.pods[1] = d.pods[1], d.pods[0]
 		d.apply(plan, job.Report{Found: []job.PodFact{d.end(1, corev1.PodSucceeded)}})
 		plan = d.decide()
 		equal(t, "succeeded", plan.Status.Succeeded, 1)
-		equal(t, "releases", releasedBy(plan), []string{"pod-1"})
+		equal(t, "releases", releasedBy(plan), []string{"pod-2"})
 	})
 	t.Run("with parallelism 0", func(t *testing.T) {
 		d := newDesk(t, specOf(1, 2))
@@ -270,8 +383,7 @@ func (d *desk) release(uid string) {
 func TestAPodWhoseRemovalFailedAndThatEndsIsCountedAndReleased(t *testing.T) {
 	d := newDesk(t, specOf(1, 2))
 	d.suspend()
-	d.listed()
-	d.apply(d.decide(), job.Report{Failures: []job.PodFailure{{UID: "pod-1", Message: "webhook down"}}})
+	d.terminate(d.decide(), "pod-1")
 	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
 	plan := d.decide()
 	equal(t, "succeeded", plan.Status.Succeeded, 1)
@@ -326,8 +438,7 @@ func TestARemovedPodIsNotJudgedByThePodFailurePolicy(t *testing.T) {
 		d.state = d.state.Observe([]job.PodFact{fact})
 		d.listed()
 		plan := d.decide()
-		failing := plan.Status != nil && slices.ContainsFunc(plan.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == batchv1.JobFailureTarget })
-		if failing == removed {
+		if failing := plan.Terminate == job.TerminateForVerdict; failing == removed {
 			t.Errorf("removed %v: failing %v, plan %+v", removed, failing, plan)
 		}
 	}

@@ -9,22 +9,17 @@ import (
 // Edited takes in the Job's spec as it was read last, and returns the one to plan with
 // from now on. Generations are compared for difference, since they fall when etcd is
 // restored, which takes a deletion back too. What was refused may be accepted after an
-// edit. One that wants fewer Pods asks for a list: an earlier attempt at this point of
-// the history may have created Pods, and nothing is remembered of it.
+// edit. One that wants fewer Pods asks for a list, and so does one that follows another which
+// the State does not know: an earlier attempt at this point of the history may have created
+// Pods, and nothing is remembered of it.
 func (s State) Edited(from, to Spec) (State, Spec) {
 	if from.Digest() == to.Digest() && from.Defaults == to.Defaults {
 		return s, from
 	}
 	s.CreateRetry, s.StatusRetry, s.ErrorRetry = Retry{}, Retry{}, Retry{}
-	s.Fresh, s.Restate = false, true
-	s.Revised = s.Revised || !prescribesSame(from, to)
-	s.Doubtful = s.Doubtful || to.wantsFewer(from)
+	s.Unanswered = true
+	s.Doubtful = s.Doubtful || to.wantsFewer(from) || to.Generation != from.Generation+1
 	return s, to
-}
-
-func prescribesSame(a, b Spec) bool {
-	b.Generation = a.Generation
-	return a.Digest() == b.Digest()
 }
 
 // wantsFewer reports whether Pods may have been created for the other Spec that this

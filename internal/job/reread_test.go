@@ -44,8 +44,9 @@ func TestAnEditIsTakenWhateverItsGeneration(t *testing.T) {
 	}{
 		{"nothing", func(*job.Spec) {}, false, false},
 		{"of the template only", func(spec *job.Spec) { spec.Generation++ }, true, false},
-		{"back to the backup of an etcd", func(spec *job.Spec) { spec.Generation, spec.Parallelism = 2, 4 }, true, false},
-		{"to more Pods", func(spec *job.Spec) { spec.Parallelism = 4 }, true, false},
+		{"back to the backup of an etcd", func(spec *job.Spec) { spec.Generation, spec.Parallelism = 2, 4 }, true, true},
+		{"that follows another", func(spec *job.Spec) { spec.Generation, spec.Parallelism = spec.Generation+2, 4 }, true, true},
+		{"to more Pods", func(spec *job.Spec) { spec.Generation, spec.Parallelism = spec.Generation+1, 4 }, true, false},
 		{"to fewer Pods", func(spec *job.Spec) { spec.Parallelism = 2 }, true, true},
 		{"to fewer completions", func(spec *job.Spec) { spec.Completions = pointer[int32](4) }, true, true},
 		{"that suspends", func(spec *job.Spec) { spec.Suspend = true }, true, true},
@@ -61,7 +62,9 @@ func TestAnEditIsTakenWhateverItsGeneration(t *testing.T) {
 			state, taken := c.state.Edited(known, spec)
 			equal(t, "the spec to plan with", taken, spec)
 			equal(t, "the refused create is tried again", state.CreateRetry == (job.Retry{}), test.taken)
-			equal(t, "list", job.Decide(c.config, state, spec, c.now).List, test.list)
+			plan := job.Decide(c.config, state, spec, c.now)
+			equal(t, "looks", plan.List || plan.Terminate != "", test.list)
+			equal(t, "terminates", plan.Terminate != "", spec.Suspend)
 		})
 	}
 	t.Run("back to a Job that nobody deletes", func(t *testing.T) {
@@ -119,7 +122,7 @@ func TestTheResultCountsWhatTheStatusDoes(t *testing.T) {
 	spec.BackoffLimit = 0
 	d := newDesk(t, spec)
 	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed), d.end(2, corev1.PodFailed)})
-	d.listed()
+	d.terminate(d.decide())
 	plan := d.decide()
 	equal(t, "failed", plan.Status.Failed, 2)
 	d.apply(plan, job.Report{StatusRefused: "conflict"})

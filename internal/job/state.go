@@ -47,9 +47,11 @@ type State struct {
 	// Conditions are the condition types of batch/v1, in the order in which they
 	// were appended. Conditions of other types are not Ostinato's.
 	Conditions []batchv1.JobCondition `json:"conditions,omitempty"`
-	// Verdict is what Pods were deleted for. It stands even while the API server
-	// refuses the status that says so.
+	// Verdict is what Pods are deleted for. It is recorded before the first of them is, and
+	// stands even while the API server refuses the status that says so.
 	Verdict Verdict `json:"verdict,omitzero"`
+	// Concluded is set when all Pods that had not ended were deleted for the Verdict.
+	Concluded bool `json:"concluded,omitempty"`
 	// Written is the status the API server last accepted, without the strings of
 	// indexes, which WrittenCompleted and WrittenFailed hold; nil before the first.
 	Written          *batchv1.JobStatus `json:"written,omitempty"`
@@ -72,9 +74,6 @@ type State struct {
 	Silence Silence `json:"silence,omitzero"`
 	// Listing is when the last list of the Pods was asked for.
 	Listing time.Time `json:"listing,omitzero"`
-	// Fresh is set when nothing is known to have been planned since that list, or only removals that
-	// it was the base of.
-	Fresh bool `json:"fresh,omitempty"`
 	// Doubtful is set when something that the Job did, or did not, makes a list necessary
 	// before anything else is planned.
 	Doubtful bool `json:"doubtful,omitempty"`
@@ -86,12 +85,11 @@ type State struct {
 	// Rebuild is set when the State can't be believed: the Job has a past that it does
 	// not hold, or somebody else has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
-	// Revised is set when the spec has changed since the Job's first plan.
-	Revised bool `json:"revised,omitempty"`
-	// Restate is set when a plan that is forgotten may have written a status that nobody
-	// wants any more: for a spec that was edited, or with a Pod that is disowned since.
-	// So the next is written even if nothing in it has changed.
-	Restate bool `json:"restate,omitempty"`
+	// Unanswered is set when the API server may have a status that the State does not know: the
+	// call that wrote it had no answer, or is forgotten, and was for the spec before an edit or
+	// counted a Pod that is disowned since. So the next is written even if nothing in it has
+	// changed.
+	Unanswered bool `json:"unanswered,omitempty"`
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.
@@ -103,10 +101,11 @@ type Pod struct {
 	Fate Fate `json:"fate,omitempty"`
 	// Since is when the Pod was first planned with, where a start has a deadline.
 	Since time.Time `json:"since,omitzero"`
-	// Retry delays the delete or release of this Pod, which failed; Undeleted tells the
-	// delete from the release.
-	Retry     Retry `json:"retry,omitzero"`
-	Undeleted bool  `json:"undeleted,omitempty"`
+	// Asked is set while the Pod's delete is under way: no answer to it has come, and a list
+	// has not told either what became of it.
+	Asked bool `json:"asked,omitempty"`
+	// Retry delays the delete or release of this Pod, which failed.
+	Retry Retry `json:"retry,omitzero"`
 	// PendingFailed is set when the Pod was given up because it did not start in time.
 	PendingFailed bool `json:"pendingFailed,omitempty"`
 	// Announced is set when what is said once of the Pod was said with its release, which

@@ -66,16 +66,16 @@ func (p *pass) writeStatus() {
 		return
 	}
 	counted := p.state.counted()
+	p.state.Unanswered = false
 	p.plan.Status, p.plan.Counted = status, counted[:min(len(counted), MaxCounted)]
-	p.state.Restate = false
 	p.state.Written = withoutIndexes(*status)
 	p.state.WrittenCompleted, p.state.WrittenFailed = p.state.Completed, p.state.FailedIndexes
 }
 
-// restates reports whether a status is to be written even if it is the one that is known.
-// What is said with a status goes first: it is left unsaid with one that is there already.
+// restates reports whether a status is to be written even if it is the one that is known. What
+// is said with a status goes first: it is left unsaid with one that is there already.
 func (p *pass) restates() bool {
-	return p.state.Restate && len(p.plan.Events) == 0 && len(p.plan.Handled) == 0
+	return p.state.Unanswered && len(p.plan.Events) == 0 && len(p.plan.Handled) == 0
 }
 
 // withoutIndexes leaves out the strings of indexes, which can be long.
@@ -105,7 +105,7 @@ func (s State) withStatusOf(before State) State {
 	s.StartTime = before.StartTime
 	s.CompletionTime = before.CompletionTime
 	s.Written, s.WrittenCompleted, s.WrittenFailed = before.Written, before.WrittenCompleted, before.WrittenFailed
-	s.Announced, s.Restate = before.Announced, before.Restate
+	s.Announced, s.Unanswered = before.Announced, before.Unanswered
 	return s
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -52,12 +53,21 @@ func (p *pass) carriedOut() *Verdict {
 	return &p.state.Verdict
 }
 
-func (p *pass) successCriteriaMet() *Verdict { return p.recorded(batchv1.JobSuccessCriteriaMet) }
+func (p *pass) successCriteriaMet() *Verdict { return p.state.written(batchv1.JobSuccessCriteriaMet) }
 
-func (p *pass) failureTarget() *Verdict { return p.recorded(batchv1.JobFailureTarget) }
+func (p *pass) failureTarget() *Verdict { return p.state.written(batchv1.JobFailureTarget) }
 
-func (p *pass) recorded(interim batchv1.JobConditionType) *Verdict {
-	condition := p.state.condition(interim)
+// decided returns the verdict that is recorded, whether or not the status says it; nil where
+// there is none.
+func (s State) decided() *Verdict {
+	if verdict := cmp.Or(s.written(batchv1.JobSuccessCriteriaMet), s.written(batchv1.JobFailureTarget)); verdict != nil || s.Verdict == (Verdict{}) {
+		return verdict
+	}
+	return &s.Verdict
+}
+
+func (s State) written(interim batchv1.JobConditionType) *Verdict {
+	condition := s.condition(interim)
 	if condition == nil || condition.Status != corev1.ConditionTrue {
 		return nil
 	}
@@ -139,7 +149,7 @@ func (p *pass) conclude(v Verdict) {
 		if pod.UID == "" {
 			continue
 		}
-		if pod.active() {
+		if pod.active() && !p.delayed(*pod) {
 			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
 			pod.Deleting = true
 		}

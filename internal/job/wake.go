@@ -67,7 +67,6 @@ func (p *pass) wakeForList() { p.wake(p.listAt(), WakeList) }
 // the Pods for a while.
 func (s State) Heard(now time.Time) State {
 	s.Silence = Silence{Since: now}
-	s.Fresh = false
 	return s
 }
 

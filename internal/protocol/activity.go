@@ -34,6 +34,8 @@ const (
 	ReleaseOrphansActivity = "ReleaseOrphans"
 	// ListPodsActivity: ListPodsRequest -> PodList.
 	ListPodsActivity = "ListPods"
+	// TerminatePodsActivity: TerminatePodsRequest -> PodList.
+	TerminatePodsActivity = "TerminatePods"
 	// SetSuspendActivity: SetSuspendRequest -> SetSuspendResult.
 	SetSuspendActivity = "SetSuspend"
 	// WatchPodsActivity: PodWatchInput -> error only; runs until cancelled.
@@ -43,7 +45,7 @@ const (
 // Activities are the names of all activities.
 var Activities = []string{
 	StartRunActivity, WriteStatusActivity, FindRunsActivity, SignalAcceptedActivity, SetSuspendActivity,
-	ReconcileJobActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity, ReleaseOrphansActivity, ListPodsActivity,
+	ReconcileJobActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity, ReleaseOrphansActivity, ListPodsActivity, TerminatePodsActivity,
 	WatchPodsActivity,
 }
 
@@ -257,7 +259,22 @@ type ListPodsRequest struct {
 	Rebuild bool `json:"rebuild,omitempty"`
 }
 
-// PodList is the answer to ListPodsRequest.
+// TerminatePodsRequest asks to end all Pods of a Job that have not ended, and for a list of its
+// Pods as they are then.
+type TerminatePodsRequest struct {
+	Job ObjectReference `json:"job"`
+	// Digest is as in a JobRequest. A Job that is edited while its Pods are being ended keeps
+	// those that are left.
+	Digest string `json:"digest,omitempty"`
+	// Judge is as in a JobRequest.
+	Judge job.Indexes `json:"judge,omitzero"`
+	// Termination says how the Pods are ended.
+	Termination job.Termination `json:"termination"`
+	// Undecided is as in a ListPodsRequest.
+	Undecided []string `json:"undecided,omitempty"`
+}
+
+// PodList is the answer to ListPodsRequest and TerminatePodsRequest.
 type PodList struct {
 	// Gone: the Job does not exist or has another UID; Facts are empty.
 	Gone  bool          `json:"gone,omitempty"`
@@ -269,6 +286,14 @@ type PodList struct {
 	Counted []string `json:"counted,omitempty"`
 	// Foreign: the Job is another controller's; nothing was listed.
 	Foreign bool `json:"foreign,omitempty"`
+	// Failures are deletes that the API server answered with an error; the others were carried out.
+	Failures []job.PodFailure `json:"failures,omitempty"`
+	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; Pods were neither
+	// ended nor listed then.
+	Matched *int32 `json:"matched,omitempty"`
+	// Unplanned: the Job's spec is not the one that was planned with, but Spec; Pods may have been
+	// ended, and were not listed.
+	Unplanned bool `json:"unplanned,omitempty"`
 	// Spec and Status are the Job's as read before the Pods, where Rebuild asked for them.
 	Spec   *job.Spec          `json:"spec,omitempty"`
 	Status *batchv1.JobStatus `json:"status,omitempty"`

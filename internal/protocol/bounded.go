@@ -25,6 +25,7 @@ type (
 	plainDeletePodsRequest  DeletePodsRequest
 	plainReleasePodsRequest ReleasePodsRequest
 	plainListPodsRequest    ListPodsRequest
+	plainTerminateRequest   TerminatePodsRequest
 	plainCreatedPods        []CreatedPod
 	plainJobClosed          JobClosed
 	plainJobDescription     JobDescription
@@ -110,6 +111,11 @@ func (d *DeletePodsRequest) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *ReleasePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainReleasePodsRequest)(r))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *TerminatePodsRequest) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainTerminateRequest)(t))
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

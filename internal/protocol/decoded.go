@@ -16,7 +16,7 @@ func Decoded() []any {
 		new(StartRunRequest), new(StartRunResult), new(WriteStatusRequest), new(WriteStatusResult), new(FindRunsRequest), new(FindRunsResult),
 		new(SignalAcceptedRequest), new(SignalAcceptedResult), new(JobRequest), new(JobResult),
 		new(CreatePodsRequest), new(DeletePodsRequest), new(ReleasePodsRequest),
-		new(ListPodsRequest), new(PodList), new(ReleaseOrphansRequest), new(ReleaseOrphansResult),
+		new(ListPodsRequest), new(TerminatePodsRequest), new(PodList), new(ReleaseOrphansRequest), new(ReleaseOrphansResult),
 		new(SetSuspendRequest), new(SetSuspendResult),
 		// Heartbeats.
 		new(CreatedPods), new(BulkProgress),

@@ -55,6 +55,7 @@ func everyActivity(reference protocol.ObjectReference, digest string, pod protoc
 		protocol.ReleasePodsActivity:    protocol.ReleasePodsRequest{Job: reference, Releases: releases},
 		protocol.ReleaseOrphansActivity: protocol.ReleaseOrphansRequest{Job: reference},
 		protocol.ListPodsActivity:       protocol.ListPodsRequest{Job: reference, Undecided: []string{pod.UID}, Rebuild: true},
+		protocol.TerminatePodsActivity:  protocol.TerminatePodsRequest{Job: reference, Digest: digest, Termination: job.TerminateForVerdict, Undecided: []string{pod.UID}},
 		protocol.SetSuspendActivity:     protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: reference, Wish: protocol.Wish{Suspend: false, At: time.Now()}},
 	}
 }

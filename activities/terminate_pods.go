@@ -1,0 +1,106 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// TerminatePods ends all Pods of a Job that have not ended, and lists them as ListPods does, as
+// they are then. It may run again after it has ended some: the rest is ended then. Between some
+// Pods and the next it looks whether the Job has been edited.
+func (a *Activities) TerminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
+	if err := bounded(list{"undecided", len(request.Undecided), mostUndecided}); err != nil {
+		return protocol.PodList{}, err
+	}
+	if request.Termination != job.TerminateForSuspension && request.Termination != job.TerminateForVerdict {
+		return protocol.PodList{}, invalidRequest(fmt.Errorf("termination %.20q, want %s or %s", request.Termination, job.TerminateForSuspension, job.TerminateForVerdict))
+	}
+	owner, answer, done, err := a.jobToTerminate(ctx, request)
+	if err != nil || done {
+		return answer, err
+	}
+	census, err := a.takeCensus(ctx, owner, protocol.ListPodsRequest{Job: request.Job, Undecided: request.Undecided})
+	if err != nil {
+		return protocol.PodList{}, err
+	}
+	events, out := a.Events.besides(0), &findings{result: &protocol.JobResult{}}
+	targets := request.Termination.Targets(census.facts)
+	many := len(targets) > protocol.BulkThreshold
+	for chunk := range slices.Chunk(targets, bulkChunk) {
+		if many {
+			if owner, answer, done, err = a.jobToTerminate(ctx, request); err != nil || done {
+				return answer, err
+			}
+		}
+		err := each(chunk, func(target job.Delete) error {
+			if many {
+				if err := a.bulk.Wait(ctx); err != nil {
+					return outage(err, "wait for the limit of bulk work")
+				}
+			}
+			return a.deletePod(ctx, owner, target, events, out)
+		})
+		if err != nil {
+			return protocol.PodList{}, err
+		}
+	}
+	census.facts = terminated(census.facts, targets, *out.result)
+	list := census.list()
+	list.Failures = out.result.Failures
+	return list, nil
+}
+
+// jobToTerminate reads the Job; done says that the answer is given already.
+func (a *Activities) jobToTerminate(ctx context.Context, request protocol.TerminatePodsRequest) (owner *batchv1.Job, answer protocol.PodList, done bool, err error) {
+	owner, result, done, err := a.jobFor(ctx, request.Job, live)
+	if err == nil && !done {
+		done = a.unplanned(owner, request.Digest, &result) || matched(owner, request.Judge, &result)
+	}
+	if err == nil && !done && request.Termination == job.TerminateForSuspension && !job.SpecOf(owner).Suspend {
+		err = invalidRequest(fmt.Errorf("termination for a suspension: Job %s/%s is not suspended", owner.Namespace, owner.Name))
+	}
+	answer = protocol.PodList{Gone: result.Gone, Foreign: result.Foreign, Unplanned: result.Unplanned, Spec: result.CurrentSpec, Matched: result.Matched}
+	return owner, answer, done, err
+}
+
+// terminated returns the facts of Pods after some were ended.
+func terminated(facts []job.PodFact, targets []job.Delete, result protocol.JobResult) []job.PodFact {
+	vanished := make(map[string]bool, len(result.Vanished))
+	for _, uid := range result.Vanished {
+		vanished[uid] = true
+	}
+	ended := make(map[string]job.Delete, len(targets))
+	for _, target := range targets {
+		ended[target.UID] = target
+	}
+	for _, failure := range result.Failures {
+		delete(ended, failure.UID)
+	}
+	found := make(map[string]job.PodFact, len(result.Found))
+	for _, fact := range result.Found {
+		found[fact.UID] = fact
+	}
+	after := facts[:0]
+	for _, fact := range facts {
+		target, deleted := ended[fact.UID]
+		other, changed := found[fact.UID]
+		switch {
+		case vanished[fact.UID]:
+			continue
+		case changed:
+			fact = other
+		case deleted:
+			fact.Deleting, fact.Ready = true, false
+			fact.Removed = fact.Removed || target.Release
+			fact.Tracked = fact.Tracked && !target.Release
+		}
+		after = append(after, fact)
+	}
+	return after
+}

@@ -1,0 +1,168 @@
+package activities_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+func (s *stage) terminate(termination job.Termination) protocol.PodList {
+	s.t.Helper()
+	return must[protocol.PodList](s, protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: termination})
+}
+
+func suspendedJob() *batchv1.Job {
+	suspended := helloJob()
+	suspended.Spec.Suspend = ptr.To(true)
+	return suspended
+}
+
+// stateOf describes the facts of a list: what runs, and what is being deleted.
+func stateOf(list protocol.PodList) []string {
+	var facts []string
+	for _, fact := range list.Facts {
+		text := fact.Name
+		switch {
+		case fact.Ended():
+			text += " ended"
+		case fact.Deleting:
+			text += " deleting"
+		default:
+			text += " runs"
+		}
+		if !fact.Tracked {
+			text += " untracked"
+		}
+		facts = append(facts, text)
+	}
+	return facts
+}
+
+func TestPodsThatHaveNotEndedAreTerminated(t *testing.T) {
+	for termination, want := range map[job.Termination][]string{
+		job.TerminateForSuspension: {"done ended", "half deleting untracked", "known deleting untracked", "leaving deleting", "unknown deleting untracked"},
+		job.TerminateForVerdict:    {"done ended", "half deleting untracked", "known deleting", "leaving deleting", "unknown deleting"},
+	} {
+		t.Run(string(termination), func(t *testing.T) {
+			s := newStage(t, objects(suspendedJob(), helloPod("done", corev1.PodSucceeded), helloPod("known", corev1.PodRunning),
+				helloPod("unknown", corev1.PodPending), helloPod("leaving", corev1.PodRunning).Deleting(),
+				helloPod("half", corev1.PodRunning).Released(), helloPod("other", corev1.PodRunning).Of(otherJob())), nil)
+			list := s.terminate(termination)
+			if got := stateOf(list); !slices.Equal(got, want) || len(list.Failures) > 0 {
+				t.Errorf("list %v, failures %v, want %v", got, list.Failures, want)
+			}
+			for name, there := range map[string]bool{"done": true, "leaving": true, "other": true, "half": false, "known": false, "unknown": false} {
+				if s.exists(name) != there {
+					t.Errorf("Pod %s is there: %v", name, !there)
+				}
+			}
+		})
+	}
+}
+
+// An attempt after one that ended before its answer finds Pods that are being deleted, and ends the others.
+func TestATerminationGoesOnWhereAnotherEnded(t *testing.T) {
+	s := newStage(t, objects(suspendedJob(), helloPod("a", corev1.PodRunning).Deleting().Released(), helloPod("b", corev1.PodRunning)), nil)
+	if got, want := stateOf(s.terminate(job.TerminateForSuspension)), []string{"a deleting untracked", "b deleting untracked"}; !slices.Equal(got, want) {
+		t.Errorf("list %v, want %v", got, want)
+	}
+}
+
+// The Pod ends between the list and its removal: it is to be counted.
+func TestAPodThatEndsWhileItIsRemovedIsListedAsItIs(t *testing.T) {
+	s := newStage(t, objects(suspendedJob(), helloPod("a", corev1.PodRunning)), nil)
+	s.kubernetes.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, helloPod("a", corev1.PodSucceeded).Pod, nil
+	})
+	if got, want := stateOf(s.terminate(job.TerminateForSuspension)), []string{"a ended"}; !slices.Equal(got, want) {
+		t.Errorf("list %v, want %v", got, want)
+	}
+}
+
+func TestADeleteThatIsRefusedIsPartOfTheAnswer(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodRunning)), nil)
+	s.refusePod("delete", "a", apierrors.NewForbidden(pods, "a", errors.New("denied by policy")))
+	list := s.terminate(job.TerminateForVerdict)
+	if got, want := stateOf(list), []string{"a runs", "b deleting"}; !slices.Equal(got, want) {
+		t.Errorf("list %v, want %v", got, want)
+	}
+	if len(list.Failures) != 1 || list.Failures[0].UID != "a-uid" {
+		t.Errorf("failures %+v", list.Failures)
+	}
+}
+
+func TestNoPodIsTerminatedForAnotherPlan(t *testing.T) {
+	succeeded := helloJob()
+	succeeded.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32)}}}
+	*succeeded.Spec.SuccessPolicy.Rules[0].SucceededCount = 1
+	builtIn := helloJob()
+	builtIn.Spec.ManagedBy = nil
+	for name, test := range map[string]struct {
+		job     *batchv1.Job
+		request protocol.TerminatePodsRequest
+		answers func(protocol.PodList) bool
+	}{
+		"an edited Job":     {helloJob(), protocol.TerminatePodsRequest{Digest: "another"}, func(l protocol.PodList) bool { return l.Unplanned && l.Spec != nil }},
+		"one that succeeds": {succeeded, protocol.TerminatePodsRequest{Judge: job.NewIndexes(0)}, func(l protocol.PodList) bool { return l.Matched != nil }},
+		"another's":         {builtIn, protocol.TerminatePodsRequest{}, func(l protocol.PodList) bool { return l.Foreign }},
+		"one that is gone":  {otherJob(), protocol.TerminatePodsRequest{}, func(l protocol.PodList) bool { return l.Gone }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(test.job, helloPod("a", corev1.PodRunning)), nil)
+			test.request.Job, test.request.Termination = jobRef, job.TerminateForVerdict
+			if test.request.Digest == "" {
+				test.request = s.planned(test.request).(protocol.TerminatePodsRequest)
+			}
+			list, err := run[protocol.PodList](s, protocol.TerminatePodsActivity, test.request)
+			if err != nil || !test.answers(list) || len(s.writes()) > 0 {
+				t.Errorf("list %+v, writes %v, error %v", list, s.writes(), err)
+			}
+		})
+	}
+}
+
+// Between some Pods and the next the Job is looked at: an edit keeps the rest.
+func TestATerminationEndsWithAnEdit(t *testing.T) {
+	pods := make([]podBuilder, 150)
+	for i := range pods {
+		pods[i] = helloPod(fmt.Sprintf("pod-%03d", i), corev1.PodRunning)
+	}
+	s := newStage(t, objects(suspendedJob(), pods...), nil)
+	deletes := 0
+	s.kubernetes.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if deletes++; deletes == 1 {
+			edited := suspendedJob()
+			edited.Generation++
+			if err := s.kubernetes.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), edited, namespace); err != nil {
+				t.Error(err)
+			}
+		}
+		return false, nil, nil
+	})
+	list := s.terminate(job.TerminateForSuspension)
+	if !list.Unplanned || deletes == 0 || deletes >= len(pods) {
+		t.Errorf("unplanned %v after %d deletes", list.Unplanned, deletes)
+	}
+}
+
+func TestATerminationThatIsNoneIsRefused(t *testing.T) {
+	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
+	for _, termination := range []job.Termination{"", "Everything", job.TerminateForSuspension} { // of a Job that is not suspended
+		_, err := run[protocol.PodList](s, protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: termination})
+		wantInvalid(t, err)
+	}
+	if len(s.writes()) > 0 {
+		t.Errorf("writes %v", s.writes())
+	}
+}

@@ -1,0 +1,154 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// Termination asks to end all Pods of a Job that have not ended, those included that the State
+// does not know: a plan that is forgotten may have created them.
+type Termination string
+
+const (
+	// TerminateForSuspension removes the Pods: their finalizer goes first, and they are not counted
+	// (parity 2.12).
+	TerminateForSuspension Termination = "Suspension"
+	// TerminateForVerdict deletes the Pods; they keep their finalizer until they are counted
+	// (parity 2.11).
+	TerminateForVerdict Termination = "Verdict"
+)
+
+// Remove reports whether the Pods are removed uncounted.
+func (t Termination) Remove() bool { return t == TerminateForSuspension }
+
+// Targets returns the Pods that are to be ended: those that can run and are not being deleted.
+func (t Termination) Targets(pods []PodFact) []Delete {
+	var targets []Delete
+	for _, pod := range pods {
+		if !pod.Ended() && !pod.Deleting && !pod.Disowned {
+			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: t.Remove()})
+		}
+	}
+	return targets
+}
+
+// Recorded reports whether the Plan must be in the history before it is carried out: another
+// plan would not take back what it does. The rest follows from the Job and from what the
+// history holds, so that a workflow task which is repeated wants it again, by the same names.
+func (p Plan) Recorded() bool {
+	return p.Terminate != "" || len(p.Deletes) > 0 || len(p.Creates) > 0 && p.Next.hasFailures()
+}
+
+func (s State) hasFailures() bool {
+	return s.Failed > 0 || s.Backoff.Failures > 0 || len(s.IndexFailures) > 0
+}
+
+// Asked returns the State while the Plan is under way. Where no answer comes it stays, and a
+// list tells what became of a Plan that is recorded.
+func (p Plan) Asked() State {
+	state := p.before
+	state.Unanswered = state.Unanswered || p.Status != nil
+	if !p.Recorded() {
+		return state
+	}
+	state.Doubtful = true
+	if p.Terminate == TerminateForVerdict {
+		state.Verdict = p.Next.Verdict
+	}
+	if p.Terminate != "" {
+		state.Pods, state.Accounted = p.Next.Pods, p.Next.Accounted
+	}
+	state.Pods = slices.Clone(state.Pods)
+	asked := map[string]bool{}
+	for _, target := range p.Deletes {
+		asked[target.UID] = target.Release || state.decided() != nil
+	}
+	for i := range state.Pods {
+		pod := &state.Pods[i]
+		pod.Asked = pod.Asked || asked[pod.UID] || p.Terminate != "" && pod.active()
+	}
+	return state
+}
+
+// Terminated takes in the answer to a Plan that terminates: the Pods as they are then, and the
+// deletes that failed.
+func (p Plan) Terminated(list List, failures []PodFailure, asked, now time.Time) State {
+	state := p.Asked()
+	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
+	state = state.Listed(list, asked)
+	known := newIndex(state.Pods)
+	for _, failure := range failures {
+		if i, ok := known.byUID[failure.UID]; ok {
+			state.Pods[i].Retry = state.Pods[i].Retry.refusedPod(p.config, failure.Message, now)
+		}
+	}
+	state.Concluded = state.Verdict != (Verdict{})
+	return state
+}
+
+// resolve says what became of a Pod whose delete was asked for, now that the Pods are listed.
+// One that had ended before is counted; one that is as it was is still the Job's. One that has
+// only lost its finalizer is to be deleted still.
+func (s State) resolve(pod *Pod, listed bool) {
+	verdict := s.decided()
+	removed := verdict == nil && (!listed || !pod.Tracked)
+	succeeds := verdict != nil && !verdict.failure() && (!listed || pod.Deleting)
+	if pod.Fate == Undecided && (removed || succeeds) {
+		pod.Fate = PodUncounted
+	}
+	pod.Asked = pod.Fate == PodUncounted && pod.active()
+}
+
+// deleteAgain deletes the Pods whose fate is decided and that run on: their delete has failed.
+func (p *pass) deleteAgain() {
+	for i := range p.state.Pods {
+		pod := &p.state.Pods[i]
+		if pod.active() && pod.Fate != Undecided && (pod.Asked || pod.PendingFailed) && !p.delayed(*pod) {
+			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: pod.Fate == PodUncounted})
+			pod.Deleting, pod.Asked = true, false
+		}
+	}
+}
+
+// suspends reports whether the Job's suspension is to be carried out, which tells as much of its
+// Pods as a list.
+func (p *pass) suspends() bool {
+	asked := func(pod Pod) bool { return pod.Asked && pod.Fate == Undecided }
+	return p.spec.Suspend && !p.spec.Deleting && p.interim() == nil && p.state.tally(asked) == 0
+}
+
+// terminate plans that the Pods are ended, and nothing else: their list tells how the Job goes on.
+func (p *pass) terminate(termination Termination, verdict Verdict) {
+	decided := p.state
+	p.state, p.plan = p.before, Plan{Terminate: termination, Judge: p.plan.Judge}
+	p.state.Judged, p.state.Verdict = decided.Judged, verdict
+	p.state.Pods = slices.Clone(p.before.Pods)
+	known := newIndex(decided.Pods)
+	for i := range p.state.Pods {
+		pod := &p.state.Pods[i]
+		if j, ok := known.byUID[pod.UID]; ok && decided.Pods[j].PendingFailed {
+			// That it did not start in time stays said of it.
+			late := decided.Pods[j]
+			pod.PendingFailed, pod.Finished, pod.Reason, pod.Message = true, late.Finished, late.Reason, late.Message
+		}
+	}
+	p.clockPending()
+}
+
+// terminatesFor reports whether the Pods are to be ended before the verdict is written.
+func (p *pass) terminatesFor(decided Verdict) bool {
+	return decided.Reason != batchv1.JobReasonCompletionsReached && p.interim() == nil && !p.state.Concluded
+}
+
+// looksFor reports whether the Pods are to be listed before the verdict that none is left. The
+// State knows all Pods of a Job of fixed completions that have succeeded, but those that may
+// have been created when the API server refused them.
+func (p *pass) looksFor(decided Verdict) bool {
+	if decided.Reason != batchv1.JobReasonCompletionsReached || p.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
+		return false
+	}
+	requested := func(pod Pod) bool { return !pod.exists() }
+	return p.spec.Completions == nil || p.state.tally(requested) > 0
+}
