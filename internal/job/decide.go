@@ -94,6 +94,7 @@ func (p *pass) sync() {
 	}
 	p.state.Fresh = p.state.Fresh && len(p.plan.Deletes) > 0
 	p.release()
+	p.expectEnds()
 	p.finish()
 	p.wakeForDeadline()
 	p.wakeForList()
