@@ -214,7 +214,8 @@ func TestAListFromBeforeTheDeadlineIsNotEnoughForTheVerdict(t *testing.T) {
 	spec.ActiveDeadlineSeconds = pointer[int64](60)
 	d := newDesk(t, spec)
 	d.apply(d.decide(), job.Report{})
-	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)}).Doubt()
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
+	d.state.Strange = true
 	d.now = start.Add(50 * time.Second)
 	asked := d.now
 	answer := job.List{Pods: slices.Clone(d.pods), Attempts: 1}
