@@ -18,7 +18,7 @@ type Config struct {
 	MaxAttempts int
 	// ListBase and ListCap bound the silence after which the Pods are listed.
 	ListBase, ListCap time.Duration
-	// ListLetGo is the same while a Pod terminates that was let go of.
+	// ListLetGo is how long that silence may be while a Pod terminates that was released.
 	ListLetGo time.Duration
 }
 
