@@ -102,7 +102,7 @@ func New(options Options) *Activities {
 		lists:      herd.NewTurns(mostLists, options.Weights),
 		writes:     herd.NewTurns(mostStatuses, options.Weights),
 		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
-		known:      newMemory(options.Clock),
+		known:      newMemory(),
 	}
 }
 

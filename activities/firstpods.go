@@ -29,8 +29,6 @@ func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []proto
 	}
 	defer leave()
 	progress := newCreation(creates, nil, a.Events.onlyNormal())
-	if err := a.createPods(ctx, stored, creates, progress, func(context.Context) error { return nil }); err == nil {
-		a.known.keepJob(stored)
-	}
+	_ = a.createPods(ctx, stored, creates, progress, func(context.Context) error { return nil })
 	return progress.created()
 }

@@ -14,9 +14,9 @@ import (
 
 // A request whose first write is that of a status needs no live read before it: the write
 // is refused unless the object is, in etcd, the one that was read. So the end of a run
-// begins with what this process remembers or the API server's watch cache has, and only
-// what another has changed in the meantime, or what does not look as it was planned for,
-// is read live.
+// begins with what the API server's watch cache has, of a CronJob with what this process
+// remembers. Only what another has changed in the meantime, or what does not look as it was
+// planned for, is read live.
 
 // guardedJob reports whether a status is the first that a JobRequest writes, and whether
 // what the Job says of the evidence of its Pods does not matter.
@@ -28,9 +28,6 @@ func guardedJob(request protocol.JobRequest) bool {
 // plannedJob reads the Job of a request; done says that the answer is given already.
 func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
 	if guardedJob(request) {
-		if owner := a.known.job(request.Job); owner != nil && !a.notPlannedFor(owner, request, new(protocol.JobResult)) {
-			return owner, protocol.JobResult{}, cached, false, nil
-		}
 		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
 		if err == nil && !done && !a.notPlannedFor(owner, request, new(protocol.JobResult)) {
 			return owner, result, cached, false, nil

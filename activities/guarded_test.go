@@ -187,6 +187,8 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 		return one
 	}
 	edited := func(one *batchv1.Job) { one.Spec.Parallelism = ptr.To(int32(7)) }
+	given := func(one *batchv1.Job) { one.Spec.ManagedBy = ptr.To("example.com/another") }
+	another := func(one *batchv1.Job) { one.UID = "another-uid" }
 	overtaken := func(one *batchv1.Job) {
 		one.Status.Failed = 1
 		one.ManagedFields = []metav1.ManagedFieldsEntry{{
@@ -202,6 +204,8 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 		"as it is":               {at("2", nil), at("2", nil), false, 0, true},
 		"its status was written": {at("1", nil), at("2", nil), false, 1, true},
 		"it was edited":          {at("1", nil), at("2", edited), false, 1, false},
+		"it was given away":      {at("1", nil), at("2", given), false, 1, false},
+		"it was re-created":      {at("1", nil), at("2", another), false, 1, false},
 		"the plan is newer":      {at("1", edited), at("2", nil), false, 1, true},
 		"another has counted":    {at("2", overtaken), at("2", overtaken), false, 1, false},
 		"another has just now":   {at("1", nil), at("2", overtaken), false, 1, false},
@@ -225,7 +229,8 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 			if reads := liveReads(s.kubernetes.Actions(), "jobs"); reads != test.reads {
 				t.Errorf("%d live reads, want %d", reads, test.reads)
 			}
-			if written := s.job(jobName).Status.Succeeded == 1; written != test.planned || result.Unplanned == test.planned || s.tracked("a") == test.planned {
+			stopped := result.Unplanned || result.Foreign || result.Gone
+			if written := s.job(jobName).Status.Succeeded == 1; written != test.planned || stopped == test.planned || s.tracked("a") == test.planned {
 				t.Errorf("result %+v, written %t, tracked %t", result, written, s.tracked("a"))
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
-	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -126,15 +125,11 @@ func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request 
 // applyJobStatus writes the status; done is false when the result says why not, and
 // news when the status was there already.
 func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
-	a.known.forgetJob(owner.UID)
 	before, after, over, err := a.writeJobStatus(ctx, owner, fresh, request, result)
 	if over {
 		return false, false, err
 	}
 	if err == nil {
-		if claim.Finished(after) == nil {
-			a.known.keepJob(after)
-		}
 		if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
 			return false, true, nil
 		}

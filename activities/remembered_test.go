@@ -1,22 +1,16 @@
 package activities_test
 
 import (
-	"errors"
-	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -126,63 +120,6 @@ func TestAnotherNameForARememberedCronJob(t *testing.T) {
 	}
 }
 
-// TestAJobIsWrittenAsItIsRemembered: unless it is not any more what it was.
-func TestAJobIsWrittenAsItIsRemembered(t *testing.T) {
-	for name, test := range map[string]struct {
-		change  func(*batchv1.Job)
-		reads   int
-		planned bool
-	}{
-		"as it is":                   {nil, 0, true},
-		"it was edited":              {func(one *batchv1.Job) { one.Spec.Parallelism = ptr.To(int32(7)) }, 1, false},
-		"it is another controller's": {func(one *batchv1.Job) { one.Spec.ManagedBy = ptr.To("example.com/another") }, 1, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
-			request := protocol.JobRequest{Job: jobRef, Digest: job.SpecOf(helloJob()).Digest(), Base: &job.Base{}, Status: &batchv1.JobStatus{Active: 1}}
-			must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
-			if test.change != nil {
-				stored := s.job(jobName).DeepCopy()
-				test.change(stored)
-				if err := s.kubernetes.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), stored, namespace); err != nil {
-					t.Fatal(err)
-				}
-				s.refuse("update", "jobs", 1, apierrors.NewConflict(batchv1.Resource("jobs"), jobName, errors.New("modified")))
-			}
-			s.kubernetes.ClearActions()
-			request.Status = &batchv1.JobStatus{Succeeded: 1}
-			request.Releases = []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}}
-			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
-			if read := reads(s.kubernetes.Actions(), "jobs"); read != test.reads {
-				t.Errorf("%d reads, want %d", read, test.reads)
-			}
-			if written := s.job(jobName).Status.Succeeded == 1; written != test.planned || s.tracked("a") == test.planned {
-				t.Errorf("result %+v, written %t, tracked %t", result, written, s.tracked("a"))
-			}
-		})
-	}
-}
-
-// TestAnotherNameForARememberedJob: the UID in a request may be made up.
-func TestAnotherNameForARememberedJob(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob()}, nil)
-	request := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}}
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
-	for name, forge := range map[string]func(*protocol.ObjectReference){
-		"name":      func(r *protocol.ObjectReference) { r.Name = "another" },
-		"namespace": func(r *protocol.ObjectReference) { r.Namespace = "another" },
-	} {
-		forged := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Succeeded: 1}}
-		forge(&forged.Job)
-		if result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, forged); !result.Gone {
-			t.Errorf("another %s: result %+v", name, result)
-		}
-	}
-	if s.job(jobName).Status.Succeeded != 0 {
-		t.Error("the status was written")
-	}
-}
-
 // TestATemplateIsJudgedAsItIs: what is remembered of a CronJob has none.
 func TestATemplateIsJudgedAsItIs(t *testing.T) {
 	s := newStage(t, nil, []*ostinatov1.CronJob{version("1", nil)})
@@ -193,33 +130,5 @@ func TestATemplateIsJudgedAsItIs(t *testing.T) {
 	result := must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, request)
 	if read := reads(s.cronJobs.Actions(), "cronjobs"); read != 1 || *asked != 1 || result.Judgement == nil || result.Judgement.Refusal != "" {
 		t.Errorf("%d reads, %d dry runs, result %+v", read, *asked, result)
-	}
-}
-
-// TestALargeJobIsNotRemembered: thousands of them would fill the worker's memory.
-func TestALargeJobIsNotRemembered(t *testing.T) {
-	large := helloJob()
-	large.Annotations = map[string]string{"large": strings.Repeat("x", 32<<10)}
-	s := newStage(t, []runtime.Object{large}, nil)
-	request := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}}
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
-	s.kubernetes.ClearActions()
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
-	if read := reads(s.kubernetes.Actions(), "jobs"); read != 1 {
-		t.Errorf("%d reads", read)
-	}
-}
-
-// TestAJobIsRememberedForAShortTime: PodWatch writes to one that lasts.
-func TestAJobIsRememberedForAShortTime(t *testing.T) {
-	clock := clocktesting.NewFakeClock(scheduled)
-	s := newStage(t, []runtime.Object{helloJob()}, nil, withClock(clock))
-	request := protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Active: 1}}
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
-	clock.Step(3 * time.Second)
-	s.kubernetes.ClearActions()
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
-	if read := reads(s.kubernetes.Actions(), "jobs"); read != 1 {
-		t.Errorf("%d reads", read)
 	}
 }

@@ -126,3 +126,24 @@ func TestSilenceIsBrokenByAList(t *testing.T) {
 	kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "list", slices.Contains(kube.calls, protocol.ListPodsActivity), true)
 }
+
+// TestAPodThatGoesWithoutAWordIsMissed: it was removed, and went while nobody watched.
+func TestAPodThatGoesWithoutAWordIsMissed(t *testing.T) {
+	kube := newJobKube(t)
+	suspended := jobSpec(1, 1)
+	suspended.Suspend = true
+	kube.after(time.Minute, func() { kube.signalSpec(hello, suspended) })
+	kube.after(time.Minute+time.Second, func() { kube.pods[0].Deleting, kube.pods[0].Tracked = true, false })
+	terminating := func(want int32) func() {
+		return func() { expect(t, "terminating", *kube.lastStatus().Terminating, want) }
+	}
+	kube.after(10*time.Minute, terminating(1))
+	kube.after(10*time.Minute+time.Second, func() { kube.pods = nil })
+	kube.after(11*time.Minute+2*time.Second, terminating(0))
+	kube.after(12*time.Minute, func() { kube.calls = nil })
+	kube.after(30*time.Minute, func() {
+		expect(t, "calls", kube.calls, nil)
+		kube.remove()
+	})
+	kube.mustEnd(jobSpec(1, 1), job.Deleted)
+}

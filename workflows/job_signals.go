@@ -102,9 +102,6 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 		return
 	}
 	w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
-	if facts.Look {
-		w.state = w.state.Doubt()
-	}
 }
 
 func (h *heard) orphan(uid string) {

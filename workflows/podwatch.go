@@ -16,8 +16,9 @@ import (
 const (
 	// watchHeartbeatTimeout is how long a lost worker goes unnoticed.
 	watchHeartbeatTimeout = 10 * time.Second
-	// watchTimeout ends the activity now and then, so that its workflow is renewed.
-	watchTimeout = 12 * time.Hour
+	// watchTimeout is as good as none, since Temporal demands a bound: each end of a watch
+	// costs its successor a list of all Pods. Its heartbeats say whether it goes on.
+	watchTimeout = 10 * 365 * 24 * time.Hour
 	watchRetry   = time.Second
 	// watchPause keeps an error that Temporal does not retry from becoming a hot loop.
 	watchPause = 10 * time.Second

@@ -33,6 +33,9 @@ func TestPodWatchGoesOnForEver(t *testing.T) {
 				expect(t, "input", got, input)
 				expect(t, "task queue", info.TaskQueue, "east/ostinato-watch")
 				expect(t, "heartbeat timeout", info.HeartbeatTimeout, 10*time.Second)
+				if year := 365 * 24 * time.Hour; info.StartToCloseTimeout < year {
+					t.Errorf("a watch lasts %v at most", info.StartToCloseTimeout)
+				}
 				calls++
 				return test.ends[calls-1]
 			}

@@ -18,6 +18,8 @@ type Config struct {
 	MaxAttempts int
 	// ListBase and ListCap bound the silence after which the Pods are listed.
 	ListBase, ListCap time.Duration
+	// ListLetGo is how long that silence may be while a Pod terminates that was released.
+	ListLetGo time.Duration
 }
 
 // DefaultConfig returns upstream's constants.
@@ -32,6 +34,7 @@ func DefaultConfig() Config {
 		MaxAttempts: 20,
 		ListBase:    30 * time.Minute,
 		ListCap:     6 * time.Hour,
+		ListLetGo:   time.Minute,
 	}
 }
 

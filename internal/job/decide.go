@@ -110,6 +110,7 @@ func (p *pass) sync() {
 		p.recordSuspension()
 	}
 	p.release()
+	p.expectEnds()
 	p.finish()
 	p.wakeForDeadline()
 	p.wakeForList()

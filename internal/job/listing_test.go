@@ -21,8 +21,7 @@ func TestWhatSignalsSayAsksForAListOnceASecond(t *testing.T) {
 		return state.Observe(facts).Heard(now)
 	}
 	for name, say := range map[string]func(job.State, time.Time) job.State{
-		"Pods that nobody knows":  strangers,
-		"that Pods may have gone": func(state job.State, now time.Time) job.State { return state.Heard(now).Doubt() },
+		"Pods that nobody knows": strangers,
 		"that a Pod which is accounted for is alive": func(state job.State, now time.Time) job.State {
 			return state.Observe([]job.PodFact{{Name: "hello-7", UID: "e", Attempt: 1, Phase: corev1.PodRunning, Tracked: true}}).Heard(now)
 		},

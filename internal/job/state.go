@@ -77,10 +77,10 @@ type State struct {
 	// Doubtful is set when something that the Job did, or did not, makes a list necessary
 	// before anything else is planned.
 	Doubtful bool `json:"doubtful,omitempty"`
-	// Strange is set when something that was said makes a list necessary soon: Pods may have
-	// gone; facts came of more Pods that nobody knows than are taken in; or one says of a Pod
-	// that is accounted for that it is the Job's and alive, or not released. Then it is late,
-	// the Pod was let go and is the Job's again, or its number is also that of another Pod.
+	// Strange is set when something that was said makes a list necessary soon: facts came of
+	// more Pods that nobody knows than are taken in; or one says of a Pod that is accounted
+	// for that it is the Job's and alive, or not released. Then it is late, the Pod was let go
+	// and is the Job's again, or its number is also that of another Pod.
 	Strange bool `json:"strange,omitempty"`
 	// Rebuild is set when the State can't be believed: the Job has a past that it does
 	// not hold, or somebody else has counted.
@@ -162,13 +162,6 @@ type Silence struct {
 // NewState returns the State of a Job that nothing was done for yet.
 func NewState(namespace, name, uid string) State {
 	return State{Namespace: namespace, Name: name, UID: uid}
-}
-
-// Doubt returns the State after a word that Pods may have gone of which nobody told: they
-// are listed soon.
-func (s State) Doubt() State {
-	s.Strange = true
-	return s
 }
 
 // Undecided returns the UIDs of the Pods whose end is not known yet, for a list of

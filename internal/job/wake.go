@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -41,8 +42,13 @@ func (p *pass) breakSilence() {
 	}
 }
 
+// listAt returns when the Pods are to be listed if no fact comes.
 func (p *pass) listAt() time.Time {
-	return p.state.Silence.Since.Add(doubled(p.config.ListBase, p.config.ListCap, p.state.Silence.Lists+1))
+	delay := doubled(p.config.ListBase, p.config.ListCap, p.state.Silence.Lists+1)
+	if slices.ContainsFunc(p.state.Pods, Pod.mayVanish) {
+		delay = min(delay, doubled(p.config.ListLetGo, p.config.ListBase, p.state.Silence.Lists+1))
+	}
+	return p.state.Silence.Since.Add(delay)
 }
 
 func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }

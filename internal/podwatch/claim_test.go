@@ -1,6 +1,7 @@
 package podwatch_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,10 +9,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/k8s"
@@ -278,6 +281,17 @@ func TestSweepForPodsLeftByTheBuiltinController(t *testing.T) {
 		if !s.tracked("of-alive") {
 			t.Error("a Pod was released that is yet to be counted")
 		}
+	})
+	t.Run("taken over, while the API server does not answer", func(t *testing.T) {
+		clock := clocktesting.NewFakeClock(noon)
+		s := newStage(t, world(), takingOver, withClock(clock))
+		failures := 2
+		s.kubernetes.PrependReactor("get", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+			failures--
+			return failures >= 0, nil, apierrors.NewInternalError(errors.New("etcd is away"))
+		})
+		s.watch()
+		s.passes(clock, "Pods that nobody counts are released", func() bool { return !s.tracked("of-gone") && !s.tracked("of-ended") })
 	})
 	t.Run("not taken over", func(t *testing.T) {
 		s := newStage(t, world())

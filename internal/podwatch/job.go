@@ -205,18 +205,6 @@ func (w *watchedJob) tracked() []job.PodFact {
 	return facts
 }
 
-// counted is how many of the Pods the Job's status should have among its active and
-// terminating ones.
-func (w *watchedJob) counted() int32 {
-	var count int32
-	for _, pod := range w.pods {
-		if pod.isCounted() {
-			count++
-		}
-	}
-	return count
-}
-
 // decide says what to do now.
 func (w *watchedJob) decide(now time.Time) decision {
 	var result decision

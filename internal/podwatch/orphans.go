@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
@@ -107,6 +108,25 @@ func (w *Watcher) nameOf(namespace string, uid types.UID) string {
 		}
 	}
 	return ""
+}
+
+// sweepRetry is how long the sweep waits after a failure.
+const sweepRetry = 30 * time.Second
+
+// sweepOnce sweeps until it has succeeded once.
+func (w *Watcher) sweepOnce(ctx context.Context) {
+	for {
+		err := w.sweep(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		w.Logger.Warn("could not sweep for orphan Pods, will retry", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.Clock.After(sweepRetry):
+		}
+	}
 }
 
 // sweep looks, once for each watch, for Pods that kube-controller-manager left with

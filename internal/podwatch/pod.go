@@ -118,10 +118,6 @@ func (p *watchedPod) isLeft() bool {
 	return false
 }
 
-// isCounted reports whether the Job's status has the Pod among those that are active or
-// terminating: it can run, or its workflow has not released it.
-func (p *watchedPod) isCounted() bool { return !over(p.fact) || p.fact.Tracked }
-
 // podSet holds Pods by UID.
 type podSet map[string]*watchedPod
 

@@ -19,12 +19,9 @@ import (
 func (w *Watcher) serve(ctx context.Context, key key) (again time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
-	switch key.kind {
-	case anOrphan:
+	if key.kind == anOrphan {
 		err = w.claimOrphan(limited, key)
-	case aHandOver:
-		err = w.lookAgain(limited, key.jobKey)
-	default:
+	} else {
 		again, err = w.serveJob(limited, key)
 	}
 	if err != nil && ctx.Err() == nil {

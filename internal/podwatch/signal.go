@@ -17,10 +17,10 @@ import (
 var errNoWorkflow = errors.New("the Job has no workflow")
 
 // signal signals the Job's workflow; the error is errNoWorkflow where none runs.
-func (w *Watcher) signal(ctx context.Context, job jobKey, facts protocol.PodFacts) error {
-	facts.JobUID = string(job.uid)
+func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) error {
 	started := w.Clock.Now()
-	err := w.Temporal.SignalWorkflow(ctx, w.Cluster.JobWorkflowID(job.namespace, job.name), "", protocol.PodsSignal, facts)
+	err := w.Temporal.SignalWorkflow(ctx, w.Cluster.JobWorkflowID(to.namespace, to.name), "", protocol.PodsSignal,
+		protocol.PodFacts{JobUID: string(to.uid), Facts: facts})
 	w.Metrics.signalSeconds.Observe(w.Clock.Since(started).Seconds())
 	var notFound *serviceerror.NotFound
 	switch {
@@ -32,9 +32,9 @@ func (w *Watcher) signal(ctx context.Context, job jobKey, facts protocol.PodFact
 		return err
 	}
 	w.Metrics.signals.WithLabelValues(resultSent).Inc()
-	w.Metrics.facts.Add(float64(len(facts.Facts)))
+	w.Metrics.facts.Add(float64(len(facts)))
 	w.signals.Add(1)
-	w.facts.Add(int64(len(facts.Facts)))
+	w.facts.Add(int64(len(facts)))
 	return nil
 }
 
@@ -47,7 +47,7 @@ const quietTries = 2
 // unless a Pod that somebody deletes waits for that.
 func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.PodFact, patient bool) error {
 	for part := range parts(facts) {
-		err := w.signal(ctx, watched.jobKey, protocol.PodFacts{Facts: part})
+		err := w.signal(ctx, watched.jobKey, part)
 		if errors.Is(err, errNoWorkflow) && !(patient && !slices.ContainsFunc(part, func(fact job.PodFact) bool { return fact.Deleting || fact.Gone })) {
 			settled, settleErr := w.settle(ctx, watched, true)
 			if settled || settleErr != nil {

@@ -166,9 +166,6 @@ func (s *stage) ready(job string) int32 {
 func (s *stage) told() []string {
 	var facts []string
 	for _, signal := range s.signals.all() {
-		if signal.facts.Look {
-			facts = append(facts, "look")
-		}
 		for _, fact := range signal.facts.Facts {
 			text := fact.Name
 			switch {

@@ -34,8 +34,6 @@ const (
 	// signalled or looked at.
 	firstRetry = time.Second
 	lastRetry  = 10 * time.Second
-	// passRetry is how long the sweep and the hand-over wait after a failure.
-	passRetry = 30 * time.Second
 )
 
 // Signaller is the part of the Temporal client that the watch uses.
@@ -80,8 +78,7 @@ type Details struct {
 	Failing string `json:"failing,omitempty"`
 }
 
-// key names what is to be served: a Job, a Pod that nobody controls, or a Job whose
-// Pods may have gone before the watch began.
+// key names what is to be served: a Job, or a Pod that nobody controls.
 type key struct {
 	kind serveKind
 	jobKey
@@ -94,7 +91,6 @@ type serveKind int
 const (
 	aJob serveKind = iota
 	anOrphan
-	aHandOver
 )
 
 // Watcher holds what the watch knows and carries out what watchedJob decides.
@@ -166,28 +162,11 @@ func (w *Watcher) work(ctx context.Context, synced <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 	case <-synced:
-		group.Go(func() { w.pass(ctx, "look for Pods that went before the watch began", w.handOver) })
 		if w.TakeOverJobs {
-			group.Go(func() { w.pass(ctx, "sweep for orphan Pods", w.sweep) })
+			group.Go(func() { w.sweepOnce(ctx) })
 		}
 	}
 	w.queue.Run(ctx, senders, w.serve)
-}
-
-// pass does something once for each watch, again and again until it succeeds.
-func (w *Watcher) pass(ctx context.Context, what string, do func(context.Context) error) {
-	for {
-		err := do(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		w.Logger.Warn("could not "+what+", will retry", "error", err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.Clock.After(passRetry):
-		}
-	}
 }
 
 // tend reports until the watch is to end.

@@ -110,9 +110,6 @@ type JobSeen struct {
 type PodFacts struct {
 	JobUID string        `json:"job"`
 	Facts  []job.PodFact `json:"pods,omitempty"`
-	// Look is set when the watch has reason to believe that Pods have gone that nobody
-	// told of, so that they are to be listed.
-	Look bool `json:"look,omitempty"`
 }
 
 // MaxFactsPerSignal bounds PodFacts.Facts (upstream's MaxUncountedPods).

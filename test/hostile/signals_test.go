@@ -84,7 +84,7 @@ func TestForgedSignalsDontChangeWhatAJobIs(t *testing.T) {
 	edited("negative", func(input *protocol.JobInput) { input.Spec.Parallelism = -1 })
 	edited("with a state", func(input *protocol.JobInput) { input.State = &job.State{Succeeded: 1, Attempts: 1 << 40} })
 	facts := func(what, uid string, facts ...job.PodFact) {
-		signals["facts: "+what] = forgery{protocol.PodsSignal, protocol.PodFacts{JobUID: uid, Facts: facts, Look: true}}
+		signals["facts: "+what] = forgery{protocol.PodsSignal, protocol.PodFacts{JobUID: uid, Facts: facts}}
 	}
 	for what, pod := range others.pods {
 		facts("of "+what+" Pod, for another Job", "another-uid", job.PodFact{Name: pod.Name, UID: string(pod.UID), Phase: corev1.PodFailed, Tracked: true})
