@@ -118,10 +118,11 @@ func (a *Activities) RegisterControl(registry Registry) {
 	control(a, registry, protocol.WriteStatusActivity, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)
 	control(a, registry, protocol.FindRunsActivity, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)
 	control(a, registry, protocol.SignalAcceptedActivity, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)
-	control(a, registry, protocol.ReconcileJobActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.ReconcileJob)
+	control(a, registry, protocol.CarryOutActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.CarryOut)
 	control(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
 	control(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)
 	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
+	bulk(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
 	control(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
 }
 

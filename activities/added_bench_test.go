@@ -71,7 +71,7 @@ func BenchmarkAddedToARun(b *testing.B) {
 			fail(a.serves(aJob(reference)))
 			fail(event.Validate(events))
 			gate.pass("shop")
-			a.countRefused(b.Context(), protocol.ReconcileJobActivity, refusedFor(nil), nil)
+			a.countRefused(b.Context(), protocol.CarryOutActivity, refusedFor(nil), nil)
 		}
 		for range 3 {
 			fail(job.ValidateStatus(status))

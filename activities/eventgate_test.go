@@ -18,10 +18,10 @@ func TestEventsAndStatusesThatNoPlanAsksForAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 1_300_000)
 	job, cronJob := text(t, jobRef), text(t, cronJobRef)
 	for name, test := range map[string]struct{ activity, request string }{
-		"an Event of a Job":             {protocol.ReconcileJobActivity, `{"job":` + job + `,"events":[{"type":"Warning","reason":"Evil","message":"x"}]}`},
+		"an Event of a Job":             {protocol.CarryOutActivity, `{"job":` + job + `,"events":[{"type":"Warning","reason":"Evil","message":"x"}]}`},
 		"an Event of a CronJob":         {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"events":[{"type":"Evil","reason":"SawCompletedJob","message":"x"}]}`},
-		"a condition of another":        {protocol.ReconcileJobActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"evil.example/x","status":"True"}]}}`},
-		"a long condition":              {protocol.ReconcileJobActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"Failed","status":"True","message":"` + long + `"}]}}`},
+		"a condition of another":        {protocol.CarryOutActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"evil.example/x","status":"True"}]}}`},
+		"a long condition":              {protocol.CarryOutActivity, `{"job":` + job + `,"status":{"conditions":[{"type":"Failed","status":"True","message":"` + long + `"}]}}`},
 		"an outcome that there is not":  {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"status":{"lastOutcome":"` + long + `"}}`},
 		"active runs that are no Jobs":  {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"status":{"active":[{"name":"` + long + `"}]}}`},
 		"recent runs beyond all bounds": {protocol.WriteStatusActivity, `{"cronJob":` + cronJob + `,"status":{"recentRuns":[{"outcome":"Started","scheduledTime":"2026-01-01T00:00:00Z","message":"` + long + `"}]}}`},
@@ -29,7 +29,7 @@ func TestEventsAndStatusesThatNoPlanAsksForAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob()), nil)
 			var err error
-			if test.activity == protocol.ReconcileJobActivity {
+			if test.activity == protocol.CarryOutActivity {
 				var request protocol.JobRequest
 				if err := json.Unmarshal([]byte(test.request), &request); err != nil {
 					t.Fatal(err)
@@ -62,7 +62,7 @@ func TestAHerdOfEventsIsBounded(t *testing.T) {
 		events = append(events, event.Warning("InvalidAnnotation", strings.Repeat("é", 1000)))
 	}
 	for range 20 {
-		must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: events})
+		must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Events: events})
 	}
 	stop()
 	families, err := registry.Gather()

@@ -29,7 +29,7 @@ func TestEventsAreWrittenAsUpstreamDoes(t *testing.T) {
 	t.Cleanup(stop)
 	s.options.Events = recorders
 	s.activities = activities.New(s.options)
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: []event.Event{event.Normal("Completed", "Job completed")}})
+	must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Events: []event.Event{event.Normal("Completed", "Job completed")}})
 	must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Events: []event.Event{event.Warning("UnexpectedJob", "Active job went missing: x")}})
 
 	var written []corev1.Event
@@ -100,7 +100,7 @@ func TestEventsOfAnActivityAreFew(t *testing.T) {
 			request.Deletes = append(request.Deletes, job.Delete{Name: created.Name, UID: created.UID})
 		}
 		s.recorded()
-		must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+		must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 		if events := s.recorded(); len(events) > 25 || !slices.Contains(events, "Normal Completed Job completed") {
 			t.Errorf("%d Events: %q", len(events), events)
 		}
@@ -133,7 +133,7 @@ func TestEventsAboutManyPodsAreFew(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: []event.Event{event.Normal("Completed", "Job completed")}})
+		must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Events: []event.Event{event.Normal("Completed", "Job completed")}})
 		eventually(t, "the Job's end is written", func() bool {
 			list, err := s.kubernetes.CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
 			if err != nil {

@@ -43,8 +43,7 @@ func (s *stage) namespaceReads() int {
 func (s *stage) logOf(name string) job.PodLog {
 	s.t.Helper()
 	s.track(release(name))
-	request := protocol.JobRequest{Job: jobRef, Releases: []job.Release{release(name)}}
-	logs := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request).Logs
+	logs := s.released(release(name))
 	if len(logs) != 1 {
 		s.t.Fatalf("logs %+v", logs)
 	}
@@ -108,7 +107,7 @@ func TestCreatedPodsCarryTheStrictestEvidence(t *testing.T) {
 			for attempt := range int64(20) {
 				creates = append(creates, job.Create{Name: names.Pod(jobName, jobUID, attempt+1), Attempt: attempt + 1})
 			}
-			must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates[:5]})
+			must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates[:5]})
 			must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates})
 			for _, create := range creates {
 				if got := s.pod(create.Name).Annotations[names.EvidenceAnnotation]; got != test.want {
@@ -157,7 +156,7 @@ func TestANamespaceThatCantBeReadKeepsItsPodsWordsBack(t *testing.T) {
 			kept := s.saying("what the program said")
 			s.refuse("get", "namespaces", 2, test.err)
 			create := job.Create{Name: names.Pod(jobName, jobUID, 1), Attempt: 1}
-			must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{create}})
+			must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{create}})
 			if got := s.pod(create.Name).Annotations[names.EvidenceAnnotation]; got != "reason" {
 				t.Errorf("annotation %q of a new Pod", got)
 			}

@@ -197,20 +197,17 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		cached, stored *batchv1.Job
-		logs           bool
 		reads          int
 		planned        bool
 	}{
-		"as it is":               {at("2", nil), at("2", nil), false, 0, true},
-		"its status was written": {at("1", nil), at("2", nil), false, 1, true},
-		"it was edited":          {at("1", nil), at("2", edited), false, 1, false},
-		"it was given away":      {at("1", nil), at("2", given), false, 1, false},
-		"it was re-created":      {at("1", nil), at("2", another), false, 1, false},
-		"the plan is newer":      {at("1", edited), at("2", nil), false, 1, true},
-		"another has counted":    {at("2", overtaken), at("2", overtaken), false, 1, false},
-		"another has just now":   {at("1", nil), at("2", overtaken), false, 1, false},
-		// The Job may have asked meanwhile to keep the logs of its Pods out.
-		"a log is to be read": {at("2", nil), at("2", nil), true, 1, true},
+		"as it is":               {at("2", nil), at("2", nil), 0, true},
+		"its status was written": {at("1", nil), at("2", nil), 1, true},
+		"it was edited":          {at("1", nil), at("2", edited), 1, false},
+		"it was given away":      {at("1", nil), at("2", given), 1, false},
+		"it was re-created":      {at("1", nil), at("2", another), 1, false},
+		"the plan is newer":      {at("1", edited), at("2", nil), 1, true},
+		"another has counted":    {at("2", overtaken), at("2", overtaken), 1, false},
+		"another has just now":   {at("1", nil), at("2", overtaken), 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{test.stored, helloPod("a", corev1.PodSucceeded).Pod}, nil)
@@ -222,9 +219,9 @@ func TestTheEndOfAJobIsWrittenWithoutALiveRead(t *testing.T) {
 				}
 				return true, nil, apierrors.NewConflict(batchv1.Resource("jobs"), jobName, errors.New("modified"))
 			})
-			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
 				Job: jobRef, Digest: job.SpecOf(at("", nil)).Digest(), Base: &job.Base{}, Status: &batchv1.JobStatus{Succeeded: 1},
-				Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded, Logs: test.logs}},
+				Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}},
 			})
 			if reads := liveReads(s.kubernetes.Actions(), "jobs"); reads != test.reads {
 				t.Errorf("%d live reads, want %d", reads, test.reads)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -40,8 +41,12 @@ const (
 	// maxLogs and maxLogsBytes bound what one activity returns.
 	maxLogs      = 100
 	maxLogsBytes = 256 * 1024
-	// forbiddenPause is how long no log is asked for after that was forbidden.
+	// forbiddenPause is how long no log is asked for after that was forbidden, awayPause how long none
+	// of a node that did not answer.
 	forbiddenPause = 10 * time.Minute
+	awayPause      = time.Minute
+	// mostAway bounds the nodes that are remembered.
+	mostAway = 10_000
 )
 
 // Words for a log that is missing.
@@ -50,14 +55,35 @@ const (
 	logsForbidden = "not allowed to read logs (pods/log)"
 	logsTooMany   = "too many logs at once"
 	logTimedOut   = "timeout"
+	logNodeAway   = "the node has not answered within the last minute"
 	logGone       = "the Pod is gone"
 	logNotFailed  = "the Pod has not failed"
 	logReleased   = "the Pod is released already"
 )
 
-// logAccess remembers that logs may not be read. The right to read them is
-// optional, and without it no request is wasted on them.
-type logAccess struct{ forbiddenUntil atomic.Int64 }
+// logAccess remembers that logs may not be read, and which nodes did not answer. The right to
+// read logs is optional, and without it no request is wasted on them.
+type logAccess struct {
+	forbiddenUntil atomic.Int64
+	mutex          sync.Mutex
+	// away says until when no log is asked for of a node.
+	away map[string]time.Time
+}
+
+func (l *logAccess) isAway(node string, clock clock.PassiveClock) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return clock.Now().Before(l.away[node])
+}
+
+func (l *logAccess) noteAway(node string, clock clock.PassiveClock) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.away == nil || len(l.away) >= mostAway {
+		l.away = map[string]time.Time{}
+	}
+	l.away[node] = clock.Now().Add(awayPause)
+}
 
 func (l *logAccess) forbidden(clock clock.PassiveClock) bool {
 	return clock.Now().UnixNano() < l.forbiddenUntil.Load()
@@ -137,6 +163,10 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	if log.Missing = a.withholds(ctx, pod); log.Missing != "" {
 		return log
 	}
+	if a.logs.isAway(pod.Spec.NodeName, a.Clock) {
+		log.Missing = logNodeAway
+		return log
+	}
 	container := k8s.PodFact(pod).Container
 	text, cut, err := a.tail(ctx, pod, container, a.Logs.Lines)
 	if err == nil && cut && a.Logs.Lines > 1 {
@@ -146,7 +176,9 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 		a.logs.forbid(a.Clock)
 	}
 	if err != nil {
-		log.Missing = missing(err)
+		if log.Missing = missing(err); log.Missing == logTimedOut {
+			a.logs.noteAway(pod.Spec.NodeName, a.Clock)
+		}
 		return log
 	}
 	log.Lines = lastLines(text, a.Logs.Bytes)

@@ -63,16 +63,18 @@ func release(name string) job.Release {
 	return job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodFailed, Logs: true}
 }
 
-// ends releases Pods by ReconcileJob and, as if they had not been released yet, by
-// ReleasePods, and returns the logs.
+// ends releases Pods and, as if they had not been released yet, does so again, and returns the logs.
 func (s *stage) ends(releases ...job.Release) map[string][]job.PodLog {
 	s.t.Helper()
-	reconciled := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs
+	first := s.released(releases...)
 	s.track(releases...)
-	return map[string][]job.PodLog{
-		"ReconcileJob": reconciled,
-		"ReleasePods":  must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs,
-	}
+	return map[string][]job.PodLog{"first": first, "again": s.released(releases...)}
+}
+
+// released releases Pods and returns their logs.
+func (s *stage) released(releases ...job.Release) []job.PodLog {
+	s.t.Helper()
+	return must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs
 }
 
 // track gives Pods that were released the tracking finalizer again.
@@ -120,7 +122,7 @@ func TestTheLogOfAPodIsReadOnceAndOnlyWhenItHasFailed(t *testing.T) {
 			kept := s.saying("what the program said")
 			asked := release("a")
 			asked.Phase = test.claimed
-			logs := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{asked}}).Logs
+			logs := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{asked}}).Logs
 			if len(logs) != 1 || logs[0].Missing != test.missing || (logs[0].Lines == "") != (test.missing != "") {
 				t.Errorf("logs %+v, want them missing because %q", logs, test.missing)
 			}
@@ -140,7 +142,7 @@ func TestTheContainerOfALogIsTheOneThatFailed(t *testing.T) {
 	}
 	s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))
 	kept := s.saying("what the program said")
-	must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{release("a")}})
+	must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{release("a")}})
 	if len(kept.requests) != 1 || kept.requests[0].Container != "main" {
 		t.Errorf("requests %+v", kept.requests)
 	}
@@ -156,7 +158,7 @@ func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
 	})
 	wanted, silent := release("a"), release("b")
 	silent.Logs = false
-	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{wanted, silent}})
+	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{wanted, silent}})
 	if len(result.Logs) != 1 || result.Logs[0] != (job.PodLog{UID: "a-uid", Lines: "one\ntwo"}) || !tracked {
 		t.Errorf("logs %+v, Pod tracked while they are read: %v", result.Logs, tracked)
 	}
@@ -257,15 +259,42 @@ func TestALogThatIsMissingHasAReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodFailed)), nil, withLogs(20, 4096))
 			s.logs(func(corev1.PodLogOptions) (string, error) { return "", test.err })
-			for name, logs := range s.ends(release("a")) {
-				if len(logs) != 1 || !strings.Contains(logs[0].Missing, test.want) || logs[0].Lines != "" {
-					t.Errorf("%s: logs %+v, want %q", name, logs, test.want)
-				}
+			if logs := s.released(release("a")); len(logs) != 1 || !strings.Contains(logs[0].Missing, test.want) || logs[0].Lines != "" {
+				t.Errorf("logs %+v, want %q", logs, test.want)
 			}
 			if s.tracked("a") {
 				t.Error("the Pod is not released")
 			}
 		})
+	}
+}
+
+// A node that is away costs one log the time that a log may take, not each.
+func TestANodeThatDidNotAnswerIsLeftAloneForAMinute(t *testing.T) {
+	clock := clocktesting.NewFakeClock(scheduled)
+	failed := func(name, node string) podBuilder {
+		pod := helloPod(name, corev1.PodFailed)
+		pod.Spec.NodeName = node
+		return pod
+	}
+	s := newStage(t, objects(helloJob(), failed("a", "away"), failed("b", "away"), failed("c", "here")), nil, withLogs(20, 4096), withClock(clock))
+	kept := s.logs(func(corev1.PodLogOptions) (string, error) { return "", context.DeadlineExceeded })
+	s.released(release("a"))
+	for _, test := range []struct {
+		pod      string
+		after    time.Duration
+		missing  string
+		requests int
+	}{
+		{"b", 0, "the node has not answered within the last minute", 1},
+		{"c", 0, "timeout", 2},
+		{"b", time.Minute, "timeout", 3},
+	} {
+		clock.Step(test.after)
+		s.track(release(test.pod))
+		if logs := s.released(release(test.pod)); logs[0].Missing != test.missing || len(kept.requests) != test.requests {
+			t.Errorf("after %s: logs %+v, %d requests, want %q and %d", test.after, logs, len(kept.requests), test.missing, test.requests)
+		}
 	}
 }
 
@@ -372,7 +401,7 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 	}
 	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
 	for _, log := range result.Logs {
-		if log.Missing != "timeout" {
+		if log.Missing != "timeout" && log.Missing != "the node has not answered within the last minute" {
 			t.Fatalf("log %+v", log)
 		}
 	}

@@ -94,7 +94,7 @@ func completionMode(owner *batchv1.Job) string {
 	return string(batchv1.NonIndexedCompletion)
 }
 
-// observeSync counts one ReconcileJob on a Job that was found.
+// observeSync counts one CarryOut on a Job that was found.
 func (m *Metrics) observeSync(owner *batchv1.Job, request protocol.JobRequest, started, ended time.Time, err error) {
 	result, action := "success", actionTracking
 	if err != nil {

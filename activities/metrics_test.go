@@ -33,7 +33,7 @@ func indexedJob(completions int32) *batchv1.Job {
 
 func (s *stage) write(status batchv1.JobStatus, handled map[batchv1.PodFailurePolicyAction]int32) protocol.JobResult {
 	s.t.Helper()
-	return must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Status: &status, Handled: handled})
+	return must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Status: &status, Handled: handled})
 }
 
 func TestFinishedIndexesAreCounted(t *testing.T) {
@@ -123,7 +123,7 @@ func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
 				owner.Spec.CompletionMode, test.create.Name = ptr.To(batchv1.IndexedCompletion), indexedCreate(index, 1).Name
 			}
 			s := newStage(t, objects(owner), nil)
-			must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}, Status: &test.planned})
+			must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}, Status: &test.planned})
 			if got := s.metric(podsCreated, test.want, "succeeded"); got != 1 {
 				t.Errorf("%v Pods created for the reason %s", got, test.want)
 			}
@@ -140,7 +140,7 @@ func TestWhatNoPlanCountsIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob()), nil)
-			_, err := run[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Handled: handled})
+			_, err := run[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Handled: handled})
 			wantInvalid(t, err)
 		})
 	}
@@ -151,7 +151,7 @@ func TestAnEndThatIsNoneOfOursIsRefused(t *testing.T) {
 	for _, reason := range []string{"Evil1", ""} {
 		s := newStage(t, objects(helloJob()), nil)
 		status := batchv1.JobStatus{Conditions: []batchv1.JobCondition{condition(batchv1.JobFailed, reason)}}
-		_, err := run[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Status: &status})
+		_, err := run[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Status: &status})
 		wantInvalid(t, err)
 	}
 }
@@ -159,7 +159,7 @@ func TestAnEndThatIsNoneOfOursIsRefused(t *testing.T) {
 func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
 	s := newStage(t, objects(helloJob()), []*ostinatov1.CronJob{helloCronJob()})
 	reference := protocol.ObjectReference{Namespace: "%", Name: "x", UID: "y"}
-	if _, err := run[any](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: reference}); err == nil {
+	if _, err := run[any](s, protocol.CarryOutActivity, protocol.JobRequest{Job: reference}); err == nil {
 		t.Error("no error")
 	}
 	if _, err := run[any](s, protocol.WatchPodsActivity, protocol.PodWatchInput{Shard: 0, Shards: 1}); err == nil {
@@ -172,18 +172,18 @@ func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
 	}
 	creates := []job.Create{{Name: "of-no-attempt", Attempt: 1}}
 	for activity, request := range map[string]any{
-		protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Creates: creates},
-		protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: jobRef, Creates: creates},
+		protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Creates: creates},
+		protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Creates: creates},
 	} {
 		if refused := must[protocol.JobResult](s, activity, request); refused.Refused == nil {
 			t.Errorf("%s: Pods that the Job does not prescribe are not refused", activity)
 		}
 	}
 	for _, counted := range []struct{ activity, reason string }{
-		{protocol.ReconcileJobActivity, protocol.InvalidRequestErrorType},
+		{protocol.CarryOutActivity, protocol.InvalidRequestErrorType},
 		{protocol.WatchPodsActivity, protocol.InvalidRequestErrorType},
 		{protocol.StartRunActivity, protocol.RefusedNotPrescribed},
-		{protocol.ReconcileJobActivity, protocol.RefusedNotPrescribed},
+		{protocol.CarryOutActivity, protocol.RefusedNotPrescribed},
 		{protocol.CreatePodsActivity, protocol.RefusedNotPrescribed},
 	} {
 		if got := s.metric(requestsRefused, counted.activity, counted.reason); got != 1 {

@@ -29,7 +29,7 @@ var elsewhere = map[string]any{
 	protocol.WriteStatusActivity:    protocol.WriteStatusRequest{CronJob: cronJobRef, Status: &ostinatov1.CronJobStatus{}},
 	protocol.FindRunsActivity:       protocol.FindRunsRequest{CronJob: cronJobRef, All: true},
 	protocol.SignalAcceptedActivity: protocol.SignalAcceptedRequest{CronJob: cronJobRef, Signal: protocol.TriggerSignal},
-	protocol.ReconcileJobActivity:   protocol.JobRequest{Job: jobRef},
+	protocol.CarryOutActivity:       protocol.JobRequest{Job: jobRef},
 	protocol.CreatePodsActivity:     protocol.CreatePodsRequest{Job: jobRef},
 	protocol.DeletePodsActivity:     protocol.DeletePodsRequest{Job: jobRef},
 	protocol.ReleasePodsActivity:    protocol.ReleasePodsRequest{Job: jobRef},
@@ -65,7 +65,7 @@ func TestObjectsOutsideTheNamespacesServedAreRefused(t *testing.T) {
 
 func TestObjectsInTheNamespacesServedAreTheirs(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil, serving("shop", namespace))
-	if result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef}); result.Gone {
+	if result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef}); result.Gone {
 		t.Error("the Job is not found")
 	}
 }

@@ -24,7 +24,7 @@ import (
 func jobRequests(reference protocol.ObjectReference) map[string]any {
 	release := []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodFailed, Logs: true}}
 	return map[string]any{
-		protocol.ReconcileJobActivity: protocol.JobRequest{
+		protocol.CarryOutActivity: protocol.JobRequest{
 			Job: reference, Creates: creates(1), Deletes: []job.Delete{{Name: "a", UID: "a-uid"}}, Status: &batchv1.JobStatus{Failed: 1},
 			Releases: release, Events: []event.Event{event.Normal("Completed", "Job completed")},
 		},
@@ -105,11 +105,11 @@ func TestListsOfRequestsAreBounded(t *testing.T) {
 		activity string
 		request  any
 	}{
-		"creates":             {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: make([]job.Create, 11)}},
-		"deletes":             {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Deletes: make([]job.Delete, 11)}},
-		"releases":            {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Releases: make([]job.Release, 11)}},
-		"events":              {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
-		"counted":             {protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Counted: make([]string, 10_001)}},
+		"creates":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: make([]job.Create, 11)}},
+		"deletes":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Deletes: make([]job.Delete, 11)}},
+		"releases":            {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: make([]job.Release, 11)}},
+		"events":              {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
+		"counted":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Counted: make([]string, 10_001)}},
 		"undecided":           {protocol.ListPodsActivity, protocol.ListPodsRequest{Job: jobRef, Undecided: make([]string, 20_001)}},
 		"undecided at an end": {protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForVerdict, Undecided: make([]string, 20_001)}},
 		"bulk creates":        {protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: make([]job.Create, 501)}},
@@ -135,7 +135,7 @@ func TestListsOfRequestsAreBounded(t *testing.T) {
 // TestJobThatIsNotThePlanned is left as it is.
 func TestJobThatIsNotThePlanned(t *testing.T) {
 	for activity, request := range map[string]any{
-		protocol.ReconcileJobActivity: protocol.JobRequest{
+		protocol.CarryOutActivity: protocol.JobRequest{
 			Job: jobRef, Digest: "another", Creates: creates(1), Deletes: []job.Delete{{Name: "a", UID: "a-uid"}}, Status: &batchv1.JobStatus{Active: 1},
 		},
 		protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Digest: "another", Creates: creates(1)},

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -72,7 +73,11 @@ func (a *Activities) ReleasePods(ctx context.Context, request protocol.ReleasePo
 	}
 	work := resume(ctx, protocol.BulkProgress{Done: -1})
 	defer work.stop()
-	owner, result, done, err := a.jobFor(ctx, request.Job, cached)
+	fresh := cached
+	if slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs }) {
+		fresh = live // The Job may have asked meanwhile to keep the logs of its Pods out.
+	}
+	owner, result, done, err := a.jobFor(ctx, request.Job, fresh)
 	if done {
 		return result, err
 	}
@@ -132,7 +137,7 @@ func inChunks[Item any](ctx context.Context, a *Activities, items []Item, work *
 // Bounds of the lists of a request: what plans make. Each item of the first four costs
 // requests to the API server, and anybody who may write to Temporal may ask for them.
 const (
-	// mostByOne bounds what ReconcileJob creates, deletes and releases, each; more is bulk work.
+	// mostByOne bounds what CarryOut creates, deletes and releases, each; more is bulk work.
 	mostByOne = protocol.BulkThreshold
 	// mostInBulk bounds the Pods of a request for bulk work.
 	mostInBulk = protocol.BulkChunk

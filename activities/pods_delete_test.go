@@ -21,11 +21,11 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// deletes deletes Pods by ReconcileJob and by DeletePods, each on a stage of its own.
+// deletes deletes Pods by CarryOut and by DeletePods, each on a stage of its own.
 func deletes(t *testing.T, prepare func() *stage, targets []job.Delete, check func(t *testing.T, s *stage, result protocol.JobResult, err error)) {
 	for activity, request := range map[string]any{
-		protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Deletes: targets},
-		protocol.DeletePodsActivity:   protocol.DeletePodsRequest{Job: jobRef, Deletes: targets},
+		protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Deletes: targets},
+		protocol.DeletePodsActivity: protocol.DeletePodsRequest{Job: jobRef, Deletes: targets},
 	} {
 		t.Run(activity, func(t *testing.T) {
 			s := prepare()
@@ -217,7 +217,7 @@ func TestOnePodThatCantBeDeletedHoldsUpNoOther(t *testing.T) {
 			t.Run(name+", "+verb, func(t *testing.T) {
 				s := newStage(t, objects(helloJob(), helloPod("bad", corev1.PodRunning), helloPod("a", corev1.PodRunning), helloPod("b", corev1.PodSucceeded)), nil)
 				s.refusePod(verb, "bad", refused)
-				result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
+				result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
 					Job:     jobRef,
 					Deletes: []job.Delete{{Name: "bad", UID: "bad-uid", Release: true}, {Name: "a", UID: "a-uid", Release: true}},
 					Status:  &batchv1.JobStatus{Succeeded: 1}, Releases: []job.Release{{Name: "b", UID: "b-uid", Phase: corev1.PodSucceeded}},

@@ -38,8 +38,8 @@ func TestAnIndexWhosePodThePlanOverlooksGetsNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for activity, request := range map[string]any{
-				protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}},
-				protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: jobRef, Creates: []job.Create{test.create}},
+				protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Creates: []job.Create{test.create}},
+				protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Creates: []job.Create{test.create}},
 			} {
 				s := newStage(t, objects(indexedJob(4), test.pod), nil)
 				result := must[protocol.JobResult](s, activity, request)
@@ -68,7 +68,7 @@ func TestAnIndexWhosePodWasJustReleasedGetsItsNext(t *testing.T) {
 		}
 		return true, &corev1.PodList{Items: []corev1.Pod{stale}}, nil
 	})
-	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{indexedCreate(2, 5)}})
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{indexedCreate(2, 5)}})
 	if len(result.Created) != 1 || result.Refused != nil {
 		t.Errorf("result %+v", result)
 	}

@@ -120,8 +120,8 @@ func TestOnePodThatCantBeReleasedHoldsUpNoOther(t *testing.T) {
 			s.refusePod("patch", "bad", refused)
 			releases := []job.Release{{Name: "bad", UID: "bad-uid", Phase: corev1.PodSucceeded}, {Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}}
 			for activity, request := range map[string]any{
-				protocol.ReleasePodsActivity:  protocol.ReleasePodsRequest{Job: jobRef, Releases: releases},
-				protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Succeeded: 2}, Releases: releases},
+				protocol.ReleasePodsActivity: protocol.ReleasePodsRequest{Job: jobRef, Releases: releases},
+				protocol.CarryOutActivity:    protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Succeeded: 2}, Releases: releases},
 			} {
 				result := must[protocol.JobResult](s, activity, request)
 				if len(result.Failures) != 1 || result.Failures[0].UID != "bad-uid" || !strings.Contains(refused.Error(), result.Failures[0].Message) {

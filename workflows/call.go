@@ -42,6 +42,10 @@ type call struct {
 	activity string
 	request  any
 
+	// local bounds a local attempt, which is the only one then; 0 means two within localBudget. slow is called when
+	// it ends without an answer.
+	local time.Duration
+	slow  func()
 	// queue is a bulk task queue; empty for the workflow's own.
 	queue string
 	// first says that the call must be in the history before it is made, as those of some activities always are.
@@ -63,18 +67,12 @@ var errGaveWay = errors.New("the call gave way")
 // errors), cancellation and errGaveWay come back at once.
 func perform[Result any](ctx workflow.Context, c call) (result Result, err error) {
 	if !c.recorded() && c.queue == "" {
-		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-			StartToCloseTimeout:    localAttemptTimeout,
-			ScheduleToCloseTimeout: localBudget,
-			Summary:                c.summary,
-			RetryPolicy: &temporal.RetryPolicy{
-				InitialInterval: 200 * time.Millisecond,
-				MaximumAttempts: 2,
-			},
-		})
-		err := workflow.ExecuteLocalActivity(local, c.activity, c.request).Get(ctx, &result)
+		err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, c.localOptions()), c.activity, c.request).Get(ctx, &result)
 		if err == nil || final(err) {
 			return result, err
+		}
+		if c.slow != nil {
+			c.slow()
 		}
 	}
 	regular, giveUp := workflow.WithCancel(workflow.WithActivityOptions(ctx, c.options(ctx)))
@@ -95,7 +93,7 @@ func (c call) recorded() bool {
 	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
 		return true
 	}
-	return c.first
+	return c.first || c.activity == protocol.ReleasePodsActivity
 }
 
 // await waits for the answer, or gives the call up.
@@ -123,6 +121,22 @@ func (c call) await(ctx workflow.Context, answer workflow.Future, giveUp workflo
 		return ctx.Err()
 	}
 	return errGaveWay
+}
+
+func (c call) localOptions() workflow.LocalActivityOptions {
+	options := workflow.LocalActivityOptions{
+		StartToCloseTimeout:    localAttemptTimeout,
+		ScheduleToCloseTimeout: localBudget,
+		Summary:                c.summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: 200 * time.Millisecond,
+			MaximumAttempts: 2,
+		},
+	}
+	if c.local > 0 {
+		options.StartToCloseTimeout, options.ScheduleToCloseTimeout, options.RetryPolicy.MaximumAttempts = c.local, c.local, 1
+	}
+	return options
 }
 
 func (c call) options(ctx workflow.Context) workflow.ActivityOptions {

@@ -91,7 +91,7 @@ func TestForgedSignalsChangeNothing(t *testing.T) {
 			kube.after(time.Minute, func() { kube.environment.SignalWorkflow(signal.name, signal.argument) })
 			kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 			result := kube.mustEnd(jobSpec(1, 1), job.Complete)
-			expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
+			expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
 			expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 0})
 		})
 	}
@@ -232,7 +232,7 @@ func TestAJobOfAnotherControllerIsLeft(t *testing.T) {
 	kube := newJobKube(t)
 	kube.answer = func(protocol.JobRequest) (*protocol.JobResult, error) { return &protocol.JobResult{Foreign: true}, nil }
 	kube.mustEnd(jobSpec(1, 1), job.HandedOver)
-	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity})
+	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity})
 }
 
 // A Pod that can't be released does not hold up the end of its deleted Job's workflow,

@@ -24,6 +24,10 @@ const (
 	// workflow pauses: no misunderstanding with the API server may become a hot loop.
 	busyPasses = 50
 	busyPause  = time.Second
+	// jobLocalBudget bounds what is done inside a workflow task, whose slot other Jobs wait for, and slowPause is
+	// how long the creates of a Job begin outside after that was not enough.
+	jobLocalBudget = time.Second
+	slowPause      = time.Minute
 	// abandonBudget bounds the release of the Pods of a Job that is gone; PodWatch
 	// releases what is left.
 	abandonBudget = time.Minute
@@ -59,6 +63,8 @@ type runningJob struct {
 	heard heard
 	// made are Pods that were made with the Job and that no plan has asked for yet.
 	made []protocol.CreatedPod
+	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
+	slowUntil time.Time
 	// gone says that the Job object is gone, foreign that it is another controller's:
 	// an activity has seen it.
 	gone, foreign bool

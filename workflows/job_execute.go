@@ -53,17 +53,21 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		}
 		request.Creates, request.Deletes = nil, nil
 	}
-	many := len(plan.Releases) > protocol.BulkThreshold
-	if many {
+	// Logs come from nodes, which may not answer: no workflow task waits for them.
+	apart := len(plan.Releases) > protocol.BulkThreshold || slices.ContainsFunc(plan.Releases, func(release job.Release) bool { return release.Logs })
+	if apart {
 		request.Releases = nil
 	}
 	result, err := perform[protocol.JobResult](ctx, w.patient(plan, call{
-		summary: w.summary(plan), activity: protocol.ReconcileJobActivity, request: request, first: plan.Recorded(),
+		summary: w.summary(plan), activity: protocol.CarryOutActivity, request: request,
+		first: plan.Recorded() || len(request.Creates) > 0 && workflow.Now(ctx).Before(w.slowUntil),
+		local: jobLocalBudget,
+		slow:  func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
 	}))
 	if err != nil {
 		return err
 	}
-	if many && !result.Stopped() {
+	if apart && !result.Stopped() {
 		released, err := w.release(ctx, plan)
 		if err != nil {
 			return err
@@ -107,11 +111,17 @@ func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum p
 	return sum, nil
 }
 
-// release carries out many releases, whose outcome is recorded and written.
+// release carries out releases, whose outcome is recorded and written.
 func (w *runningJob) release(ctx workflow.Context, plan job.Plan) (sum protocol.JobResult, err error) {
 	for part := range slices.Chunk(plan.Releases, bulkChunk) {
-		result, err := w.bulk(ctx, plan, fmt.Sprintf("release %d pods of %s", len(part), w.input.Job.Name),
-			protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: w.input.Job, Releases: part})
+		c := w.patient(plan, call{
+			summary: releaseSummary(w.input.Job.Name, part), activity: protocol.ReleasePodsActivity,
+			request: protocol.ReleasePodsRequest{Job: w.input.Job, Releases: part},
+		})
+		if len(plan.Releases) > protocol.BulkThreshold {
+			c.queue = w.cluster.BulkTaskQueue()
+		}
+		result, err := perform[protocol.JobResult](ctx, c)
 		if err != nil {
 			return sum, err
 		}

@@ -34,7 +34,7 @@ type jobKube struct {
 	t           *testing.T
 	environment *testsuite.TestWorkflowEnvironment
 
-	// calls lists the activities that ran, in order; requests those of ReconcileJob.
+	// calls lists the activities that ran, in order; requests those of CarryOut.
 	calls    []string
 	requests []protocol.JobRequest
 	suspends []protocol.SetSuspendRequest
@@ -50,7 +50,9 @@ type jobKube struct {
 	// object is the spec of the Job object.
 	object job.Spec
 
-	// answer, when set, may answer a ReconcileJob in place of the API server.
+	// attempt, when set, is called with each attempt of CarryOut, first of all.
+	attempt func(isLocal bool, request protocol.JobRequest)
+	// answer, when set, may answer a CarryOut in place of the API server.
 	answer func(protocol.JobRequest) (*protocol.JobResult, error)
 	gone   bool
 	// status is what a list says of the Job itself.
@@ -61,7 +63,7 @@ func newJobKube(t *testing.T) *jobKube {
 	environment := newEnvironment(t, "", protocol.JobWorkflow, "job/default/hello")
 	kube := &jobKube{t: t, environment: environment}
 	for name, function := range map[string]any{
-		protocol.ReconcileJobActivity:   kube.reconcile,
+		protocol.CarryOutActivity:       kube.reconcile,
 		protocol.CreatePodsActivity:     kube.createPods,
 		protocol.DeletePodsActivity:     kube.deletePods,
 		protocol.ReleasePodsActivity:    kube.accountPods,
@@ -75,10 +77,13 @@ func newJobKube(t *testing.T) *jobKube {
 	return kube
 }
 
-func (k *jobKube) reconcile(_ context.Context, request protocol.JobRequest) (protocol.JobResult, error) {
+func (k *jobKube) reconcile(ctx context.Context, request protocol.JobRequest) (protocol.JobResult, error) {
+	if k.attempt != nil {
+		k.attempt(activity.GetInfo(ctx).IsLocalActivity, request)
+	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.calls = append(k.calls, protocol.ReconcileJobActivity)
+	k.calls = append(k.calls, protocol.CarryOutActivity)
 	k.requests = append(k.requests, request)
 	if k.answer != nil {
 		if result, err := k.answer(request); result != nil || err != nil {

@@ -25,7 +25,7 @@ func TestWorkflowStartedAnewListsThePods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.ReconcileJobActivity})
+	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.CarryOutActivity})
 	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 2})
 	expect(t, "startTime", result.StartTime.Equal(started.Time), true)
 }
@@ -57,8 +57,8 @@ func TestListIsInTheHistoryBeforeWhatFollows(t *testing.T) {
 	if _, err := kube.runInput(protocol.JobInput{Job: hello, Spec: jobSpec(1, 1), Begun: true}); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.ReconcileJobActivity})
-	expect(t, "local activities", local, []string{protocol.ReconcileJobActivity})
+	expect(t, "calls", kube.calls, []string{protocol.ListPodsActivity, protocol.CarryOutActivity})
+	expect(t, "local activities", local, []string{protocol.CarryOutActivity})
 }
 
 // TestJobThatTheBuiltInControllerWentOnWith: the workflow slept while another counted
@@ -96,7 +96,7 @@ func TestJobThatTheBuiltInControllerHasCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ListPodsActivity, protocol.ReconcileJobActivity})
+	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.ListPodsActivity, protocol.CarryOutActivity})
 	expect(t, "Pods", len(kube.pods), 0)
 	expect(t, "succeeded", result.Succeeded, 2)
 }
@@ -114,7 +114,7 @@ func TestWorkflowThatIsStartedTooLate(t *testing.T) {
 		}, nil
 	}
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
-	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ListPodsActivity})
+	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.ListPodsActivity})
 	expect(t, "succeeded", result.Succeeded, 1)
 }
 
@@ -131,17 +131,16 @@ func TestSilenceIsBrokenByAList(t *testing.T) {
 func TestAPodThatGoesWithoutAWordIsMissed(t *testing.T) {
 	kube := newJobKube(t)
 	suspended := jobSpec(1, 1)
-	suspended.Suspend = true
+	suspended.Suspend, suspended.Generation = true, suspended.Generation+1
 	kube.after(time.Minute, func() { kube.signalSpec(hello, suspended) })
-	kube.after(time.Minute+time.Second, func() { kube.pods[0].Deleting, kube.pods[0].Tracked = true, false })
 	terminating := func(want int32) func() {
 		return func() { expect(t, "terminating", *kube.lastStatus().Terminating, want) }
 	}
 	kube.after(10*time.Minute, terminating(1))
 	kube.after(10*time.Minute+time.Second, func() { kube.pods = nil })
-	kube.after(11*time.Minute+2*time.Second, terminating(0))
-	kube.after(12*time.Minute, func() { kube.calls = nil })
-	kube.after(30*time.Minute, func() {
+	kube.after(17*time.Minute, terminating(0)) // Lists come after 1, 2, 4 and 8 minutes.
+	kube.after(18*time.Minute, func() { kube.calls = nil })
+	kube.after(40*time.Minute, func() {
 		expect(t, "calls", kube.calls, nil)
 		kube.remove()
 	})

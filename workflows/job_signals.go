@@ -141,7 +141,7 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 func (w *runningJob) look(ctx workflow.Context) error {
 	result, err := perform[protocol.JobResult](ctx, call{
 		summary:  "look at job " + w.input.Job.Name,
-		activity: protocol.ReconcileJobActivity,
+		activity: protocol.CarryOutActivity,
 		request:  protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec)},
 	})
 	if err != nil {

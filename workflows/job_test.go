@@ -43,7 +43,7 @@ func TestJobWithOnePodThatSucceedsCallsTheAPITwice(t *testing.T) {
 	kube.environment.SetOnTimerScheduledListener(func(_ string, duration time.Duration) { timers = append(timers, duration) })
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
-	expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
+	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
 	expect(t, "first status", kube.requests[0].Status.Active, 1)
 	expect(t, "conditions", conditionTypes(*kube.requests[1].Status), []batchv1.JobConditionType{"SuccessCriteriaMet", "Complete"})
 	expect(t, "releases", kube.requests[1].Releases, []job.Release{{Name: kube.pods[0].Name, UID: "pod-1", Phase: corev1.PodSucceeded}})
@@ -83,7 +83,7 @@ func TestJobEndsAtItsDeadline(t *testing.T) {
 	kube.after(2*time.Minute, func() { kube.end(1, corev1.PodFailed) })
 	result := kube.mustEnd(spec, job.Failed)
 	expect(t, "reason", result.Reason, "DeadlineExceeded")
-	expect(t, "calls", kube.calls[:2], []string{protocol.ReconcileJobActivity, protocol.TerminatePodsActivity + " Verdict"})
+	expect(t, "calls", kube.calls[:2], []string{protocol.CarryOutActivity, protocol.TerminatePodsActivity + " Verdict"})
 	expect(t, "deleted, to be counted", []bool{kube.pods[0].Deleting, kube.pods[0].Removed}, []bool{true, false})
 }
 
@@ -165,7 +165,7 @@ func TestDeletedJobsPodsAreReleased(t *testing.T) {
 		kube.after(time.Minute, func() { kube.environment.SignalWorkflow(protocol.DeletedSignal, protocol.Deleted{UID: "other"}) })
 		kube.after(2*time.Minute, func() { kube.remove() })
 		kube.mustEnd(jobSpec(1, 1), job.Deleted)
-		expect(t, "calls", kube.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity})
+		expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity, protocol.ReleaseOrphansActivity})
 	})
 	t.Run("when an activity finds it gone", func(t *testing.T) {
 		kube := newJobKube(t)
@@ -241,10 +241,10 @@ func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
 	expect(t, "calls", kube.calls, []string{
-		protocol.ReconcileJobActivity,
-		protocol.ReconcileJobActivity, protocol.ListPodsActivity, // what somebody else counted
-		protocol.ReconcileJobActivity,
-		protocol.ListPodsActivity, protocol.ReconcileJobActivity,
+		protocol.CarryOutActivity,
+		protocol.CarryOutActivity, protocol.ListPodsActivity, // what somebody else counted
+		protocol.CarryOutActivity,
+		protocol.ListPodsActivity, protocol.CarryOutActivity,
 	})
 	expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 4})
 }
@@ -288,10 +288,10 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 	kube.after(2*time.Minute, func() { kube.remove() })
 	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
 	expect(t, "calls", kube.calls, []string{
-		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
-		protocol.CreatePodsActivity, protocol.ReconcileJobActivity,
-		protocol.ReconcileJobActivity, protocol.TerminatePodsActivity + " Suspension", protocol.ReconcileJobActivity, // after a look at the object
-		protocol.ReconcileJobActivity, protocol.ReleaseOrphansActivity,
+		protocol.CreatePodsActivity, protocol.CarryOutActivity,
+		protocol.CreatePodsActivity, protocol.CarryOutActivity,
+		protocol.CarryOutActivity, protocol.TerminatePodsActivity + " Suspension", protocol.CarryOutActivity, // after a look at the object
+		protocol.CarryOutActivity, protocol.ReleaseOrphansActivity,
 	})
 	expect(t, "active, then terminating",
 		[]int32{kube.requests[0].Status.Active, kube.requests[1].Status.Active, *kube.requests[3].Status.Terminating}, []int32{500, 600, 600})
@@ -308,7 +308,7 @@ func TestManyReleasesFollowTheStatusOnTheBulkQueue(t *testing.T) {
 	result := kube.mustEnd(jobSpec(20, 20), job.Complete)
 	expect(t, "succeeded", result.Succeeded, 20)
 	expect(t, "calls", kube.calls, []string{
-		protocol.CreatePodsActivity, protocol.ReconcileJobActivity, protocol.ReconcileJobActivity, protocol.ReleasePodsActivity + " 20",
+		protocol.CreatePodsActivity, protocol.CarryOutActivity, protocol.CarryOutActivity, protocol.ReleasePodsActivity + " 20",
 	})
 	expect(t, "releases beside the status", len(kube.requests[1].Releases), 0)
 }
@@ -331,7 +331,7 @@ func TestReleasesWaitForARefusedStatus(t *testing.T) {
 	})
 	kube.mustEnd(jobSpec(20, 20), job.Complete)
 	expect(t, "calls after the refusal", kube.calls[3:], []string{
-		protocol.ListPodsActivity, protocol.ReconcileJobActivity, protocol.ReleasePodsActivity + " 20",
+		protocol.ListPodsActivity, protocol.CarryOutActivity, protocol.ReleasePodsActivity + " 20",
 	})
 }
 
@@ -383,5 +383,5 @@ func TestLongHistoryContinuesAsNewWithItsState(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "succeeded", result.Succeeded, 2)
-	expect(t, "calls", again.calls, []string{protocol.ReconcileJobActivity, protocol.ReconcileJobActivity})
+	expect(t, "calls", again.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
 }

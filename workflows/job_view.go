@@ -188,6 +188,13 @@ func (w *runningJob) summary(plan job.Plan) string {
 	return "report on job " + name
 }
 
+func releaseSummary(name string, releases []job.Release) string {
+	if len(releases) == 1 {
+		return "release pod " + releases[0].Name
+	}
+	return fmt.Sprintf("release %d pods of %s", len(releases), name)
+}
+
 func statusSummary(name string, status batchv1.JobStatus) string {
 	if len(status.Conditions) > 0 {
 		switch last := status.Conditions[len(status.Conditions)-1]; last.Type {

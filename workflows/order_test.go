@@ -19,7 +19,7 @@ func TestWhatKindOfWorkACallIs(t *testing.T) {
 		{"a CronJob's status", call{activity: protocol.WriteStatusActivity}, order.Told},
 		{"what a person asks for", call{activity: protocol.SetSuspendActivity}, order.Asked},
 		{"a list of Pods", call{activity: protocol.ListPodsActivity}, order.Asked},
-		{"a Job's plan", call{activity: protocol.ReconcileJobActivity}, order.Running},
+		{"a Job's plan", call{activity: protocol.CarryOutActivity}, order.Running},
 		{"many creates of Pods", call{activity: protocol.CreatePodsActivity}, order.Running},
 		{"many deletes of Pods", call{activity: protocol.DeletePodsActivity}, order.Running},
 		{"many releases of Pods", call{activity: protocol.ReleasePodsActivity}, order.Over},

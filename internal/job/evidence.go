@@ -2,6 +2,8 @@ package job
 
 import (
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // remember keeps the evidence of a Pod that failed; the oldest is dropped when
@@ -60,7 +62,7 @@ func (s State) evidenceOf(uid string) *Attempt {
 // wantsLog reports whether the end of the Pod's log is still to be read.
 func (s State) wantsLog(pod Pod) bool {
 	attempt := s.evidenceOf(pod.UID)
-	return attempt != nil && attempt.Log == "" && attempt.LogMissing == "" && !pod.PendingFailed
+	return attempt != nil && attempt.Log == "" && attempt.LogMissing == "" && !pod.PendingFailed && pod.Phase == corev1.PodFailed
 }
 
 // takeLogs puts the ends of logs to the evidence.

@@ -42,8 +42,8 @@ type PodFact struct {
 	// containers before init containers, in the order of their statuses; only of a
 	// Pod whose phase is Failed (podFailurePolicy, parity 2.14).
 	Exits []Exit `json:"exits,omitempty"`
-	// Conditions are the Pod's conditions as "Type=Status", in their order; only of
-	// a Pod whose phase is Failed.
+	// Conditions are the Pod's conditions as "Type=Status", in their order, of a Pod
+	// whose phase is Failed; of one that can still run DisruptionTarget=True only.
 	Conditions []string `json:"conditions,omitempty"`
 	// Failures and Ignored are the Pod's annotations job-index-failure-count and
 	// job-index-ignored-failure-count (backoffLimitPerIndex); 0 where they are

@@ -17,10 +17,18 @@ type handling struct {
 	message string
 }
 
-// handle returns what the policy says of a failed Pod: the first rule that matches
-// and has a known action wins (parity 2.14).
+// handle returns what the policy says of a failed Pod (parity 2.14).
 func handle(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handling {
-	if policy == nil || pod.Phase != corev1.PodFailed {
+	if pod.Phase != corev1.PodFailed {
+		return handling{}
+	}
+	return match(policy, namespace, pod)
+}
+
+// match returns what the policy says of a Pod, whether or not it has ended: the first rule that
+// matches and has a known action wins.
+func match(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handling {
+	if policy == nil {
 		return handling{}
 	}
 	for i, rule := range policy.Rules {

@@ -443,3 +443,25 @@ func TestARemovedPodIsNotJudgedByThePodFailurePolicy(t *testing.T) {
 		}
 	}
 }
+
+// A Pod that is being drained still runs when the Job fails (parity 2.11, 2.14).
+func TestAPodThatThePolicyIgnoresIsNotCountedAtAFailure(t *testing.T) {
+	for ignored, condition := range map[bool]string{true: "DisruptionTarget=True", false: "DisruptionTarget=False"} {
+		spec := specOf(2, 2)
+		spec.BackoffLimit, spec.PodReplacementPolicy = 0, batchv1.Failed
+		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action:          batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+		}}}
+		d := newDesk(t, spec)
+		d.pods[1].Deleting, d.pods[1].Conditions = true, []string{condition}
+		d.pods[1].Version++
+		d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed), d.pods[1]})
+		d.terminate(d.decide())
+		want := int32(2)
+		if ignored {
+			want = 1
+		}
+		equal(t, "failed with "+condition, d.decide().Status.Failed, want)
+	}
+}

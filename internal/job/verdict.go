@@ -141,7 +141,8 @@ const maxDeadline = 100 * 365 * 24 * time.Hour
 
 // conclude records the verdict and ends what still runs: every active Pod is
 // deleted, keeping its finalizer until it is counted. Under a failure all Pods
-// count as failed at once, under a success the rest is not counted (parity 2.11).
+// count as failed at once, but those that podFailurePolicy ignores; under a success
+// the rest is not counted (parity 2.11).
 func (p *pass) conclude(v Verdict) {
 	p.setCondition(v.Interim, corev1.ConditionTrue, v.Reason, v.Message)
 	for i := range p.state.Pods {
@@ -156,10 +157,13 @@ func (p *pass) conclude(v Verdict) {
 		if pod.Fate != Undecided {
 			continue
 		}
-		if v.failure() && p.countable(*pod) {
-			p.count(pod, PodFailed)
-		} else {
+		switch {
+		case !v.failure() || !p.countable(*pod):
 			pod.Fate = PodUncounted
+		case match(p.spec.PodFailurePolicy, p.state.Namespace, *pod).action == batchv1.PodFailurePolicyActionIgnore:
+			p.count(pod, PodIgnored)
+		default:
+			p.count(pod, PodFailed)
 		}
 	}
 	if p.state.StartTime.IsZero() && !p.exemptFromStart() {

@@ -62,6 +62,9 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		fact.Reason, fact.Message = pod.Status.Reason, pod.Status.Message
 	}
 	fact.Reason, fact.Message = bounded(fact.Reason, maxReason), Bounded(fact.Message)
+	if !fact.Ended() && podCondition(pod, corev1.DisruptionTarget, corev1.ConditionTrue) != nil {
+		fact.Conditions = []string{string(corev1.DisruptionTarget) + "=" + string(corev1.ConditionTrue)}
+	}
 	switch fact.Phase {
 	case corev1.PodFailed:
 		fact.Exits, fact.Conditions = exits(pod), conditions(pod)

@@ -20,8 +20,8 @@ const (
 	FindRunsActivity = "FindRuns"
 	// SignalAcceptedActivity: SignalAcceptedRequest -> SignalAcceptedResult.
 	SignalAcceptedActivity = "SignalAccepted"
-	// ReconcileJobActivity: JobRequest -> JobResult.
-	ReconcileJobActivity = "ReconcileJob"
+	// CarryOutActivity: JobRequest -> JobResult.
+	CarryOutActivity = "CarryOut"
 	// CreatePodsActivity: CreatePodsRequest -> JobResult; bulk queue, heartbeats.
 	CreatePodsActivity = "CreatePods"
 	// DeletePodsActivity: DeletePodsRequest -> JobResult; bulk queue, heartbeats.
@@ -45,7 +45,7 @@ const (
 // Activities are the names of all activities.
 var Activities = []string{
 	StartRunActivity, WriteStatusActivity, FindRunsActivity, SignalAcceptedActivity, SetSuspendActivity,
-	ReconcileJobActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity, ReleaseOrphansActivity, ListPodsActivity, TerminatePodsActivity,
+	CarryOutActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity, ReleaseOrphansActivity, ListPodsActivity, TerminatePodsActivity,
 	WatchPodsActivity,
 }
 
@@ -54,7 +54,7 @@ var Activities = []string{
 const InvalidRequestErrorType = "InvalidRequest"
 
 // BulkThreshold is the number of Pod creates and deletes, and that of releases, up
-// to which a plan is carried out by ReconcileJob alone; more creates and deletes go
+// to which a plan is carried out by CarryOut alone; more creates and deletes go
 // to the bulk queue first, more releases afterwards.
 const BulkThreshold = 10
 

@@ -16,7 +16,7 @@ import (
 func samples(t *testing.T, count func(value string) map[string]string, values ...string) map[string]float64 {
 	t.Helper()
 	registry := telemetry.NewRegistry()
-	handler, closer := telemetry.SDKMetrics(registry, slog.New(slog.DiscardHandler), telemetry.Labels{"activity_type": {"ReconcileJob"}})
+	handler, closer := telemetry.SDKMetrics(registry, slog.New(slog.DiscardHandler), telemetry.Labels{"activity_type": {"CarryOut"}})
 	for _, value := range values {
 		handler.WithTags(count(value)).Counter("temporal_tasks").Inc(1)
 	}
@@ -44,8 +44,8 @@ func label(metric *dto.Metric) (values string) {
 
 func TestTypesThatAreNoneOfOursShareASeries(t *testing.T) {
 	found := samples(t, func(value string) map[string]string { return map[string]string{"activity_type": value} },
-		"ReconcileJob", "none", "Evil1", "Evil2", "ReconcileJob")
-	assert.Equal(t, map[string]float64{"ReconcileJob": 2, "none": 1, "other": 2}, found)
+		"CarryOut", "none", "Evil1", "Evil2", "CarryOut")
+	assert.Equal(t, map[string]float64{"CarryOut": 2, "none": 1, "other": 2}, found)
 }
 
 func TestTheValuesOfALabelAreFew(t *testing.T) {

@@ -44,7 +44,7 @@ func everyActivity(reference protocol.ObjectReference, digest string, pod protoc
 	releases := []job.Release{{Name: pod.Name, UID: pod.UID, Phase: corev1.PodFailed, Logs: true}}
 	deletes := []job.Delete{{Name: pod.Name, UID: pod.UID}}
 	return map[string]any{
-		protocol.ReconcileJobActivity: protocol.JobRequest{
+		protocol.CarryOutActivity: protocol.JobRequest{
 			Job: reference, Digest: digest, Deletes: deletes, Releases: releases, Status: &batchv1.JobStatus{Failed: 7},
 			Events: []event.Event{event.Warning("FailedCreate", "by an attacker")},
 		},
@@ -145,7 +145,7 @@ func TestNoActivityTouchesAPodThatIsNotTheJobs(t *testing.T) {
 		target := targets[what]
 		// Without a UID there is no such Pod; nor is there one of another namespace.
 		requests := everyActivity(referenceTo(ours), digestOf(ours), target)
-		for _, activity := range []string{protocol.DeletePodsActivity, protocol.ReleasePodsActivity, protocol.ReconcileJobActivity, protocol.ListPodsActivity} {
+		for _, activity := range []string{protocol.DeletePodsActivity, protocol.ReleasePodsActivity, protocol.CarryOutActivity, protocol.ListPodsActivity} {
 			request := requests[activity]
 			if reconcile, ok := request.(protocol.JobRequest); ok {
 				// What the Job's own status says is no other object's matter.
@@ -237,8 +237,8 @@ func TestOnlyWhatTheJobPrescribesIsCreated(t *testing.T) {
 		}
 		reference, digest := referenceTo(object), digestOf(object)
 		for activity, request := range map[string]any{
-			protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: reference, Digest: digest, Creates: test.creates},
-			protocol.ReconcileJobActivity: protocol.JobRequest{Job: reference, Digest: digest, Creates: test.creates},
+			protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: reference, Digest: digest, Creates: test.creates},
+			protocol.CarryOutActivity:   protocol.JobRequest{Job: reference, Digest: digest, Creates: test.creates},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
 				attacker.both(t, activity, request, func(t *testing.T, given answer) {

@@ -111,14 +111,14 @@ func messages(t *testing.T) []message {
 		activity, queue string
 		request         json.RawMessage
 	}{
-		"Events of 1.3 MB":                          {protocol.ReconcileJobActivity, queue, request(events(12, evil, long))},
-		"two Events of 1.3 MB with reasons of ours": {protocol.ReconcileJobActivity, queue, request(events(2, listedReason, long))},
-		"4,000 Events":                              {protocol.ReconcileJobActivity, queue, request(events(4000, listedReason, long[:500]))},
-		"a condition of 1.3 MB":                     {protocol.ReconcileJobActivity, queue, request(`"status":{"startTime":"` + startTime + `","conditions":[{"type":"evil.example/x","status":"True","message":"` + long + `"}]}`)},
+		"Events of 1.3 MB":                          {protocol.CarryOutActivity, queue, request(events(12, evil, long))},
+		"two Events of 1.3 MB with reasons of ours": {protocol.CarryOutActivity, queue, request(events(2, listedReason, long))},
+		"4,000 Events":                              {protocol.CarryOutActivity, queue, request(events(4000, listedReason, long[:500]))},
+		"a condition of 1.3 MB":                     {protocol.CarryOutActivity, queue, request(`"status":{"startTime":"` + startTime + `","conditions":[{"type":"evil.example/x","status":"True","message":"` + long + `"}]}`)},
 		"a CronJob's status of 1.3 MB":              {protocol.WriteStatusActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"digest":"`+ofCronJobsSpec+`","status":{"lastOutcome":"`+long+`"}}`)},
-		"600,000 metric labels":                     {protocol.ReconcileJobActivity, queue, request(counting(startTime, 600_000))},
-		"50,000 metric labels":                      {protocol.ReconcileJobActivity, queue, request(counting(startTime, 50_000))},
-		"20,000 releases":                           {protocol.ReconcileJobActivity, queue, request(`"releases":` + repeated(`{"name":"x","uid":"y"}`, 20_000))},
+		"600,000 metric labels":                     {protocol.CarryOutActivity, queue, request(counting(startTime, 600_000))},
+		"50,000 metric labels":                      {protocol.CarryOutActivity, queue, request(counting(startTime, 50_000))},
+		"20,000 releases":                           {protocol.CarryOutActivity, queue, request(`"releases":` + repeated(`{"name":"x","uid":"y"}`, 20_000))},
 		"20,000 Jobs to look at":                    {protocol.FindRunsActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+repeated(`{"name":"x","uid":"y"}`, 20_000)+`}`)},
 		"an activity of no type":                    {"Evil", queue, json.RawMessage(`{}`)},
 		"the log of a Pod that runs":                {protocol.ReleasePodsActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},

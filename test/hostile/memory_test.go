@@ -132,7 +132,7 @@ func TestWhatIsSentTakesLittleMemoryInSum(t *testing.T) {
 					handle, err := stack.Temporal.ExecuteActivity(ctx, client.StartActivityOptions{
 						ID: fmt.Sprintf("counted-%d-%d", values, n), TaskQueue: names.Cluster("").ControlTaskQueue(), ScheduleToCloseTimeout: crowded,
 						RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
-					}, protocol.ReconcileJobActivity, request)
+					}, protocol.CarryOutActivity, request)
 					if err != nil {
 						return err
 					}

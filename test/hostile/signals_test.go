@@ -180,7 +180,7 @@ func TestForgedStatusIsOverwritten(t *testing.T) {
 	}
 	// Another startTime would be refused, and nothing forged.
 	forged := batchv1.JobStatus{StartTime: before.Status.StartTime, Active: 7, Failed: 3}
-	given := tells[protocol.JobResult](t, attacker.schedule(t, protocol.ReconcileJobActivity, protocol.JobRequest{
+	given := tells[protocol.JobResult](t, attacker.schedule(t, protocol.CarryOutActivity, protocol.JobRequest{
 		Job: referenceTo(ours), Digest: digestOf(ours), Status: &forged, Counted: []string{"a", "b"},
 	}))
 	if found, err := jobs.Get(t.Context(), ours.Name, metav1.GetOptions{}); err != nil || found.Status.Failed != 3 || found.Status.Active != 7 {

@@ -96,7 +96,7 @@ func TestNobodyNamesWhatIsCounted(t *testing.T) {
 	}
 	startTime := ours.Status.StartTime.UTC().Format(time.RFC3339)
 	request := squeezed(t, `{"job":`+text(t, referenceTo(ours))+`,"digest":"`+digestOf(ours)+`",`+counting(startTime, 50_000)+`}`)
-	given := newAttacker(t).standalone(t, protocol.ReconcileJobActivity, request)
+	given := newAttacker(t).standalone(t, protocol.CarryOutActivity, request)
 	for _, worker := range stack.Workers() {
 		if after := series(t, worker.Name()); after > before[worker.Name()]+mostNewSeries {
 			t.Errorf("%s has %d series, and had %d", worker.Name(), after, before[worker.Name()])

@@ -13,7 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// ReconcileJob carries out a JobRequest. Its result says what became of it; an
+// CarryOut carries out a JobRequest. Its result says what became of it; an
 // error means that the API server could not be asked, and that the whole is to
 // be repeated. A refused create ends it: later Creates, the Status, the Releases
 // and the Events are left to the next plan. What fails of single Pods ends nothing.
@@ -21,7 +21,7 @@ import (
 // It may run again after it succeeded: what a local activity has done is forgotten
 // with the workflow task that it ran in, when a signal comes before the task ends.
 // A status that is there already tells, and its Events are not said twice.
-func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
+func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
 	if err := bounded(list{"creates", len(request.Creates), mostByOne}, list{"deletes", len(request.Deletes), mostByOne}, list{"releases", len(request.Releases), mostByOne},
 		list{"counted", len(request.Counted), mostCounted}, list{"events", len(request.Events), mostAsked}); err != nil {
 		return protocol.JobResult{}, err
@@ -66,7 +66,6 @@ func (a *Activities) ReconcileJob(ctx context.Context, request protocol.JobReque
 	if news {
 		a.Events.onJob(request.Job, request.Events...)
 	}
-	result.Logs = a.readLogs(ctx, owner, request.Releases)
 	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, owner, release, out) })
 	return result, err
 }

@@ -47,7 +47,7 @@ func TestFirstReconcileCreatesThePodAndWritesTheStatus(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
 	start := metav1.NewTime(scheduled)
 	request := protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{StartTime: &start, Active: 1}}
-	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 
 	name := names.Pod(jobName, jobUID, 1)
 	if len(result.Created) != 1 || result.Created[0].Name != name || result.Created[0].UID != name+"-uid" {
@@ -67,9 +67,9 @@ func TestFirstReconcileCreatesThePodAndWritesTheStatus(t *testing.T) {
 func TestRepeatedReconcileFindsItsPodAndSaysNothing(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
 	request := protocol.JobRequest{Job: jobRef, Creates: creates(3), Status: &batchv1.JobStatus{Active: 3}}
-	first := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	first := must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 	s.recorded()
-	second := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+	second := must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 	if !slices.Equal(first.Created, second.Created) || len(second.Created) != 3 {
 		t.Errorf("created %v, then %v", first.Created, second.Created)
 	}
@@ -88,7 +88,7 @@ func TestLastReconcileWritesTheStatusAndThenReleases(t *testing.T) {
 		Events: []event.Event{event.Normal("Completed", "Job completed")},
 	}
 	for range 2 {
-		must[protocol.JobResult](s, protocol.ReconcileJobActivity, request)
+		must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 	}
 	if finalizers := s.pod("a").Finalizers; !slices.Equal(finalizers, []string{"example.com/archive"}) {
 		t.Errorf("finalizers %v, want the other one kept", finalizers)
@@ -115,7 +115,7 @@ func TestGoneJobGetsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects, nil)
 			request := protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}}
-			if result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, request); !result.Gone || len(s.writes()) != 0 {
+			if result := must[protocol.JobResult](s, protocol.CarryOutActivity, request); !result.Gone || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
 		})
@@ -130,7 +130,7 @@ func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
 	for name, object := range map[string]*batchv1.Job{"deleting": deleting, "finished": finished} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{object}, nil)
-			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 			if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed || result.Current == nil || result.CurrentSpec == nil || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
@@ -167,7 +167,7 @@ func TestRefusedCreateIsData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{helloJob()}, nil)
 			s.refuse("create", "pods", -1, test.err)
-			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
 				Job: jobRef, Creates: creates(4), Status: &batchv1.JobStatus{Active: 4},
 				Events: []event.Event{event.Normal("Resumed", "Job resumed")},
 			})
@@ -200,7 +200,7 @@ func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{helloJob()}, nil)
 			s.refuse("create", "pods", -1, test.err)
-			_, err := run[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+			_, err := run[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 			var application *temporal.ApplicationError
 			if !errors.As(err, &application) || application.NonRetryable() || application.Type() != activities.KubernetesErrorType {
 				t.Fatalf("error %v", err)
@@ -215,7 +215,7 @@ func TestOutageIsAnErrorThatIsRetried(t *testing.T) {
 func TestCreateThatMeetsAForeignPod(t *testing.T) {
 	foreign := helloPod(names.Pod(jobName, jobUID, 1), corev1.PodRunning).Uncontrolled()
 	s := newStage(t, []runtime.Object{helloJob(), foreign.Pod}, nil)
-	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 	if result.Refused == nil || result.Refused.Reason != protocol.RefusedForeignObject {
 		t.Errorf("result %+v", result)
 	}
@@ -238,7 +238,7 @@ func TestCreateThatMeetsAPodOfItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, []runtime.Object{helloJob(), test.pod}, nil)
-			result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 			if len(result.Created) != 1 || result.Created[0].Released != test.want {
 				t.Errorf("created %+v, want released %t", result.Created, test.want)
 			}
@@ -269,8 +269,8 @@ func TestAPlanThatAnotherControllerHasOvertaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for activity, request := range map[string]any{
-				protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Creates: creates(1), Base: test.base},
-				protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1), Base: test.base},
+				protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Creates: creates(1), Base: test.base},
+				protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1), Base: test.base},
 			} {
 				s := newStage(t, []runtime.Object{test.owner.DeepCopy()}, nil)
 				result := must[protocol.JobResult](s, activity, request)
@@ -330,8 +330,8 @@ func TestPodWithoutLabelsIsRefused(t *testing.T) {
 	s := newStage(t, objects(unlabelled), nil)
 	const message = "unable to create pods, no labels"
 	for activity, request := range map[string]any{
-		protocol.ReconcileJobActivity: protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}},
-		protocol.CreatePodsActivity:   protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)},
+		protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}},
+		protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)},
 	} {
 		result := must[protocol.JobResult](s, activity, request)
 		if result.Refused == nil || result.Refused.Message != message || result.Refused.Reason != protocol.RefusedInvalid {
@@ -345,7 +345,7 @@ func TestPodWithoutLabelsIsRefused(t *testing.T) {
 	unlabelled = indexedJob(1)
 	unlabelled.Spec.Template.Labels = nil
 	s = newStage(t, objects(unlabelled), nil)
-	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{indexedCreate(0, 1)}})
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{indexedCreate(0, 1)}})
 	if result.Refused != nil || len(result.Created) != 1 {
 		t.Errorf("result %+v", result)
 	}
@@ -371,7 +371,7 @@ func TestSlowStartEndsAtTheFirstRefusal(t *testing.T) {
 func TestStatusThatIsRefused(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodSucceeded).Pod}, nil)
 	s.refuse("update", "jobs", -1, apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, jobName, nil))
-	result := must[protocol.JobResult](s, protocol.ReconcileJobActivity, protocol.JobRequest{
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
 		Job: jobRef, Status: &batchv1.JobStatus{}, Releases: []job.Release{{Name: "a", UID: "a-uid"}},
 		Events: []event.Event{event.Normal("Completed", "Job completed")},
 	})
