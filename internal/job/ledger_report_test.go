@@ -35,12 +35,12 @@ func (l *ledger) listed(list job.List) {
 // resolve decides on a Pod whose delete was asked for by a plan that had no answer: what was
 // removed, or ended for a success, is not counted.
 func (l *ledger) resolve(known *entry, listed bool) {
-	known.asked = false
 	failure, success := l.ended().interim == batchv1.JobFailureTarget, l.ended().interim == batchv1.JobSuccessCriteriaMet
 	gone := !listed && !failure
 	if known.fate == job.Undecided && (gone || success && known.fact.Deleting || l.ended() == (ruling{}) && !known.fact.Tracked) {
 		known.fate = job.PodUncounted
 	}
+	known.asked = failure && listed && known.fact.Deleting && known.fate == job.Undecided
 }
 
 // ended is the verdict that is recorded, written or not.

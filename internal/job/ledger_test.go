@@ -320,10 +320,10 @@ func (l *ledger) conclude(verdict ruling) {
 		switch {
 		case known.fate != job.Undecided:
 		case verdict.interim == batchv1.JobFailureTarget && l.countable(known):
-			known.fate = job.PodFailed
+			known.fate, known.asked = job.PodFailed, false
 			l.failed++
 		default:
-			known.fate = job.PodUncounted
+			known.fate, known.asked = job.PodUncounted, false
 		}
 		if known.active() {
 			known.fact.Deleting = true

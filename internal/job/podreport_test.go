@@ -465,3 +465,18 @@ func TestAPodThatThePolicyIgnoresIsNotCountedAtAFailure(t *testing.T) {
 		equal(t, "failed with "+condition, d.decide().Status.Failed, want)
 	}
 }
+
+// Whatever a Pod comes to that a failure has deleted, and whenever that is heard.
+func TestAPodThatAFailureEndsCountsAsFailed(t *testing.T) {
+	spec := specOf(2, 2)
+	spec.BackoffLimit = 0
+	d := newDesk(t, spec)
+	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
+	plan := d.decide()
+	d.pods[1].Deleting = true
+	d.end(2, corev1.PodSucceeded) // before the attempt that answers
+	d.terminate(plan)
+	plan = d.decide()
+	equal(t, "counters", [2]int32{plan.Status.Succeeded, plan.Status.Failed}, [2]int32{0, 2})
+	equal(t, "releases", releasedBy(plan), []string{"pod-1", "pod-2"})
+}

@@ -90,7 +90,8 @@ func (p Plan) Terminated(list List, failures []PodFailure, asked, now time.Time)
 
 // resolve says what became of a Pod whose delete was asked for, now that the Pods are listed.
 // One that had ended before is counted; one that is as it was is still the Job's. One that has
-// only lost its finalizer is to be deleted still.
+// only lost its finalizer is to be deleted still. One that a failure has deleted counts as failed
+// with it, however it has ended since.
 func (s State) resolve(pod *Pod, listed bool) {
 	verdict := s.decided()
 	removed := verdict == nil && (!listed || !pod.Tracked)
@@ -98,7 +99,8 @@ func (s State) resolve(pod *Pod, listed bool) {
 	if pod.Fate == Undecided && (removed || succeeds) {
 		pod.Fate = PodUncounted
 	}
-	pod.Asked = pod.Fate == PodUncounted && pod.active()
+	fails := verdict != nil && verdict.failure() && listed && pod.Deleting && pod.Fate == Undecided
+	pod.Asked = fails || pod.Fate == PodUncounted && pod.active()
 }
 
 // deleteAgain deletes the Pods whose fate is decided and that run on: their delete has failed.

@@ -157,6 +157,7 @@ func (p *pass) conclude(v Verdict) {
 		if pod.Fate != Undecided {
 			continue
 		}
+		pod.Asked = false
 		switch {
 		case !v.failure() || !p.countable(*pod):
 			pod.Fate = PodUncounted
