@@ -49,7 +49,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 			return err
 		}
 		if pods.Stopped() {
-			return w.record(ctx, plan, pods, true)
+			return w.record(ctx, plan, pods, job.Report{PodsOnly: true})
 		}
 		request.Creates, request.Deletes = nil, nil
 	}
@@ -67,15 +67,20 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	if err != nil {
 		return err
 	}
-	if apart && !result.Stopped() {
-		released, err := w.release(ctx, plan)
-		if err != nil {
-			return err
-		}
-		result.Add(released)
-	}
 	pods.Add(result)
-	return w.record(ctx, plan, pods, false)
+	if err := w.record(ctx, plan, pods, job.Report{Unreleased: apart}); err != nil || !apart || pods.Stopped() {
+		return err
+	}
+	released, err := w.release(ctx, plan)
+	if err != nil {
+		return err
+	}
+	if released.Gone || released.Foreign {
+		w.learn(released)
+		return nil
+	}
+	w.state = w.state.Released(plan, reportOf(released, job.Report{}), workflow.Now(ctx))
+	return nil
 }
 
 // patient makes a call give way to what may change the plan that it belongs to.
@@ -139,9 +144,9 @@ func (w *runningJob) bulk(ctx workflow.Context, plan job.Plan, summary, activity
 	}))
 }
 
-// record takes the result of an activity into the state; podsOnly says that only
-// creates and deletes were to be carried out.
-func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult, podsOnly bool) error {
+// record takes the result of an activity into the state; the report says which part of the plan
+// was to be carried out.
+func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult, part job.Report) error {
 	switch {
 	case result.Gone, result.Foreign, result.Unplanned:
 		w.learn(result)
@@ -157,7 +162,7 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	}
 	result.Created = append(slices.Clone(w.made), result.Created...)
 	w.made = nil
-	w.state = job.Apply(plan, reportOf(result, podsOnly), workflow.Now(ctx))
+	w.state = job.Apply(plan, reportOf(result, part), workflow.Now(ctx))
 	w.reread(result)
 	return nil
 }
@@ -193,15 +198,9 @@ func (w *runningJob) reread(result protocol.JobResult) {
 	w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
 }
 
-func reportOf(result protocol.JobResult, podsOnly bool) job.Report {
-	report := job.Report{
-		StatusRefused: result.StatusRefused,
-		PodsOnly:      podsOnly,
-		Logs:          result.Logs,
-		Vanished:      result.Vanished,
-		Found:         result.Found,
-		Failures:      result.Failures,
-	}
+func reportOf(result protocol.JobResult, report job.Report) job.Report {
+	report.StatusRefused = result.StatusRefused
+	report.Logs, report.Vanished, report.Found, report.Failures = result.Logs, result.Vanished, result.Found, result.Failures
 	for _, pod := range result.Created {
 		report.Created = append(report.Created, job.CreatedPod(pod))
 	}

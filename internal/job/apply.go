@@ -22,8 +22,9 @@ type Report struct {
 	// StatusRefused is the API server's message when it did not accept the status;
 	// then the releases were not carried out.
 	StatusRefused string
-	// PodsOnly says that only creates and deletes were to be carried out.
-	PodsOnly bool
+	// PodsOnly says that only creates and deletes were to be carried out, Unreleased that
+	// releases were not.
+	PodsOnly, Unreleased bool
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog
 	// Vanished are the UIDs of Pods that a delete or release found gone.
@@ -64,7 +65,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	if report.PodsOnly || report.CreateRefused != "" || report.StatusRefused != "" {
 		state = state.withStatusOf(plan.before)
 	} else {
-		state.markReleased(plan.Releases)
+		state.markReleased(plan.Releases, report.Unreleased)
 	}
 	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
@@ -97,11 +98,21 @@ func (r Retry) refused(config Config, message string, now time.Time) Retry {
 	return r
 }
 
-func (s *State) markReleased(releases []Release) {
+// Released returns the State after the releases of a Plan were carried out, which Apply was told
+// are left (Report.Unreleased).
+func (s State) Released(plan Plan, report Report, now time.Time) State {
+	s.Pods = slices.Clone(s.Pods)
+	s.markReleased(plan.Releases, false)
+	s.takePodReports(plan, report, now)
+	s.takeLogs(report.Logs)
+	return s.prune()
+}
+
+func (s *State) markReleased(releases []Release, unreleased bool) {
 	known := newIndex(s.Pods)
 	for _, release := range releases {
 		if i, ok := known.byUID[release.UID]; ok {
-			s.Pods[i].Tracked, s.Pods[i].Announced = false, true
+			s.Pods[i].Tracked, s.Pods[i].Announced = unreleased, true
 		}
 	}
 }
