@@ -100,6 +100,11 @@ trial-hostile: tools ## Attack as a writer of Temporal at ten times the size tha
 trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks (twenty minutes).
 	$(GO) test -tags trial -count=1 -timeout 30m -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
 
+.PHONY: trial-kills
+trial-kills: tools ## Kill everything at random moments while 1,000 runs start, and a worker fifty times during one Job (ten minutes).
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure/chaos -run 'TestChaos$$'
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure -run 'TestWorkerKilledAgainAndAgain$$'
+
 .PHONY: trial-pauses
 trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).
 	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
