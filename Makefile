@@ -25,8 +25,10 @@ TEST_TIMEOUT ?= 30m
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
-# These decide and do nothing at the same time as anything else: the race detector would find nothing and take minutes.
-PURE := /internal/(job|schedule)$$
+# These decide and do nothing at the same time as anything else, or read bombs: the race detector would find nothing and take
+# minutes. What the latter do at a time, tests named so, it sees by itself.
+PURE := /internal/(job|packed|protocol|schedule)$$
+AT_A_TIME := /internal/(packed|protocol)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute. The
 # first ones take longest and start first.
 LONG := failure hostile deploy/takeover/cronjobs
@@ -74,6 +76,7 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
 	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(PURE)|$(STACK)' <<< "$$all")"; \
 	run "" "$$(grep -E '$(SERVER)|$(PURE)' <<< "$$all")"; \
+	run "$(RACE) -run=AtATime" "$$(grep -E '$(AT_A_TIME)' <<< "$$all")"; \
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
 	named() { for name in $$1; do grep "/test/$$name\$$" <<< "$$all" || true; done; }; \
 	long=$$(named "$(LONG)"); alone=$$(named "$(ALONE)"); first=$$(printf '%s\n%s' "$$long" "$$alone" | grep . || true); \
