@@ -21,6 +21,8 @@ export FOCUS ?=
 VULNDB ?= https://vuln.go.dev
 # The longest a package's tests may take.
 TEST_TIMEOUT ?= 30m
+# make check runs all of vet, of which go test would run a part again.
+NO_VET := -vet=off
 # The race detector needs a C compiler; Go says 0 where there is none.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
@@ -74,9 +76,9 @@ smoke: cli ## The same without a person: three runs to Complete, then tear down 
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
 	@all=$$($(GO) list $(PKG)); \
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
-	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(PURE)|$(STACK)' <<< "$$all")"; \
-	run "" "$$(grep -E '$(SERVER)|$(PURE)' <<< "$$all")"; \
-	run "$(RACE) -run=AtATime" "$$(grep -E '$(AT_A_TIME)' <<< "$$all")"; \
+	run "$(NO_VET) $(RACE)" "$$(grep -vE '$(SERVER)|$(PURE)|$(STACK)' <<< "$$all")"; \
+	run "$(NO_VET)" "$$(grep -E '$(SERVER)|$(PURE)' <<< "$$all")"; \
+	run "$(NO_VET) $(RACE) -run=AtATime" "$$(grep -E '$(AT_A_TIME)' <<< "$$all")"; \
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
 	named() { for name in $$1; do grep "/test/$$name\$$" <<< "$$all" || true; done; }; \
 	long=$$(named "$(LONG)"); alone=$$(named "$(ALONE)"); first=$$(printf '%s\n%s' "$$long" "$$alone" | grep . || true); \
