@@ -46,7 +46,7 @@ TOOL_MODULES := tools/kwok tools/plot
 # How long make fuzz fuzzes each target.
 FUZZTIME ?= 5m
 # How long make test does.
-FUZZTIME_OF_TEST := 10s
+FUZZTIME_OF_TEST := 4s
 # Seeds of make trial-pauses: a run of nine minutes each, or more where the machine is busy.
 PAUSE_SEEDS ?= 1 2
 # Packages to test; `make test PKG=./internal/job/...`.
