@@ -102,7 +102,8 @@ trial-hostile: tools ## Attack as a writer of Temporal at ten times the size tha
 	OSTINATO_TRIAL=1 $(GO) test -tags trial -count=1 -timeout 60m -v ./test/hostile -skip 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
 
 .PHONY: trial-neighbours
-trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks (twenty minutes).
+trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks or a herd (twenty-five minutes).
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/fairness -run 'TestAHerd'
 	$(GO) test -tags trial -count=1 -timeout 30m -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
 
 .PHONY: trial-kills
