@@ -32,11 +32,14 @@ SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cm
 PURE := /internal/(job|packed|protocol|schedule)$$
 AT_A_TIME := /internal/(packed|protocol)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute. The
-# first ones take longest and start first.
-LONG := failure hostile deploy/takeover/cronjobs
+# programs are built as they are shipped, so that the race detector would see the tests alone. The first ones take longest and
+# start first.
+LONG := failure hostile deploy/takeover/cronjobs failure/chaos bench/small tenant
 STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout|tenant)$$
-# How many of them run at a time.
-STACKS ?= 2
+# Of the tests of failures these wait for outages and full minutes: they run beside the others, on a stack of their own.
+OUTAGES := ServerDown|TemporalDown|TimerLost|StoodStill
+# How many of them run at a time. One alone takes a fifth to two thirds of a processor.
+STACKS ?= 3
 # These run by themselves: they see states that pass within seconds, or an order, which a neighbour on two cores hides.
 ALONE := fairness parity
 # What make generate writes.
@@ -82,8 +85,10 @@ test: tools ## Run every test: unit, workflow, replay, integration on a real con
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
 	named() { for name in $$1; do grep "/test/$$name\$$" <<< "$$all" || true; done; }; \
 	long=$$(named "$(LONG)"); alone=$$(named "$(ALONE)"); first=$$(printf '%s\n%s' "$$long" "$$alone" | grep . || true); \
-	run "$(RACE) -count=1 -p=1" "$$alone"; \
-	run "$(RACE) -count=1 -p=$(STACKS)" "$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$first")"
+	run "$(NO_VET) -count=1 -p=1" "$$alone"; \
+	rest=$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$first" || true); \
+	awk 'NF && /\/test\/failure$$/ {print $$0 " -run=$(OUTAGES)"; print $$0 " -skip=$(OUTAGES)"; next} NF' <<< "$$rest" | \
+	GO='$(GO)' test/stacks.sh $(STACKS) $(NO_VET) -count=1 -timeout $(TEST_TIMEOUT)
 
 .PHONY: fuzz
 fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
