@@ -21,18 +21,25 @@ export FOCUS ?=
 VULNDB ?= https://vuln.go.dev
 # The longest a package's tests may take.
 TEST_TIMEOUT ?= 30m
+# make check runs all of vet, of which go test would run a part again.
+NO_VET := -vet=off
 # The race detector needs a C compiler; Go says 0 where there is none.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # These link the Temporal server: to build it once more for the race detector would take minutes.
 SERVER := /(internal/devstack/temporal|internal/devstack/temporalcluster/host|cmd/devserver|cmd/temporalhost)$$
-# These decide and do nothing at the same time as anything else: the race detector would find nothing and take minutes.
-PURE := /internal/(job|schedule)$$
+# These decide and do nothing at the same time as anything else, or read bombs: the race detector would find nothing and take
+# minutes. What the latter do at a time, tests named so, it sees by itself.
+PURE := /internal/(job|packed|protocol|schedule)$$
+AT_A_TIME := /internal/(packed|protocol)$$
 # These run whole stacks, whose programs Go's test cache does not know: always anew. They wait more than they compute. The
-# first ones take longest and start first.
-LONG := failure hostile deploy/takeover/cronjobs
+# programs are built as they are shipped, so that the race detector would see the tests alone. The first ones take longest and
+# start first.
+LONG := failure hostile deploy/takeover/cronjobs failure/chaos bench/small tenant
 STACK := /test/(bench/small|deploy|deploy/admission|deploy/namespaced|deploy/takeover|deploy/takeover/cronjobs|dev|documents|encryption|failure|failure/chaos|fairness|hostile|integration|parity|scaleout|tenant)$$
-# How many of them run at a time.
-STACKS ?= 2
+# Of the tests of failures these wait for outages and full minutes: they run beside the others, on a stack of their own.
+OUTAGES := ServerDown|TemporalDown|TimerLost|StoodStill
+# How many of them run at a time. One alone takes a fifth to two thirds of a processor.
+STACKS ?= 3
 # These run by themselves: they see states that pass within seconds, or an order, which a neighbour on two cores hides.
 ALONE := fairness parity
 # What make generate writes.
@@ -42,7 +49,7 @@ TOOL_MODULES := tools/kwok tools/plot
 # How long make fuzz fuzzes each target.
 FUZZTIME ?= 5m
 # How long make test does.
-FUZZTIME_OF_TEST := 10s
+FUZZTIME_OF_TEST := 4s
 # Seeds of make trial-pauses: a run of nine minutes each, or more where the machine is busy.
 PAUSE_SEEDS ?= 1 2
 # Packages to test; `make test PKG=./internal/job/...`.
@@ -72,13 +79,16 @@ smoke: cli ## The same without a person: three runs to Complete, then tear down 
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
 	@all=$$($(GO) list $(PKG)); \
 	run() { if test -n "$$2"; then echo "go test $$1"; $(GO) test $$1 -timeout $(TEST_TIMEOUT) $$2; fi; }; \
-	run "$(RACE)" "$$(grep -vE '$(SERVER)|$(PURE)|$(STACK)' <<< "$$all")"; \
-	run "" "$$(grep -E '$(SERVER)|$(PURE)' <<< "$$all")"; \
+	run "$(NO_VET) $(RACE)" "$$(grep -vE '$(SERVER)|$(PURE)|$(STACK)' <<< "$$all")"; \
+	run "$(NO_VET)" "$$(grep -E '$(SERVER)|$(PURE)' <<< "$$all")"; \
+	run "$(NO_VET) $(RACE) -run=AtATime" "$$(grep -E '$(AT_A_TIME)' <<< "$$all")"; \
 	if test "$(PKG)" = ./...; then for module in $(TOOL_MODULES); do (cd $$module; GOWORK=off GOFLAGS= run "$(RACE)" ./...); done; GO='$(GO)' test/fuzz.sh $(FUZZTIME_OF_TEST); fi; \
 	named() { for name in $$1; do grep "/test/$$name\$$" <<< "$$all" || true; done; }; \
 	long=$$(named "$(LONG)"); alone=$$(named "$(ALONE)"); first=$$(printf '%s\n%s' "$$long" "$$alone" | grep . || true); \
-	run "$(RACE) -count=1 -p=1" "$$alone"; \
-	run "$(RACE) -count=1 -p=$(STACKS)" "$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$first")"
+	run "$(NO_VET) -count=1 -p=1" "$$alone"; \
+	rest=$$(echo "$$long"; grep -E '$(STACK)' <<< "$$all" | grep -vxF "$$first" || true); \
+	awk 'NF && /\/test\/failure$$/ {print $$0 " -run=$(OUTAGES)"; print $$0 " -skip=$(OUTAGES)"; next} NF' <<< "$$rest" | \
+	GO='$(GO)' test/stacks.sh $(STACKS) $(NO_VET) -count=1 -timeout $(TEST_TIMEOUT)
 
 .PHONY: fuzz
 fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
@@ -97,8 +107,14 @@ trial-hostile: tools ## Attack as a writer of Temporal at ten times the size tha
 	OSTINATO_TRIAL=1 $(GO) test -tags trial -count=1 -timeout 60m -v ./test/hostile -skip 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
 
 .PHONY: trial-neighbours
-trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks (twenty minutes).
+trial-neighbours: tools ## Compare when runs of other namespaces start, quietly and beside attacks or a herd (twenty-five minutes).
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/fairness -run 'TestAHerd'
 	$(GO) test -tags trial -count=1 -timeout 30m -v ./test/hostile -run 'TestNeighboursStartOnTimeDuringAttacks$$|TestMadeUpTimesHoldUpNoStart$$'
+
+.PHONY: trial-kills
+trial-kills: tools ## Kill everything at random moments while 1,000 runs start, and a worker fifty times during one Job (ten minutes).
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure/chaos -run 'TestChaos$$'
+	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure -run 'TestWorkerKilledAgainAndAgain$$'
 
 .PHONY: trial-pauses
 trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).

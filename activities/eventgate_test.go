@@ -7,6 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/event"
@@ -53,10 +56,14 @@ func TestEventsAndStatusesThatNoPlanAsksForAreRefused(t *testing.T) {
 // TestAHerdOfEventsIsBounded: by message, by namespace and in sum.
 func TestAHerdOfEventsIsBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s := newStage(t, objects(helloJob()), nil)
-	client := s.kubernetes
+	// The API server takes no Event before all are sent, so that no slow machine keeps up with them.
+	client, sent := fake.NewClientset(), make(chan struct{})
+	client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-sent
+		return false, nil, nil
+	})
 	recorders, stop := activities.StartEvents(t.Context(), client, registry)
-	s = newStage(t, objects(helloJob()), nil, func(options *activities.Options) { options.Events = recorders })
+	s := newStage(t, objects(helloJob()), nil, func(options *activities.Options) { options.Events = recorders })
 	var events []event.Event
 	for range event.MaxPerRequest {
 		events = append(events, event.Warning("InvalidAnnotation", strings.Repeat("é", 1000)))
@@ -64,6 +71,7 @@ func TestAHerdOfEventsIsBounded(t *testing.T) {
 	for range 20 {
 		must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Events: events})
 	}
+	close(sent)
 	stop()
 	families, err := registry.Gather()
 	if err != nil {

@@ -28,6 +28,7 @@ func vanished(ctx context.Context, namespace, job string) error {
 
 // A Job that is deleted while its Pod runs takes it along.
 func TestJobDeletedWhileItsPodRuns(t *testing.T) {
+	t.Parallel()
 	run := startRun(t, 600)
 	deleteJob(t, run.namespace, run.job)
 	harness.Eventually(t, harness.Collected, func(ctx context.Context) error { return vanished(ctx, run.namespace, run.job) })
@@ -46,6 +47,7 @@ func TestJobDeletedWhileItsPodRuns(t *testing.T) {
 // A CronJob that is deleted while a run is active takes Job and Pod along, and
 // both workflows end.
 func TestCronJobDeletedWhileARunIsActive(t *testing.T) {
+	t.Parallel()
 	run := startRun(t, 600)
 	deleteCronJob(t, run.namespace, run.cronJob)
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
@@ -57,6 +59,7 @@ func TestCronJobDeletedWhileARunIsActive(t *testing.T) {
 // A Job and a CronJob that are made again under their names at once have
 // nothing to do with their predecessors.
 func TestRecreatedAtOnce(t *testing.T) {
+	t.Parallel()
 	namespace := stack.Namespace(t)
 	record := stack.Record(t, namespace)
 	old := startRunIn(t, namespace, record, "again", 600)
@@ -86,6 +89,7 @@ func TestRecreatedAtOnce(t *testing.T) {
 
 // A namespace that is deleted while Pods run in it goes away.
 func TestNamespaceDeletedWhileAPodRuns(t *testing.T) {
+	t.Parallel()
 	run := startRun(t, 600)
 	if err := stack.Kubernetes.CoreV1().Namespaces().Delete(t.Context(), run.namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -12,11 +12,10 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// killSeed repeats the moments of an earlier run of TestWorkerKilledFiftyTimes.
+// killSeed repeats the moments of an earlier run of TestWorkerKilledAgainAndAgain.
 var killSeed = flag.Uint64("kill-seed", 0, "seed of the moments at which the worker is killed; 0 takes a new one")
 
 const (
-	kills = 50
 	// team is how many workers there are.
 	team = 4
 	// longestPause is the longest time from one kill, once there are as many workers again, to the next that is due;
@@ -28,9 +27,17 @@ const (
 	bulkRecovery = harness.HeartbeatTimeout + harness.BulkActivityRetry + harness.WorkflowTaskTimeout + harness.Bulk
 )
 
-// One of four workers is killed at 50 random moments during a Job of 500 indexes of which every fifth fails once. The Job
-// counts 500 successes and 100 failures, of 600 Pods, never two of an index at a time.
-func TestWorkerKilledFiftyTimes(t *testing.T) {
+// onslaught is how often a worker is killed during a Job of so many indexes.
+func onslaught() (kills, indexes int) {
+	if harness.Trial() {
+		return 50, 500
+	}
+	return 12, 200
+}
+
+// One of four workers is killed at random moments, twelve here and fifty in a trial, during a Job of which every fifth index
+// fails once. The Job counts exactly its successes and failures, of as many Pods, never two of an index at a time.
+func TestWorkerKilledAgainAndAgain(t *testing.T) {
 	disrupts(t)
 	seed := *killSeed
 	if seed == 0 {
@@ -38,13 +45,15 @@ func TestWorkerKilledFiftyTimes(t *testing.T) {
 	}
 	t.Logf("repeat these moments with -kill-seed=%d", seed)
 	random := rand.New(rand.NewPCG(seed, seed))
+	kills, indexes := onslaught()
+	failures := indexes / 5
 	namespace := stack.Namespace(t)
 	record, crowd := stack.Record(t, namespace), watchCrowd(t, namespace)
 	for len(stack.Workers()) < team {
 		startWorker(t)
 	}
 	stack.CreateJob(t, namespace, "large", harness.JobSpec(
-		harness.Indexed(500), harness.Parallelism(60), harness.BackoffLimitPerIndex(1), harness.FailEvery(5, 1),
+		harness.Indexed(int32(indexes)), harness.Parallelism(60), harness.BackoffLimitPerIndex(1), harness.FailEvery(5, 1),
 		harness.RunSeconds(1), harness.HoldIndex(heldIndex), harness.PodAnnotation(names.BackoffBaseAnnotation, "1"),
 	))
 	began := time.Now()
@@ -58,11 +67,11 @@ func TestWorkerKilledFiftyTimes(t *testing.T) {
 		t.Logf("kill %d after %s: %s", kill+1, since(), crowd)
 		startWorker(t)
 	}
-	if crowd.released() == 600 {
+	if crowd.released() == indexes+failures {
 		t.Error("the last kill was after the end of the Job")
 	}
 	stack.LetGo(t, namespace, "large", heldIndex)
-	finishesExactly(t, record, namespace, "large", exactly{succeeded: 500, failed: 100, pods: func(index int) int {
+	finishesExactly(t, record, namespace, "large", exactly{succeeded: int32(indexes), failed: int32(failures), pods: func(index int) int {
 		if index%5 == 0 {
 			return 2
 		}

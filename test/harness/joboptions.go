@@ -130,9 +130,13 @@ func PodTemplate(change func(*corev1.PodTemplateSpec)) JobOption {
 	return func(spec *batchv1.JobSpec) { change(&spec.Template) }
 }
 
-// TerminationSeconds makes deleted Pods take so long to end on a simulated node.
+// TerminationSeconds makes deleted Pods take so long to end on a simulated node, within the default grace period.
 func TerminationSeconds(seconds int) JobOption {
-	return podAnnotation(node.AnnotationTerminationSeconds, strconv.Itoa(seconds))
+	annotate := podAnnotation(node.AnnotationTerminationSeconds, strconv.Itoa(seconds))
+	return func(spec *batchv1.JobSpec) {
+		annotate(spec)
+		spec.Template.Spec.TerminationGracePeriodSeconds = nil
+	}
 }
 
 // PendingSeconds makes Pods stay Pending so long on a simulated node.

@@ -4,6 +4,8 @@ package small
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,26 +29,67 @@ var (
 	minute  = []string{"worker and bridge to the API server, all", "the API server, from everybody"}
 )
 
+// program is the bench.
+var program string
+
+// benches is how many run at a time: each waits for its minutes more than it computes.
+const benches = "3"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", benches); err != nil {
+		panic(err)
+	}
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "ostinato-bench-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "bench")
+	if output, err := exec.Command("go", "build", "-o", program, "ostinato.dev/ostinato/test/bench").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the bench: %v\n%s", err, output)
+		return 1
+	}
+	return m.Run()
+}
+
 func TestWhatIsDueAtATime(t *testing.T) {
 	t.Parallel()
-	report := bench(t, "--scenarios=cronjobs,native,failover", "--sizes=3", "--lead=45s", "--columns=ostinato")
-	for _, title := range []string{
-		"3 CronJobs due in the same minute", "3 CronJobs of batch/v1 due in the same minute", "3 CronJobs due when their controllers are killed",
-	} {
-		report.has(title, timed...)
-		report.has(title, perJob...)
-		report.has(title+": processor time and peak resident memory", use...)
-		report.has(title+": Kubernetes writes for each run", "POST jobs", "all but Events", "Events")
+	ran := func(report report, titles ...string) {
+		for _, title := range titles {
+			report.has(title, timed...)
+			report.has(title, perJob...)
+			report.has(title+": processor time and peak resident memory", use...)
+			report.has(title+": Kubernetes writes for each run", "POST jobs", "all but Events", "Events")
+		}
 	}
-	report.has("3 CronJobs due in the same minute: Temporal calls for each run", "worker RespondWorkflowTaskCompleted", "all")
-	report.has("3 CronJobs due when their controllers are killed", "killed and started again, ready after")
-	report.has("Ostinato against its aims", "3 CronJobs due in the same minute: processor time of a run, all processes")
-	report.draws("3 CronJobs due in the same minute", "Ostinato: Complete")
+	t.Run("of both kinds", func(t *testing.T) {
+		t.Parallel()
+		due, native := "3 CronJobs due in the same minute", "3 CronJobs of batch/v1 due in the same minute"
+		report := bench(t, "--scenarios=cronjobs,native", "--sizes=3", "--lead=25s", "--columns=ostinato")
+		ran(report, due, native)
+		report.has(due+": Temporal calls for each run", "worker RespondWorkflowTaskCompleted", "all")
+		report.has("Ostinato against its aims", due+": processor time of a run, all processes")
+		report.draws(due, "Ostinato: Complete")
+	})
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		killed := "3 CronJobs due when their controllers are killed"
+		report := bench(t, "--scenarios=failover", "--sizes=3", "--lead=25s", "--columns=ostinato")
+		ran(report, killed)
+		report.has(killed, "killed and started again, ready after")
+	})
 }
 
 func TestWhatIsNotDueAtATime(t *testing.T) {
 	t.Parallel()
 	t.Run("two columns by turns", func(t *testing.T) {
+		t.Parallel()
 		jobs := "3 Jobs created at once"
 		report := bench(t, "--scenarios=jobs", "--sizes=3", "--columns=builtin-unlimited,ostinato")
 		report.has(jobs, "Jobs Complete per second", "first create to Pod created, p99", "all Complete after")
@@ -57,6 +100,7 @@ func TestWhatIsNotDueAtATime(t *testing.T) {
 		report.draws(jobs, "built-in, limits removed: created", "Ostinato: Complete")
 	})
 	t.Run("one column", func(t *testing.T) {
+		t.Parallel()
 		idle, running := "3 idle CronJobs", "3 Jobs whose Pods run until one time"
 		indexed, together := "one Indexed Job, completions 3, parallelism 3", "one Indexed Job, completions and parallelism 3, Pods that end together"
 		report := bench(t, "--scenarios=idle,running,indexed,together", "--sizes=3", "--window=1s", "--run=25s", "--columns=ostinato")
@@ -91,10 +135,7 @@ type report struct {
 func bench(t *testing.T, arguments ...string) report {
 	t.Helper()
 	dir := t.TempDir()
-	program, out, plot := filepath.Join(dir, "bench"), filepath.Join(dir, "report.md"), filepath.Join(dir, "plot.svg")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "ostinato.dev/ostinato/test/bench").CombinedOutput(); err != nil {
-		t.Fatalf("build the bench: %v\n%s", err, output)
-	}
+	out, plot := filepath.Join(dir, "report.md"), filepath.Join(dir, "plot.svg")
 	arguments = slices.Concat(arguments, []string{"--repeats=1", "--quiet=0", "--profile=false", "--timeout=5m", "--out=" + out, "--plot=" + plot})
 	command := exec.CommandContext(t.Context(), program, arguments...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -193,12 +192,10 @@ func TestJobsChangeHands(t *testing.T) {
 		counted(t, namespace, "long-away", 8, record)
 	})
 
-	// longRun is longer than the bridge takes to give a Job up.
-	const longRun = 45 * time.Second
 	// Where the flag is dropped, the next bridge ends the workflows and touches nothing
 	// else: the Job is the built-in controller's to go on with.
 	t.Run("back by the flag", func(t *testing.T) {
-		create(t, namespace, "given-up", harness.Completions(2), harness.Parallelism(2), harness.RunSeconds(int(longRun.Seconds())))
+		create(t, namespace, "given-up", harness.Completions(2), harness.Parallelism(2), harness.RunUntilEnded())
 		podsRun(t, namespace, "given-up", 2)
 		startBridge := withoutBridge(t)
 		stopBridge := bridgeWithoutTheFlag(t)
@@ -209,7 +206,8 @@ func TestJobsChangeHands(t *testing.T) {
 			t.Errorf("Pods %+v, want two that are tracked: %v", pods, err)
 		}
 		stopBuiltIn := startBuiltIn(t)
-		harness.Eventually(t, longRun+patience, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, "given-up", batchv1.JobComplete) })
+		stack.End(t, namespace, "given-up", 2)
+		jobIs(t, namespace, "given-up", batchv1.JobComplete)
 		stopBuiltIn()
 		startBridge()
 		counted(t, namespace, "given-up", 2, record)

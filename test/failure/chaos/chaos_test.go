@@ -1,4 +1,4 @@
-// Package chaos kills everything at random moments while a thousand runs start, or has it stand still, and counts in the end.
+// Package chaos kills everything at random moments while hundreds of runs start, or has it stand still, and counts in the end.
 package chaos
 
 import (
@@ -32,9 +32,17 @@ var (
 	// seedFlag repeats what an earlier run did when.
 	seedFlag = flag.Uint64("chaos.seed", 0, "seed of what TestChaos and TestPauses do when; 0 takes a new one")
 	// firesFlag and minutesFlag say how much of it there is.
-	firesFlag   = flag.Int("chaos.fires", 1000, "scheduled times and triggers of TestChaos and TestPauses, at least")
+	firesFlag   = flag.Int("chaos.fires", fires(), "scheduled times and triggers of TestChaos and TestPauses, at least")
 	minutesFlag = flag.Int("chaos.minutes", 2, "minutes during which TestChaos has scheduled times")
 )
+
+// fires is how many scheduled times and triggers there are unless somebody asks for another number.
+func fires() int {
+	if harness.Trial() {
+		return 1000
+	}
+	return 300
+}
 
 const (
 	// workers is how many workers run.
@@ -72,10 +80,10 @@ type chaos struct {
 	unseen int
 }
 
-// 1,000 fires, of CronJobs of every policy, while worker, bridge, Temporal and kube-apiserver are killed (SIGKILL) and Pods
-// deleted at random moments, most of them in the first half of a minute, in which all is due. Then every scheduled time and
-// trigger has exactly one outcome in the ledger, there is exactly one Job for each that has started, and no other Job and no
-// Pod without its Job. More of it, or the same again:
+// 300 fires, and 1,000 in a trial, of CronJobs of every policy, while worker, bridge, Temporal and kube-apiserver are killed
+// (SIGKILL) and Pods deleted at random moments, most of them in the first half of a minute, in which all is due. Then every
+// scheduled time and trigger has exactly one outcome in the ledger, there is exactly one Job for each that has started, and no
+// other Job and no Pod without its Job. More of it, or the same again:
 //
 //	go test ./test/failure/chaos -v -args -chaos.fires=5000 -chaos.minutes=10 -chaos.seed=7
 func TestChaos(t *testing.T) {

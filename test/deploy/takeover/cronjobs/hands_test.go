@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/devstack/manifests"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/test/deploy/deployment"
 	"ostinato.dev/ostinato/test/harness"
@@ -23,15 +24,15 @@ const (
 	handedOver = harness.NextMinute + builtInStart + harness.LeaseTakeOver + harness.ProbeWait
 )
 
-func startBuiltIn(t *testing.T) (stop func()) {
+func startBuiltIn(t *testing.T, h *harness.Harness) (stop func()) {
 	t.Helper()
-	return deployment.StartController(t, stack.Stack, stack.Dir, "cronjob-controller")
+	return deployment.StartController(t, h.Stack, h.Dir, "cronjob-controller")
 }
 
 // With the built-in controller running, a bridge of exactly the manifests' access
 // refuses, and leaves no probe behind.
 func TestRefusesBesideTheBuiltInController(t *testing.T) {
-	stop := startBuiltIn(t)
+	stop := startBuiltIn(t, stack)
 	defer stop()
 	var output string
 	begin := time.Now()
@@ -40,7 +41,7 @@ func TestRefusesBesideTheBuiltInController(t *testing.T) {
 		defer cancel()
 		var code int
 		var err error
-		output, code, err = deployment.RunBridge(bounded, stack.Stack, bridgeKubeconfig, "--takeover=cronjobs", "--lease-name=another")
+		output, code, err = deployment.RunBridge(bounded, stack.Stack, installed.bridge, "--takeover=cronjobs", "--lease-name=another")
 		if err == nil && code != 1 {
 			err = &unexpected{code, output}
 		}
@@ -75,13 +76,16 @@ func TestASecondBridgeStandsBy(t *testing.T) {
 }
 
 // A CronJob goes from the built-in controller to Ostinato, back and to Ostinato again,
-// each time in the middle of a run: every minute has its run, and none has two.
+// each time in the middle of a run: every minute has its run, and none has two. It has a stack of its own, beside whose
+// minutes the other tests have theirs.
 func TestACronJobChangesHands(t *testing.T) {
+	t.Parallel()
+	stack, installed := another(t, manifests.TakeOverCronJobs, withoutCronJobs)
 	namespace := stack.Namespace(t)
 	record := stack.Record(t, namespace)
 	startBridge := deployment.Without(t, "bridge", stack.Stack.KillBridge, stack.Stack.StartBridge)
 	startWorker := deployment.Without(t, "worker", stack.Stack.KillWorker, stack.Stack.StartWorker)
-	stopBuiltIn := startBuiltIn(t)
+	stopBuiltIn := startBuiltIn(t, stack)
 	create(t, stack, namespace, "passed", harness.Minutely, harness.JobSpec(harness.RunSeconds(halfAMinute)), policy(batchv1.ForbidConcurrent),
 		func(cronJob *batchv1.CronJob) { cronJob.Spec.SuccessfulJobsHistoryLimit = new(int32(100)) })
 	runs(t, record, "passed", 1, handedOver)
@@ -97,7 +101,7 @@ func TestACronJobChangesHands(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, _, err := deployment.RunBridge(ctx, stack.Stack, bridgeKubeconfig, harness.ShortLease()...)
+		_, _, err := deployment.RunBridge(ctx, stack.Stack, installed.bridge, harness.ShortLease()...)
 		ended <- err
 	}()
 	harness.Eventually(t, harness.Recovery, func(ctx context.Context) error {
@@ -105,7 +109,7 @@ func TestACronJobChangesHands(t *testing.T) {
 	})
 	cancel()
 	<-ended
-	stopBuiltIn = startBuiltIn(t)
+	stopBuiltIn = startBuiltIn(t, stack)
 	runs(t, record, "passed", len(record.Scheduled("passed"))+1, handedOver)
 
 	// And once more, with the notes of the first time on it.

@@ -25,6 +25,7 @@ import (
 
 // CronJobs that nobody marked live their whole lives, and nothing is refused.
 func TestAWholeLifeUnderTakeOver(t *testing.T) {
+	t.Parallel()
 	namespace := stack.Namespace(t)
 	t.Run("CronJobs", func(t *testing.T) {
 		for name, live := range map[string]func(*testing.T, string){
@@ -113,15 +114,23 @@ func runsOnSchedule(t *testing.T, namespace string) {
 	}
 }
 
+const (
+	// deadline is the starting deadline of a suspended CronJob.
+	deadline = 10 * time.Second
+	// noRun is how long after it a run is seen not to start.
+	noRun = 10 * time.Second
+)
+
 // By kubectl's patch and by signal; what is missed while it is suspended, and its
 // starting deadline has passed, is not made up for.
 func isSuspendedAndResumed(t *testing.T, namespace string) {
 	record := stack.Record(t, namespace)
 	create(t, stack, namespace, "suspended", harness.Minutely, harness.JobSpec(), suspended, func(cronJob *batchv1.CronJob) {
-		cronJob.Spec.StartingDeadlineSeconds = new(int64(10))
+		cronJob.Spec.StartingDeadlineSeconds = new(int64(deadline.Seconds()))
 	})
 	taken(t, stack, namespace, "suspended")
-	harness.Always(t, harness.NextMinute, func(context.Context) error {
+	due := time.Now().Truncate(time.Minute).Add(time.Minute)
+	harness.Always(t, time.Until(due.Add(deadline+noRun)), func(context.Context) error {
 		if jobs := record.Jobs("suspended"); len(jobs) > 0 {
 			return fmt.Errorf("%d Jobs of a suspended CronJob", len(jobs))
 		}
@@ -145,7 +154,7 @@ func isSuspendedAndResumed(t *testing.T, namespace string) {
 }
 
 // longerThanAMinute is how long a run takes that is still there when the next is due.
-const longerThanAMinute = 90
+const longerThanAMinute = 80
 
 func forbidsOverlap(t *testing.T, namespace string) {
 	record := stack.Record(t, namespace)
@@ -279,16 +288,8 @@ func hasAJobMadeByHand(t *testing.T, namespace string) {
 
 // Where Jobs are taken over too, a run's workflow is a child of its CronJob's.
 func TestAWholeLifeWhereJobsAreTakenOverToo(t *testing.T) {
-	installation := manifests.Installation{Folder: manifests.Base, Components: []string{manifests.TakeOverAll}}
-	both, err := harness.Start(t.Context(), optionsOf(installation, "*,-cronjob-controller,-job-controller"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := both.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Parallel()
+	both, _ := another(t, manifests.TakeOverAll, withoutJobs)
 	namespace := both.Namespace(t)
 	record := both.Record(t, namespace)
 	create(t, both, namespace, "hello", harness.Minutely, harness.JobSpec())

@@ -18,33 +18,38 @@ import (
 
 var (
 	stack *harness.Harness
-	// installOutput is what kubectl said when the manifests were applied.
-	installOutput string
-	// bridgeKubeconfig is the access of the bridge's service account.
-	bridgeKubeconfig string
+	// installed is what came of installing the manifests on it.
+	installed access
 )
 
+// access is what came of installing manifests on a stack.
+type access struct {
+	// output is what kubectl said when the manifests were applied.
+	output string
+	// bridge is the kubeconfig of the bridge's service account.
+	bridge string
+}
+
 func TestMain(m *testing.M) {
-	installation := manifests.Installation{Folder: manifests.Base, Components: []string{manifests.TakeOverCronJobs}}
-	options := optionsOf(installation, "*,-cronjob-controller")
-	install := options.Access
-	options.Access = func(ctx context.Context, stack *devstack.Stack) (worker, bridge string, err error) {
-		worker, bridge, err = install(ctx, stack)
-		bridgeKubeconfig = bridge
-		return worker, bridge, err
-	}
+	options := optionsOf(manifests.TakeOverCronJobs, withoutCronJobs, &installed)
 	os.Exit(harness.Main(m, options, func(h *harness.Harness) { stack = h }, harness.NamespacesVanish))
 }
 
-// optionsOf is a stack under an installation, whose kube-controller-manager has these
+// withoutCronJobs are the controllers of a kube-controller-manager whose CronJobs are taken over, and withoutJobs those of one
+// whose Jobs are too.
+const withoutCronJobs, withoutJobs = "*,-cronjob-controller", withoutCronJobs + ",-job-controller"
+
+// optionsOf is a stack under the manifests with a component, whose kube-controller-manager has these
 // controllers.
-func optionsOf(installation manifests.Installation, controllers string) devstack.Options {
+func optionsOf(component, controllers string, installed *access) devstack.Options {
+	installation := manifests.Installation{Folder: manifests.Base, Components: []string{component}}
 	worker, bridge := installation.Arguments()
 	return devstack.Options{
 		ControllerManager: controlplane.ControllerManagerOptions{Controllers: controllers},
 		APIServerFlags:    []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
 		Access: func(ctx context.Context, stack *devstack.Stack) (worker, bridge string, err error) {
-			installOutput, worker, bridge, err = manifests.Install(ctx, stack, installation)
+			installed.output, worker, bridge, err = manifests.Install(ctx, stack, installation)
+			installed.bridge = bridge
 			return worker, bridge, err
 		},
 		WorkerArgs: worker,
@@ -52,9 +57,25 @@ func optionsOf(installation manifests.Installation, controllers string) devstack
 	}
 }
 
+// another starts a stack of a test's own.
+func another(t *testing.T, component, controllers string) (*harness.Harness, access) {
+	t.Helper()
+	var installed access
+	h, err := harness.Start(t.Context(), optionsOf(component, controllers, &installed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h, installed
+}
+
 func TestTheManifestsApplyWithoutWarning(t *testing.T) {
-	if strings.Contains(installOutput, "Warning:") {
-		t.Errorf("applying the manifests warns:\n%s", installOutput)
+	if strings.Contains(installed.output, "Warning:") {
+		t.Errorf("applying the manifests warns:\n%s", installed.output)
 	}
 }
 
