@@ -2,10 +2,12 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -24,6 +26,9 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	owner, answer, done, err := a.jobToTerminate(ctx, request)
 	if err != nil || done {
 		return answer, err
+	}
+	if err := a.namespaceGoes(ctx, owner.Namespace); err != nil {
+		return protocol.PodList{}, err
 	}
 	census, err := a.takeCensus(ctx, owner, protocol.ListPodsRequest{Job: request.Job, Undecided: request.Undecided})
 	if err != nil {
@@ -55,6 +60,20 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	list.Failures = out.result.Failures
 	return list, nil
 }
+
+// namespaceGoes returns an error, to be tried again, for a namespace that is being deleted: its
+// Pods go before its Jobs, and none of these has failed by that. A worker that may not read
+// namespaces, which is optional, does not ask.
+func (a *Activities) namespaceGoes(ctx context.Context, name string) error {
+	namespace, err := a.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if err != nil || namespace.DeletionTimestamp == nil {
+		return nil
+	}
+	return outage(errNamespaceGoes, "end Pods of namespace %s", name)
+}
+
+// errNamespaceGoes says that the Job is about to go with its namespace.
+var errNamespaceGoes = errors.New("the namespace is being deleted")
 
 // jobToTerminate reads the Job; done says that the answer is given already.
 func (a *Activities) jobToTerminate(ctx context.Context, request protocol.TerminatePodsRequest) (owner *batchv1.Job, answer protocol.PodList, done bool, err error) {

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
@@ -154,6 +156,24 @@ func TestATerminationEndsWithAnEdit(t *testing.T) {
 	if !list.Unplanned || deletes == 0 || deletes >= len(pods) {
 		t.Errorf("unplanned %v after %d deletes", list.Unplanned, deletes)
 	}
+}
+
+// The namespace's Pods are deleted before its Jobs, which have not failed by that.
+func TestNoPodIsTerminatedInANamespaceThatIsDeleted(t *testing.T) {
+	going := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, DeletionTimestamp: &metav1.Time{Time: scheduled}, Finalizers: []string{"kubernetes"}}}
+	s := newStage(t, append(objects(helloJob(), helloPod("a", corev1.PodRunning)), going), nil)
+	_, err := run[protocol.PodList](s, protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForVerdict})
+	var application *temporal.ApplicationError
+	if !errors.As(err, &application) || application.NonRetryable() || len(s.writes()) > 0 {
+		t.Errorf("error %v, writes %v", err, s.writes())
+	}
+	t.Run("but where the worker may not read namespaces", func(t *testing.T) {
+		s := newStage(t, append(objects(helloJob(), helloPod("a", corev1.PodRunning)), going), nil)
+		s.refuse("get", "namespaces", -1, apierrors.NewForbidden(corev1.Resource("namespaces"), namespace, errors.New("no right to")))
+		if got, want := stateOf(s.terminate(job.TerminateForVerdict)), []string{"a deleting"}; !slices.Equal(got, want) {
+			t.Errorf("list %v, want %v", got, want)
+		}
+	})
 }
 
 func TestATerminationThatIsNoneIsRefused(t *testing.T) {

@@ -154,8 +154,10 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 			MaximumInterval:    10 * time.Second,
 		},
 	}
-	if c.activity == protocol.ListPodsActivity || c.activity == protocol.TerminatePodsActivity {
-		// A list of 100,000 Pods takes as long as a slow API server likes.
+	switch c.activity {
+	case protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.CarryOutActivity, protocol.ReleasePodsActivity:
+		// A list of 100,000 Pods takes as long as a slow API server likes, and Pods are created in batches, each of
+		// which may wait for a slow webhook.
 		options.StartToCloseTimeout = regularBudget
 	}
 	if c.activity == protocol.StartRunActivity {

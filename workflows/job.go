@@ -136,7 +136,9 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over
 	case plan.Finished != nil:
 		return nil, func(ctx workflow.Context) (job.Result, error) { return w.finish(ctx, *plan.Finished) }, nil
 	case plan.Idle():
-		w.state = plan.Next
+		if w.state = plan.Next; len(w.heard.orphans) > 0 {
+			return nil, nil, w.releaseStrangers(ctx)
+		}
 	case passes > busyPasses:
 		return &job.Wake{At: now.Add(busyPause), Reason: "pause"}, nil, nil
 	default:
@@ -188,7 +190,7 @@ func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result
 // abandon ends the workflow of a Job that is gone, once its Pods are released. A
 // Job that took its place under the same name gets the workflow.
 func (w *runningJob) abandon(ctx workflow.Context) (job.Result, error) {
-	if err := w.releaseOrphans(ctx, w.input.Job); err != nil {
+	if err := w.releaseOrphans(ctx, w.input.Job, nil); err != nil {
 		return job.Result{}, err
 	}
 	return w.state.ResultSoFar(), w.last(ctx)
@@ -204,14 +206,16 @@ func (w *runningJob) handOver(ctx workflow.Context) (job.Result, error) {
 
 // releaseOrphans releases the Pods of a Job that is gone, if it is. What can't be
 // released is left to PodWatch: one Pod must not hold up the end.
-func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectReference) error {
+func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectReference, givesWay func() bool) error {
 	_, err := perform[protocol.ReleaseOrphansResult](ctx, call{
 		summary:  "release pods of " + gone.Name,
 		activity: protocol.ReleaseOrphansActivity,
 		request:  protocol.ReleaseOrphansRequest{Job: gone},
 		budget:   abandonBudget,
+		givesWay: givesWay,
+		first:    givesWay != nil,
 	})
-	if err != nil && !temporal.IsCanceledError(err) {
+	if err != nil && !temporal.IsCanceledError(err) && !errors.Is(err, errGaveWay) {
 		workflow.GetLogger(ctx).Error("Releasing the Pods of a Job that is gone failed", "uid", gone.UID, "error", err)
 		return nil
 	}

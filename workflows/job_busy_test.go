@@ -86,3 +86,20 @@ func TestAnEditDoesNotTakeAVerdictBack(t *testing.T) {
 	expect(t, "reason", result.Reason, "BackoffLimitExceeded")
 	expect(t, "failed", result.Failed, 3)
 }
+
+// The Pods of a Job that had the name before are released when this one has nothing else to do.
+func TestPodsOfAPredecessorHoldUpNoPod(t *testing.T) {
+	kube := newJobKube(t)
+	kube.after(time.Minute, func() {
+		stranger := kube.pods[0]
+		stranger.UID = "predecessors"
+		kube.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: "predecessor", Facts: []job.PodFact{stranger}})
+		kube.end(1, corev1.PodSucceeded)
+	})
+	kube.after(2*time.Minute, func() { kube.end(2, corev1.PodSucceeded) })
+	kube.mustEnd(jobSpec(1, 2), job.Complete)
+	expect(t, "calls", kube.calls, []string{
+		protocol.CarryOutActivity, protocol.CarryOutActivity, protocol.ReleaseOrphansActivity, protocol.CarryOutActivity,
+	})
+	expect(t, "orphans", kube.orphans, []string{"predecessor"})
+}

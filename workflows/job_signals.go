@@ -37,13 +37,6 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 			return err
 		}
 	}
-	for len(w.heard.orphans) > 0 {
-		orphaned := w.input.Job
-		orphaned.UID, w.heard.orphans = w.heard.orphans[0], w.heard.orphans[1:]
-		if err := w.releaseOrphans(ctx, orphaned); err != nil {
-			return err
-		}
-	}
 	for len(w.heard.steering) > 0 && !w.gone && !w.foreign && w.pause.over(workflow.Now(ctx)) {
 		wish := w.heard.steering[0]
 		w.heard.steering = w.heard.steering[1:]
@@ -102,6 +95,18 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 		return
 	}
 	w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
+}
+
+// releaseStrangers releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.
+func (w *runningJob) releaseStrangers(ctx workflow.Context) error {
+	orphaned := w.input.Job
+	orphaned.UID, w.heard.orphans = w.heard.orphans[0], w.heard.orphans[1:]
+	err := w.releaseOrphans(ctx, orphaned, w.mailbox.pending)
+	if errors.Is(err, errGaveWay) {
+		w.heard.orphans = append(w.heard.orphans, orphaned.UID)
+		return nil
+	}
+	return err
 }
 
 func (h *heard) orphan(uid string) {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"testing"
 
+	"go.temporal.io/api/enums/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -91,11 +93,21 @@ func TestRecreatedAtOnce(t *testing.T) {
 func TestNamespaceDeletedWhileAPodRuns(t *testing.T) {
 	t.Parallel()
 	run := startRun(t, 600)
+	fragile := harness.JobSpec(harness.RunSeconds(600))
+	fragile.BackoffLimit = ptr.To(int32(0)) // What becomes of its Pod would end it.
+	stack.CreateJob(t, run.namespace, "fragile", fragile)
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.PodsAre(ctx, run.namespace, "fragile", "Running", 1) })
 	if err := stack.Kubernetes.CoreV1().Namespaces().Delete(t.Context(), run.namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, harness.NamespaceRemoved, func(ctx context.Context) error { return stack.NamespaceGone(ctx, run.namespace) })
-	for _, workflow := range []string{harness.CronJobWorkflow(run.namespace, run.cronJob), harness.JobWorkflow(run.namespace, run.job)} {
+	for _, workflow := range []string{
+		harness.CronJobWorkflow(run.namespace, run.cronJob), harness.JobWorkflow(run.namespace, run.job), harness.JobWorkflow(run.namespace, "fragile"),
+	} {
 		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return ended(ctx, workflow) })
+		status, err := stack.WorkflowStatus(t.Context(), workflow)
+		if err != nil || status != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			t.Errorf("workflow %s is %s, error %v", workflow, status, err)
+		}
 	}
 }
