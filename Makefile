@@ -116,6 +116,10 @@ trial-kills: tools ## Kill everything at random moments while 1,000 runs start, 
 	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure/chaos -run 'TestChaos$$'
 	OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 30m -v ./test/failure -run 'TestWorkerKilledAgainAndAgain$$'
 
+.PHONY: trial-slow
+trial-slow: tools ## Measure what a webhook that hangs and a node that does not answer cost other namespaces, and suspend a Job of 10,000 Pods (ten minutes).
+	$(GO) test -tags trial -count=1 -timeout 40m -v ./test/failure/slow
+
 .PHONY: trial-pauses
 trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).
 	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
@@ -125,7 +129,7 @@ check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, a
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
-	$(GO) vet -tags trial ./test/hostile
+	$(GO) vet -tags trial ./test/hostile ./test/failure/slow
 	$(call TOOL,staticcheck) ./...
 	$(call TOOL,workflowcheck) ./workflows/...
 	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"go.temporal.io/api/enums/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -105,9 +104,5 @@ func TestNamespaceDeletedWhileAPodRuns(t *testing.T) {
 		harness.CronJobWorkflow(run.namespace, run.cronJob), harness.JobWorkflow(run.namespace, run.job), harness.JobWorkflow(run.namespace, "fragile"),
 	} {
 		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return ended(ctx, workflow) })
-		status, err := stack.WorkflowStatus(t.Context(), workflow)
-		if err != nil || status != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-			t.Errorf("workflow %s is %s, error %v", workflow, status, err)
-		}
 	}
 }
