@@ -40,12 +40,9 @@ func attemptOf[Request, Result any](
 ) play.Attempt {
 	return func(ctx context.Context) play.Answer {
 		perform := func(within context.Context, request Request) (Result, error) {
-			within, cancel := context.WithCancel(within)
-			defer cancel()
-			defer context.AfterFunc(ctx, cancel)()
 			return method(p.activities, within, request)
 		}
-		environment := play.Environment()
+		environment := play.Environment(ctx)
 		environment.RegisterActivityWithOptions(perform, activity.RegisterOptions{Name: "attempt"})
 		execute := environment.ExecuteActivity
 		var what any = "attempt"

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"time"
 
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 )
 
 // Attempt is one of an activity, until its context ends.
@@ -41,11 +43,36 @@ func start(within context.Context, perform Attempt, timeout time.Duration) *Runn
 	return r
 }
 
-// Environment returns a test environment for one attempt, which says nothing.
-func Environment() *testsuite.TestActivityEnvironment {
+// Environment returns a test environment for one attempt, which says nothing and ends with a context.
+func Environment(within context.Context) *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(Silent())
-	return suite.NewTestActivityEnvironment()
+	environment := suite.NewTestActivityEnvironment()
+	return environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&bounded{within: within}}})
+}
+
+// bounded ends activities with a context.
+type bounded struct {
+	interceptor.WorkerInterceptorBase
+	within context.Context
+}
+
+func (b *bounded) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	inbound := &boundedActivity{within: b.within}
+	inbound.Next = next
+	return inbound
+}
+
+type boundedActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+	within context.Context
+}
+
+func (b *boundedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.within, cancel)()
+	return b.Next.ExecuteActivity(ctx, in)
 }
 
 // Silent is a logger that says nothing.

@@ -1,10 +1,13 @@
 package play
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
-// Options bound a regular activity: the pause after its first failure, which doubles up to ten seconds, how long an attempt may
-// take, and how long the call may be tried, 0 for any time.
-type Options struct{ First, Attempt, Budget time.Duration }
+// Options bound a regular activity: the pause after its first failure, which doubles up to the last, 0 for ten seconds, how long an
+// attempt may take, and how long the call may be tried, 0 for any time.
+type Options struct{ First, Last, Attempt, Budget time.Duration }
 
 // call is a regular activity under way.
 type call struct {
@@ -18,7 +21,7 @@ type call struct {
 	retry    time.Time
 }
 
-// lastPause bounds the pause between two attempts.
+// lastPause bounds the pause between two attempts where nothing else does.
 const lastPause = 10 * time.Second
 
 // Call begins a regular activity, whose answer begins a task. It is tried until it has one.
@@ -64,7 +67,7 @@ func (t *Temporal[Message]) come(until time.Time) *Task[Message] {
 
 // again has the call tried once more after a pause; false where that is beyond its budget.
 func (c *call) again() bool {
-	c.retry = time.Now().Add(min(c.First<<min(c.failures, 10), lastPause))
+	c.retry = time.Now().Add(min(c.First<<min(c.failures, 10), cmp.Or(c.Last, lastPause)))
 	c.failures++
 	return c.Budget == 0 || c.retry.Before(c.since.Add(c.Budget))
 }

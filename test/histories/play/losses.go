@@ -17,7 +17,7 @@ type Over struct{}
 func Caught(expected func(why any) bool, do func()) (why any) {
 	defer func() {
 		switch why = recover(); why.(type) {
-		case nil, Over, LostProcess:
+		case nil, Over, LostProcess, Unheard:
 		default:
 			if !expected(why) {
 				why = fmt.Sprintf("%v\n%s", why, debug.Stack())

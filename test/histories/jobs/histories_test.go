@@ -1,0 +1,52 @@
+package jobs
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ostinato.dev/ostinato/test/histories/play"
+)
+
+// Defaults, which what is asked for overrides: how many histories are drawn, and from which seed. An ordinary run plays the
+// same ones each time; make trial-histories plays others.
+var defaults = map[string]string{"rapid.checks": "8", "rapid.seed": "1"}
+
+func TestMain(m *testing.M) { play.Main(m, defaults) }
+
+// outcomeOf plays a scenario. The worker is lost after so many writes, 0 for never, which costs a time.
+func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outcome) {
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(s, loses)
+		failure := w.play(costs)
+		o = outcome{
+			recording: w.cluster.record, scenario: s, effects: w.cluster.effects, failure: failure, cost: costs, crashed: loses > 0,
+			begin: w.begin, job: w.cluster.job(), left: w.cluster.all(),
+		}
+	})
+	return o
+}
+
+func mistakesOf(t *testing.T, s scenario) string {
+	return play.Mistakes(s, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
+}
+
+func TestCrashesOfScenarios(t *testing.T) {
+	for _, s := range table() {
+		t.Run(s.Name, func(t *testing.T) {
+			if wrong := mistakesOf(t, s); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
+func TestCrashesOfRandomHistories(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		if wrong := mistakesOf(t, drawScenario(rt)); wrong != "" {
+			rt.Fatal(wrong)
+		}
+	})
+}

@@ -1,0 +1,5 @@
+package jobs
+
+import "pgregory.net/rapid"
+
+func drawScenario(t *rapid.T) scenario { return table()[0] }
