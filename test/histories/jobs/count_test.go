@@ -147,8 +147,8 @@ func (o outcome) failsUnfounded() []string {
 	pods, matching, indexes := int32(0), int32(0), map[int32]int32{}
 	over := map[int32]bool{}
 	for _, one := range o.lives {
-		ends := one.ended.IsZero() || one.ended.After(decided)
-		if one.removed || one.phase == corev1.PodSucceeded && !ends || one.deleted.IsZero() && ends || one.byOstinato && (ends || one.deleted.Before(one.ended)) {
+		before := func(at time.Time) bool { return !at.IsZero() && !at.After(decided) }
+		if one.removed || !(one.failedItself() && before(one.ended)) && (one.byOstinato || !before(one.deleted)) {
 			continue
 		}
 		action := o.action(one)

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,13 +35,35 @@ func mistakesOf(t *testing.T, s scenario) string {
 	return play.Mistakes(s, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
 }
 
+// unmended are defects that are not mended yet, by how the names of their scenarios begin: the scenario has to fail, and random
+// histories don't draw what brings it about. Whoever mends one takes it out.
+var unmended = map[string]string{
+	"3": "a list is thrown away for facts that came while it was read",
+	"6": "a Job whose successPolicy matched fails when its deletes are forgotten",
+	"8": "one Pod that can't be deleted blocks every create of its Job",
+}
+
+func mended(defect string) bool { return unmended[defect] == "" }
+
 func TestCrashesOfScenarios(t *testing.T) {
 	for _, s := range table() {
 		t.Run(s.Name, func(t *testing.T) {
-			if wrong := mistakesOf(t, s); wrong != "" {
+			defect, _, _ := strings.Cut(s.Name, ":")
+			switch wrong := mistakesOf(t, s); {
+			case mended(defect) && wrong != "":
 				t.Error(wrong)
+			case !mended(defect) && wrong == "":
+				t.Errorf("nothing is wrong: take it out of unmended (%s)", unmended[defect])
 			}
 		})
+	}
+}
+
+func TestUnmendedDefectsHaveScenarios(t *testing.T) {
+	for defect := range unmended {
+		if !slices.ContainsFunc(table(), func(s scenario) bool { return strings.HasPrefix(s.Name, defect+":") }) {
+			t.Errorf("no scenario shows defect %s", defect)
+		}
 	}
 }
 

@@ -127,7 +127,9 @@ func (r *recording) edited(owner *batchv1.Job) {
 		r.specs[last].to = at
 	}
 	r.specs = append(r.specs, stretch{from: at, to: at.Add(24 * time.Hour), spec: *owner.Spec.DeepCopy()})
-	r.line("generation %d", owner.Generation)
+	if line := fmt.Sprintf("generation %d", owner.Generation); !slices.ContainsFunc(r.lines, func(one string) bool { return strings.HasSuffix(one, line) }) {
+		r.line("%s", line)
+	}
 }
 
 // text is all of it, what happened within a second in any order.

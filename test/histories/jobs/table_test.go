@@ -14,11 +14,13 @@ func spec(parallelism, completions int32) batchv1.JobSpec {
 // table are scenarios in which a Pod was lost, counted twice or doubled, or a Job ended in another way, once, or may be.
 func table() []scenario {
 	failing := spec(3, 3)
-	failing.PodFailurePolicy = failsBy(143)
+	failing.PodFailurePolicy = failsBy(terminated)
 	perIndex := indexed(2, 2)
 	perIndex.BackoffLimitPerIndex = ptr.To[int32](1)
 	succeeding := indexed(10, 10)
 	succeeding.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
+	late := spec(3, 3)
+	late.ActiveDeadlineSeconds, late.PodFailurePolicy = ptr.To[int64](30), failsBy(terminated)
 	return []scenario{
 		{
 			Name: "three Pods succeed", Spec: spec(2, 3), Lasts: 2 * time.Minute,
@@ -40,6 +42,10 @@ func table() []scenario {
 		{
 			Name: "6: the deletes of a success are forgotten", Spec: succeeding, Lasts: 3 * time.Minute,
 			Courses: []course{{Takes: 10 * time.Second}, {Takes: 10 * time.Minute, Grace: 4 * time.Second}},
+		},
+		{
+			Name: "6: the deletes of a deadline are forgotten, of Pods that match FailJob", Spec: late, Lasts: 3 * time.Minute,
+			Courses: []course{{Takes: 10 * time.Minute, Grace: 2 * time.Second}},
 		},
 		{
 			Name: "8: a Pod can't be deleted", Spec: spec(5, 5), Lasts: 5 * time.Minute,

@@ -71,15 +71,19 @@ func report(scenario fmt.Stringer, when string, o Outcome, wrong []string) strin
 
 // difference is the lines that two texts do not have in common.
 func difference(want, got string) string {
-	var lines []string
+	count := map[string]int{}
 	for _, line := range strings.Split(want, "\n") {
-		if !strings.Contains(got, line) {
-			lines = append(lines, "missing:    "+line)
+		count[line]++
+	}
+	var lines []string
+	for _, line := range strings.Split(got, "\n") {
+		if count[line]--; count[line] < 0 {
+			lines = append(lines, "unexpected: "+line)
 		}
 	}
-	for _, line := range strings.Split(got, "\n") {
-		if !strings.Contains(want, line) {
-			lines = append(lines, "unexpected: "+line)
+	for _, line := range strings.Split(want, "\n") {
+		if count[line]--; count[line] >= 0 {
+			lines = append(lines, "missing:    "+line)
 		}
 	}
 	return strings.Join(lines, "\n  ")
