@@ -38,6 +38,7 @@ func (o outcome) brokenOff() bool {
 
 func (o outcome) Effects() int    { return o.effects }
 func (o outcome) Failure() string { return o.failure }
+func (o outcome) Story() string   { return o.Text() }
 
 func (o outcome) Text() string {
 	var text strings.Builder

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
@@ -46,7 +47,7 @@ var (
 // cluster is the API server. It counts the writes of Ostinato's workers, and loses the worker after one of them, before it has the
 // answer.
 type cluster struct {
-	kubernetes *fake.Clientset
+	kubernetes kubernetes.Interface
 	// objects holds the Job and its Pods. It is the fake's without managed fields, which take half of the time of a history.
 	objects clienttesting.ObjectTracker
 	record  recording
@@ -83,17 +84,18 @@ func newCluster(spec batchv1.JobSpec) *cluster {
 		},
 	}
 	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: jobUID}}
+	clients := fake.NewClientset()
 	c := &cluster{
-		kubernetes: fake.NewClientset(),
-		objects:    clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
-		version:    1, made: map[string]int{}, refuses: refusals{deletes: map[string]bool{}},
+		objects: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
+		version: 1, made: map[string]int{}, refuses: refusals{deletes: map[string]bool{}},
 	}
 	must(c.objects.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	must(c.objects.Add(&batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: jobName, UID: jobUID, Generation: 1, ResourceVersion: "1", CreationTimestamp: now()},
 		Spec:       spec,
 	}))
-	c.kubernetes.PrependReactor("*", "*", c.serve)
+	clients.PrependReactor("*", "*", c.serve)
+	c.kubernetes = inTurn{clients, c}
 	return c
 }
 
@@ -109,11 +111,6 @@ func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Se
 // serve answers a request of Ostinato's.
 func (c *cluster) serve(action clienttesting.Action) (bool, runtime.Object, error) {
 	object, err := c.answer(action)
-	if list, ok := action.(clienttesting.ListAction); ok && list.GetListRestrictions().Fields.Empty() {
-		var takes time.Duration
-		c.do(func() { takes = c.lists })
-		time.Sleep(takes)
-	}
 	return true, object, err
 }
 

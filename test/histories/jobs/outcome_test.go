@@ -1,9 +1,9 @@
 package jobs
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,11 +31,20 @@ type outcome struct {
 func (o outcome) Effects() int    { return o.effects }
 func (o outcome) Failure() string { return o.failure }
 
+// Text has no times: a task that is repeated may meet the status that its second plan has written with its first, and is refused for a
+// second.
 func (o outcome) Text() string {
-	status, err := json.Marshal(o.job.Status)
-	must(err)
-	return fmt.Sprintf("%s\nstatus %s\n", o.text(), status)
+	var lines []string
+	for _, one := range o.lives {
+		lines = append(lines, fmt.Sprintf("Pod %s %s %d, deleted %t, removed %t, kept %t", one.fact.UID, one.phase, one.exit, !one.deleted.IsZero(), one.removed, one.released.IsZero()))
+	}
+	slices.Sort(lines)
+	status := o.job.Status
+	return fmt.Sprintf("%s\nsucceeded %d %s failed %d %s %s\n", strings.Join(lines, "\n"), status.Succeeded, status.CompletedIndexes,
+		status.Failed, ptr.Deref(status.FailedIndexes, ""), strings.Join(conditions(status), ", "))
 }
+
+func (o outcome) Story() string { return strings.Join(o.lines, "\n") }
 
 func (o outcome) Mistakes() []string {
 	if o.failure != "" {
@@ -156,7 +165,7 @@ const suspensionTakes = 10 * time.Second
 // runsThoughSuspended: the Pods of a suspended Job are deleted soon, unless the API server refuses that.
 func (o outcome) runsThoughSuspended() (wrong []string) {
 	if slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
-		return s.Does == "outage" || s.Does == "webhook" || s.Does == "protect" || s.Heard != 0
+		return s.Does == "outage" || s.Does == "statuses" || s.Does == "webhook" || s.Does == "protect" || s.Heard != 0
 	}) {
 		return nil
 	}

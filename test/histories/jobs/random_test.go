@@ -78,13 +78,12 @@ func drawRule(t *rapid.T, perIndex bool) batchv1.PodFailurePolicyRule {
 			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
 		}
 	}
-	actions := []batchv1.PodFailurePolicyAction{batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionFailJob}
+	actions, codes := []batchv1.PodFailurePolicyAction{batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount}, []int32{42, 42, 1}
 	if perIndex {
 		actions = append(actions, batchv1.PodFailurePolicyActionFailIndex)
 	}
-	codes := []int32{42, 42, 1}
 	if mended("6") {
-		codes = append(codes, terminated)
+		actions, codes = append(actions, batchv1.PodFailurePolicyActionFailJob), append(codes, terminated)
 	}
 	rule := failsBy(rapid.SampledFrom(codes).Draw(t, "exit code")).Rules[0]
 	rule.Action = rapid.SampledFrom(actions).Draw(t, "action")
@@ -107,6 +106,7 @@ func drawStep(t *rapid.T, s scenario) step {
 	if rapid.Bool().Draw(t, "when a Pod ends") {
 		at = startsAfter + rapid.SampledFrom(s.Courses).Draw(t, "of the course").Takes + time.Duration(rapid.IntRange(0, 2).Draw(t, "later"))*500*time.Millisecond
 	}
+	at = min(at, s.Lasts-2*time.Second)
 	kinds := []string{"suspend", "resume", "suspend edit", "resume edit", "scale", "ttl", "quota", "outage", "statuses", "webhook", "accept", "accept", "delete", "evict", "anew", "long"}
 	if mended("8") {
 		kinds = append(kinds, "protect")

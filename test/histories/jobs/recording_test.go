@@ -109,11 +109,15 @@ func (r *recording) status(owner *batchv1.Job) {
 		return
 	}
 	r.statuses = append(r.statuses, reported{time.Now().UTC(), owner.Status})
-	var conditions []string
-	for _, one := range owner.Status.Conditions {
-		conditions = append(conditions, fmt.Sprintf("%s=%s %s", one.Type, one.Status, one.Reason))
+	r.line("status active %d succeeded %d %s failed %d %s", owner.Status.Active, owner.Status.Succeeded, owner.Status.CompletedIndexes,
+		owner.Status.Failed, strings.Join(conditions(owner.Status), ", "))
+}
+
+func conditions(status batchv1.JobStatus) (all []string) {
+	for _, one := range status.Conditions {
+		all = append(all, fmt.Sprintf("%s=%s %s", one.Type, one.Status, one.Reason))
 	}
-	r.line("status active %d succeeded %d %s failed %d %v", owner.Status.Active, owner.Status.Succeeded, owner.Status.CompletedIndexes, owner.Status.Failed, conditions)
+	return all
 }
 
 func (r *recording) invalid(why string) {
@@ -130,11 +134,4 @@ func (r *recording) edited(owner *batchv1.Job) {
 	if line := fmt.Sprintf("generation %d", owner.Generation); !slices.ContainsFunc(r.lines, func(one string) bool { return strings.HasSuffix(one, line) }) {
 		r.line("%s", line)
 	}
-}
-
-// text is all of it, what happened within a second in any order.
-func (r *recording) text() string {
-	lines := slices.Clone(r.lines)
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
 }

@@ -44,8 +44,11 @@ func endsRun(why any) bool {
 	return ends
 }
 
-// apart keeps what others do apart from what Ostinato does at the same time.
-const apart = 130 * time.Millisecond
+// apart keeps what others do apart from what Ostinato does at the same time, nextStep one step from the next.
+const (
+	apart    = 130 * time.Millisecond
+	nextStep = 11 * time.Millisecond
+)
 
 // restTime is how long a history goes on when the scenario is over, so that the Job comes to its end. After each failure the next Pod
 // waits twice as long, and so does a delete that was refused.
@@ -67,8 +70,8 @@ func newWorld(s scenario, loses int) *world {
 	w.cluster.record.edited(w.cluster.job())
 	w.temporal = play.NewTemporal[play.Signal](w.agenda, w.cluster.isLost)
 	w.input = w.started()
-	for _, step := range s.Steps {
-		w.agenda.Plan(w.begin.Add(step.At+apart), func() { w.perform(step) })
+	for i, step := range s.Steps {
+		w.agenda.Plan(w.begin.Add(step.At+apart+time.Duration(i)*nextStep), func() { w.perform(step) })
 	}
 	end := w.begin.Add(s.Lasts + apart)
 	w.agenda.Plan(end, w.calmDown)

@@ -36,6 +36,8 @@ type Outcome interface {
 	Failure() string
 	// Text is all that a crash which costs no time must not change.
 	Text() string
+	// Story is what has happened, for people.
+	Story() string
 	// Mistakes are what is wrong with it, whatever was lost in it.
 	Mistakes() []string
 }
@@ -66,7 +68,7 @@ func Mistakes(scenario fmt.Stringer, play func(loses int, costs time.Duration) O
 }
 
 func report(scenario fmt.Stringer, when string, o Outcome, wrong []string) string {
-	return fmt.Sprintf("%s\n%s:\n  %s\n\n%s", scenario, when, strings.Join(wrong, "\n  "), o.Text())
+	return fmt.Sprintf("%s\n%s:\n  %s\n\n%s", scenario, when, strings.Join(wrong, "\n  "), o.Story())
 }
 
 // difference is the lines that two texts do not have in common.
