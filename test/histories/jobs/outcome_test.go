@@ -147,7 +147,7 @@ func (o outcome) tooOften() (wrong []string) {
 	}
 	failed := map[int32]int32{}
 	for _, one := range o.lives {
-		if one.failedItself() && o.action(one) != batchv1.PodFailurePolicyActionIgnore {
+		if one.failedItself() && !one.removed && o.action(one) != batchv1.PodFailurePolicyActionIgnore {
 			failed[*one.fact.Index]++
 		}
 	}
