@@ -35,12 +35,16 @@ func mistakesOf(t *testing.T, s scenario) string {
 	return play.Mistakes(s, func(loses int, costs time.Duration) play.Outcome { return outcomeOf(t, s, loses, costs) })
 }
 
-// unmended are defects that are not mended yet, by how the names of their scenarios begin: the scenario has to fail, and random
-// histories don't draw what brings it about. Whoever mends one takes it out.
+// unmended are defects that are not mended yet, by how the names of their scenarios begin: each of these has to fail, and random
+// histories don't draw what brings the defect about. Whoever mends one takes it out. The numbers up to 12 are those of the review of
+// Jobs.
 var unmended = map[string]string{
 	"3": "a list is thrown away for facts that came while it was read",
 	"6": "a Job whose successPolicy matched fails when its deletes are forgotten",
 	"8": "one Pod that can't be deleted blocks every create of its Job",
+	// Found here: such a Pod takes the place of one that would be counted.
+	"13": "a Pod whose removal was begun by a plan that is forgotten runs on, uncounted, when the reason for the removal is gone",
+	"14": "so does one that could not be deleted",
 }
 
 func mended(defect string) bool { return unmended[defect] == "" }

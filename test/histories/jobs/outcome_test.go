@@ -51,7 +51,7 @@ func (o outcome) Mistakes() []string {
 		return []string{o.failure}
 	}
 	return slices.Concat(o.unended(), o.miscounted(), o.verdictsTakenBack(), o.failsUnfounded(), o.tooMany(), o.unwanted(), o.tooOften(),
-		o.leftOver(), o.runsThoughSuspended(), o.unmet(), o.invalid())
+		o.leftOver(), o.runsThoughSuspended(), o.runsOn(), o.unmet(), o.invalid())
 }
 
 func clock(at time.Time) string { return at.Format(time.TimeOnly) }
@@ -176,6 +176,32 @@ func (o outcome) runsThoughSuspended() (wrong []string) {
 		}
 		if running := o.active(by); running > 0 {
 			wrong = append(wrong, fmt.Sprintf("the Job is suspended at %s, and has %d Pods at %s", clock(one.from), running, clock(by)))
+		}
+	}
+	return wrong
+}
+
+// removalTakes is how long a Pod may run whose finalizer was taken off in order to remove it, when the API server takes deletes.
+const removalTakes = time.Minute
+
+// runsOn: a Pod that is not counted any more, since it is to be removed, is deleted, even where the reason for that is gone.
+func (o outcome) runsOn() (wrong []string) {
+	if o.scenario.Name == drawn && !(mended("13") && mended("14")) {
+		return nil
+	}
+	for _, one := range o.lives {
+		if !one.removed {
+			continue
+		}
+		by := one.released.Add(removalTakes + 2*o.cost)
+		if slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
+			return s.Does == "outage" || s.Does == "webhook" || s.Does == "protect" || s.Does == "statuses"
+		}) {
+			// What is refused is repeated after twice the time.
+			by = by.Add(2 * max(o.calm().Sub(one.released), 0))
+		}
+		if one.deleted.IsZero() && one.ended.After(by) {
+			wrong = append(wrong, fmt.Sprintf("%s was to be removed at %s, and runs until %s", one.fact.Name, clock(one.released), clock(one.ended)))
 		}
 	}
 	return wrong

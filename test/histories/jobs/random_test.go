@@ -9,10 +9,13 @@ import (
 	"pgregory.net/rapid"
 )
 
+// drawn is the name of what is drawn.
+const drawn = "random"
+
 // drawScenario draws what happens to a Job.
 func drawScenario(t *rapid.T) scenario {
 	s := scenario{
-		Name: "random", Spec: drawSpec(t),
+		Name: drawn, Spec: drawSpec(t),
 		Lasts:   time.Duration(rapid.IntRange(60, 300).Draw(t, "seconds")) * time.Second,
 		Courses: rapid.SliceOfN(rapid.Custom(drawCourse), 1, 8).Draw(t, "courses"),
 	}
@@ -108,7 +111,7 @@ func drawStep(t *rapid.T, s scenario) step {
 	}
 	at = min(at, s.Lasts-2*time.Second)
 	kinds := []string{"suspend", "resume", "suspend edit", "resume edit", "scale", "ttl", "quota", "outage", "statuses", "webhook", "accept", "accept", "delete", "evict", "anew", "long"}
-	if mended("8") {
+	if mended("8") && mended("14") {
 		kinds = append(kinds, "protect")
 	}
 	if mended("6") {

@@ -54,6 +54,16 @@ func table() []scenario {
 			Wants:   []want{{50 * time.Second, 1}, {3 * time.Minute, 5}},
 		},
 		{
+			Name: "13: a removal is begun and forgotten, and the Job is resumed meanwhile", Spec: indexed(1, 1), Lasts: 3 * time.Minute,
+			Courses: []course{{Takes: 200 * time.Second, Grace: 2 * time.Second}},
+			Steps:   []step{suspending(20 * time.Second), resuming(25 * time.Second)},
+		},
+		{
+			Name: "14: a Pod that is to be removed can't be deleted, that is forgotten, and the Job is resumed", Spec: indexed(1, 1), Lasts: 70 * time.Second,
+			Courses: []course{{Takes: 200 * time.Second, Grace: 2 * time.Second}},
+			Steps:   []step{{At: 26 * time.Second, Does: "protect"}, suspending(60 * time.Second), {At: 62 * time.Second, Does: "accept"}},
+		},
+		{
 			Name: "9: a rebuild meets a failed Pod that is counted and not released", Spec: perIndex, Lasts: 3 * time.Minute,
 			Courses: []course{{Takes: 10 * time.Second, Exit: 1}, {Takes: 5 * time.Second}, {Takes: 10 * time.Second, Exit: 1}},
 			Steps:   []step{{At: 5 * time.Second, Does: "webhook"}, {At: 15 * time.Second, Does: "anew"}, {At: 40 * time.Second, Does: "accept"}},
