@@ -36,29 +36,29 @@ type podsInTurn struct {
 }
 
 // wait waits for the turn of a Pod.
-func wait(name string) {
+func (p podsInTurn) wait(name string) {
 	sum := fnv.New32()
 	sum.Write([]byte(name))
-	time.Sleep(time.Duration(sum.Sum32()%997) * time.Microsecond)
+	time.Sleep(p.cluster.takes + time.Duration(sum.Sum32()%997)*time.Microsecond)
 }
 
 func (p podsInTurn) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
-	wait(pod.Name)
+	p.wait(pod.Name)
 	return p.PodInterface.Create(ctx, pod, options)
 }
 
 func (p podsInTurn) Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Pod, error) {
-	wait(name)
+	p.wait(name)
 	return p.PodInterface.Get(ctx, name, options)
 }
 
 func (p podsInTurn) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*corev1.Pod, error) {
-	wait(name)
+	p.wait(name)
 	return p.PodInterface.Patch(ctx, name, kind, data, options, subresources...)
 }
 
 func (p podsInTurn) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
-	wait(name)
+	p.wait(name)
 	return p.PodInterface.Delete(ctx, name, options)
 }
 

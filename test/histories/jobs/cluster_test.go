@@ -51,6 +51,8 @@ type cluster struct {
 	// objects holds the Job and its Pods. It is the fake's without managed fields, which take half of the time of a history.
 	objects clienttesting.ObjectTracker
 	record  recording
+	// takes is how long a request about a Pod takes.
+	takes time.Duration
 	// changed is told of each Pod that has changed, and gone of one that is gone.
 	changed, gone func(*corev1.Pod)
 

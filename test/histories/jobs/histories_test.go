@@ -18,10 +18,16 @@ var defaults = map[string]string{"rapid.checks": "8", "rapid.seed": "1"}
 
 func TestMain(m *testing.M) { play.Main(m, defaults) }
 
+// requestTakes is how long a request about a Pod takes in the histories in which a crash costs time, so that more comes meanwhile.
+const requestTakes = 100 * time.Millisecond
+
 // outcomeOf plays a scenario. The worker is lost after so many writes, 0 for never, which costs a time.
 func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outcome) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(s, loses)
+		if costs > 0 {
+			w.cluster.takes = requestTakes
+		}
 		failure := w.play(costs)
 		o = outcome{
 			recording: w.cluster.record, scenario: s, effects: w.cluster.effects, failure: failure, cost: costs, crashed: loses > 0,

@@ -91,18 +91,23 @@ func (o outcome) tooMany() (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("%s was created at %s beside %s", one.pod.Name, clock(one.at), pod.Name))
 			}
 		}
-		if active > spec.Parallelism {
+		if active > spec.Parallelism && !o.justEdited(one.at) {
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s as one of %d, parallelism is %d", one.pod.Name, clock(one.at), active, spec.Parallelism))
 		}
 	}
 	return wrong
 }
 
+// justEdited reports whether the Job was edited so shortly before that an attempt has read it as it was.
+func (o outcome) justEdited(at time.Time) bool {
+	return slices.ContainsFunc(o.specs, func(one stretch) bool { return one.from.Before(at) && at.Before(one.from.Add(time.Second)) })
+}
+
 // unwanted: no Pod is created of a Job that is suspended, or whose end was written.
 func (o outcome) unwanted() (wrong []string) {
 	for _, one := range o.creates {
 		status := one.job.Status
-		if ptr.Deref(one.job.Spec.Suspend, false) {
+		if ptr.Deref(one.job.Spec.Suspend, false) && !o.justEdited(one.at) {
 			wrong = append(wrong, fmt.Sprintf("%s was created at %s of a suspended Job", one.pod.Name, clock(one.at)))
 		}
 		if finished(status) || is(status, batchv1.JobFailureTarget) || is(status, batchv1.JobSuccessCriteriaMet) {

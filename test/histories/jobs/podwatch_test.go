@@ -92,7 +92,7 @@ func (p *podWatch) collect() (facts []job.PodFact) {
 	return facts
 }
 
-// repeat tells of a Pod once more that is not released by then.
+// repeat has a Pod told once more that is not released by then.
 func (p *podWatch) repeat(one *watched) {
 	again := time.Now().Add(repeatInterval)
 	p.agenda.Plan(again, func() {

@@ -174,6 +174,5 @@ func bounded(at time.Duration, seconds int64) step {
 	return edit(at, fmt.Sprintf("deadline %d", seconds), func(spec *batchv1.JobSpec) { spec.ActiveDeadlineSeconds = &seconds })
 }
 
-// heard is the step where the workflow hears of it later, silent where nobody tells it.
+// heard is the step where the workflow hears of it later; by itself where that is negative.
 func (s step) heard(later time.Duration) step { s.Heard = later; return s }
-func (s step) silent() step                   { return s.heard(-1) }
