@@ -24,8 +24,9 @@ type Temporal[Message any] struct {
 	// played are the tasks that the workflow has begun, and answered the answers of local activities that it has taken in the
 	// last of them.
 	played, answered int
-	// call is the regular activity under way.
-	call *call
+	// attempt is that of a local activity under way, call the regular activity.
+	attempt *Running
+	call    *call
 }
 
 // Task is a workflow task.
@@ -100,12 +101,15 @@ func (t *Temporal[Message]) Forget(since time.Time) {
 	t.recorded, t.Inbox = true, nil
 }
 
-// End ends what goes on in a process that was lost.
+// End waits for the end of what went on in a process that is lost.
 func (t *Temporal[Message]) End() {
+	if t.attempt != nil {
+		<-t.attempt.done
+	}
 	if call := t.call; call != nil && call.running != nil {
 		<-call.running.done
 	}
-	t.call = nil
+	t.attempt, t.call = nil, nil
 }
 
 // Wait waits for a message, for the answer of the regular activity under way or until a time; a zero one never comes.
@@ -117,7 +121,9 @@ func (t *Temporal[Message]) Wait(until time.Time) *Task[Message] {
 func (t *Temporal[Message]) Local(perform Attempt) Answer {
 	task := t.Task()
 	if t.answered == len(task.local) {
-		given := t.Agenda.Answer(start(t.alive, perform, 0), nil)
+		t.attempt = start(t.alive, perform, 0)
+		given := t.Agenda.Answer(t.attempt, nil)
+		t.attempt = nil
 		t.lose()
 		task.local = append(task.local, *given)
 	}
