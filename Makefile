@@ -95,8 +95,9 @@ fuzz: ## Fuzz what strangers send: every target for FUZZTIME, two at a time.
 	@GO='$(GO)' test/fuzz.sh $(FUZZTIME)
 
 .PHONY: trial-histories
-trial-histories: ## Play a hundred random histories of a CronJob, with a crash after each write.
+trial-histories: ## Play random histories of a CronJob and of a Job, a hundred and a thousand, with a crash after each write.
 	$(GO) test -count=1 -timeout 2h ./test/histories -run Random -args -rapid.checks=100 -rapid.seed=0
+	$(GO) test -count=1 -timeout 2h ./test/histories/jobs -run Random -args -rapid.checks=1000 -rapid.seed=0
 
 .PHONY: trial-tenant
 trial-tenant: tools ## Attack as a tenant at ten times the size that make test has.

@@ -4,6 +4,6 @@
 // has in its memory, as when a node goes down between a write and its answer.
 //
 // What is not lost is Temporal's: the workflow tasks that were completed, and the results of activities that were recorded. The part of
-// Temporal is played by temporal_test.go, that of the workflow, which is a loop around the planner, by workflow_test.go. The planner and
+// Temporal is played by package play, that of the workflow, which is a loop around the planner, by workflow_test.go. The planner and
 // the activities are the real ones.
 package histories

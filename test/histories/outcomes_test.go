@@ -36,8 +36,11 @@ func (o outcome) brokenOff() bool {
 	return slices.ContainsFunc(o.scenario.Steps, func(s step) bool { return s.Does == "anew" || s.Does == "restore" })
 }
 
-// text is all that a crash which costs no time must not change.
-func (o outcome) text() string {
+func (o outcome) Effects() int    { return o.effects }
+func (o outcome) Failure() string { return o.failure }
+func (o outcome) Story() string   { return o.Text() }
+
+func (o outcome) Text() string {
 	var text strings.Builder
 	for _, entry := range o.ledger {
 		fmt.Fprintf(&text, "outcome %s\n", written(entry))
@@ -66,8 +69,7 @@ func written(value any) string {
 	return string(data)
 }
 
-// mistakes says what is wrong with a history, whatever was lost in it.
-func (o outcome) mistakes() []string {
+func (o outcome) Mistakes() []string {
 	if o.failure != "" {
 		return []string{o.failure}
 	}

@@ -92,7 +92,7 @@ func (w *world) perform(s step) {
 	case "edit":
 		tell := func() {
 			if s.Heard >= 0 {
-				w.plan(time.Now().Add(s.Heard), w.tellSpec)
+				w.agenda.Plan(time.Now().Add(s.Heard), w.tellSpec)
 			}
 		}
 		if s.Within {

@@ -15,11 +15,15 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/test/histories/play"
 )
+
+type task = play.Task[message]
 
 // workflow is a CronJob's: what workflows/cronjob*.go does around the planner, without what tells people of it.
 type workflow struct {
-	temporal *temporal
+	temporal *play.Temporal[message]
+	process  *process
 	state    schedule.State
 	spec     schedule.Spec
 	cronJob  protocol.ObjectReference
@@ -39,20 +43,20 @@ type workflow struct {
 	pause    time.Time
 }
 
-func newWorkflow(t *temporal) *workflow {
+func newWorkflow(in *world, p *process) *workflow {
 	w := &workflow{
-		temporal: t, cronJob: protocol.ObjectReference{Namespace: namespace, Name: cronJob, UID: cronUID},
-		spec: t.input, lead: t.world.scenario.Lead, unread: true, children: map[string]bool{},
+		temporal: in.temporal, process: p, cronJob: protocol.ObjectReference{Namespace: namespace, Name: cronJob, UID: cronUID},
+		spec: in.input, lead: in.scenario.Lead, unread: true, children: map[string]bool{},
 	}
-	w.state = schedule.State{Identity: schedule.Identity{Namespace: namespace, Name: cronJob, UID: cronUID, Created: t.world.begin}}
+	w.state = schedule.State{Identity: schedule.Identity{Namespace: namespace, Name: cronJob, UID: cronUID, Created: in.begin}}
 	return w
 }
 
-func (w *workflow) now() time.Time { return w.temporal.task().at }
+func (w *workflow) now() time.Time { return w.temporal.Task().At }
 
 // run is the main loop.
 func (w *workflow) run() {
-	w.took(w.temporal.next(func() *task { return w.temporal.begun(nil) }))
+	w.took(w.temporal.Next())
 	for w.unread {
 		w.find()
 		if w.unread {
@@ -68,11 +72,10 @@ func (w *workflow) run() {
 }
 
 // took takes the messages with which a task begins.
-func (w *workflow) took(begun *task) { w.mailbox = append(w.mailbox, begun.messages...) }
+func (w *workflow) took(begun *task) { w.mailbox = append(w.mailbox, begun.Messages...) }
 
 func (w *workflow) wait(until time.Time) {
-	w.temporal.wait(until)
-	w.took(w.temporal.task())
+	w.took(w.temporal.Wait(until))
 }
 
 // act takes what was received and carries out one plan at most.
@@ -134,26 +137,26 @@ func recorded[Request, Result any](
 	w *workflow, method func(*activities.Activities, context.Context, Request) (Result, error), request Request,
 	first time.Duration, givesWay func(now time.Time) bool,
 ) (result Result, err error) {
-	given, gaveWay := w.temporal.regular(attemptOf(method, request), first, func(begun *task) bool {
+	given, gaveWay := w.temporal.Regular(attemptOf(w.process, method, request, false), play.Options{First: first}, func(begun *task) bool {
 		w.took(begun)
-		return givesWay != nil && givesWay(begun.at)
+		return givesWay != nil && givesWay(begun.At)
 	})
-	if w.took(w.temporal.task()); gaveWay {
-		return result, errGaveWay
+	if w.took(w.temporal.Task()); gaveWay {
+		return result, play.ErrGaveWay
 	}
 	return decoded[Result](given)
 }
 
 // decoded is an answer as the workflow takes it from the history, where it stays as it is.
-func decoded[Result any](given answer) (result Result, err error) {
-	encoded, err := json.Marshal(given.result)
+func decoded[Result any](given play.Answer) (result Result, err error) {
+	encoded, err := json.Marshal(given.Result)
 	if err == nil {
 		err = json.Unmarshal(encoded, &result)
 	}
 	if err != nil {
 		panic(err)
 	}
-	return result, given.err
+	return result, given.Err
 }
 
 // called makes a call as a local activity, and then as a regular one.
@@ -161,7 +164,7 @@ func called[Request, Result any](
 	w *workflow, method func(*activities.Activities, context.Context, Request) (Result, error), request Request,
 ) (result Result, err error) {
 	for range 2 {
-		if given := w.temporal.local(attemptOf(method, request)); given.err == nil || final(given.err) {
+		if given := w.temporal.Local(attemptOf(w.process, method, request, true)); given.Err == nil || play.Final(given.Err) {
 			return decoded[Result](given)
 		}
 	}
@@ -197,7 +200,7 @@ func (w *workflow) find() {
 		status = *result.Status
 	}
 	w.state = schedule.NewState(w.state.Identity, status, finishedOf(result.Ended))
-	w.state.TriggerSequence = w.temporal.history[0].at.UnixMilli()
+	w.state.TriggerSequence = w.temporal.History[0].At.UnixMilli()
 	result.Ended = slices.DeleteFunc(result.Ended, func(one protocol.FinishedJob) bool { return one.Outcome != job.Deleted })
 	result.CurrentSpec = nil
 	w.takeFound(result)
@@ -249,7 +252,7 @@ func (w *workflow) lookUp() {
 	runs := w.runs
 	result, err := recorded(w, (*activities.Activities).FindRuns, protocol.FindRunsRequest{CronJob: w.cronJob, Digest: w.spec.Digest(), Look: runs}, time.Second, w.steered)
 	switch {
-	case errors.Is(err, errGaveWay):
+	case errors.Is(err, play.ErrGaveWay):
 		return
 	case err != nil:
 		w.failed()
@@ -289,7 +292,7 @@ func (w *workflow) steer(wanted protocol.Wish) {
 		Kind: protocol.CronJobKind, Object: w.cronJob, Wish: wanted,
 	}, time.Second, w.steered)
 	switch {
-	case errors.Is(err, errGaveWay):
+	case errors.Is(err, play.ErrGaveWay):
 		w.steering = w.steering[1:]
 		if w.take(); len(w.steering) == 0 {
 			w.steering = []protocol.Wish{wanted}
@@ -297,7 +300,7 @@ func (w *workflow) steer(wanted protocol.Wish) {
 			w.steering[0].Superseded += wanted.Superseded + 1
 		}
 		return
-	case err != nil && !final(err):
+	case err != nil && !play.Final(err):
 		w.failed()
 		return
 	case err == nil:
@@ -340,14 +343,14 @@ func (w *workflow) execute(plan schedule.Plan) {
 	w.children[result.Started.Run.UID] = true
 	if plan.Status == nil {
 		// Temporal says at once that the workflow of the Job has begun.
-		w.took(w.temporal.next(func() *task { return w.temporal.begun(nil) }))
+		w.took(w.temporal.Next())
 	}
 }
 
 // answeredFor reports whether a call was carried out for the CronJob that was planned with.
 func (w *workflow) answeredFor(spec *schedule.Spec, err error) bool {
 	switch {
-	case errors.Is(err, errGaveWay):
+	case errors.Is(err, play.ErrGaveWay):
 		return false
 	case err != nil:
 		w.failed()

@@ -2,7 +2,6 @@ package histories
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/test/histories/play"
 )
 
 // message is what a workflow hears of: a signal, or the end of a run, which the Job's workflow or the bridge tells.
@@ -27,17 +27,18 @@ type world struct {
 	scenario scenario
 	begin    time.Time
 	cluster  *cluster
-	temporal *temporal
+	temporal *play.Temporal[message]
+	// input is the spec with which the workflow was started.
+	input    schedule.Spec
 	workflow *workflow
 	// ends are the messages of the ends of runs so far, triggers the number of triggers.
 	ends     []told
 	triggers int
 
+	agenda *play.Agenda
+
 	// mutex guards what follows, which an attempt writes too.
-	mutex  sync.Mutex
-	agenda []due
-	// changed says that there is more on the agenda.
-	changed chan struct{}
+	mutex sync.Mutex
 	// calm says that the scenario is over: runs are short from now on. begun is the number of Jobs that were created.
 	calm  bool
 	begun int
@@ -51,30 +52,23 @@ type told struct {
 	message message
 }
 
-// due is something that happens at a time.
-type due struct {
-	at time.Time
-	do func()
-}
-
-// What ends a workflow's process or its run, as panics: the end of the history, one that starts anew from the object, and one
-// that goes on from a backup of Temporal's.
+// What ends a workflow's run, as panics, besides the end of the history and the loss of its process: it starts anew from the object,
+// or goes on from a backup of Temporal's.
 type (
-	over     struct{}
 	anew     struct{}
 	restored struct{ since time.Time }
 )
 
 func newWorld(s scenario, loses int) *world {
-	w := &world{scenario: s, begin: time.Now().UTC(), cluster: newCluster(s.Spec), changed: make(chan struct{}, 1)}
+	w := &world{scenario: s, begin: time.Now().UTC(), cluster: newCluster(s.Spec), agenda: play.NewAgenda()}
 	w.cluster.loses, w.cluster.onCreate = loses, w.jobBegins
-	w.temporal = &temporal{world: w, recorded: true, input: schedule.SpecOf(w.cluster.stored())}
+	w.temporal, w.input = play.NewTemporal[message](w.agenda, w.cluster.isLost), schedule.SpecOf(w.cluster.stored())
 	for _, step := range s.Steps {
-		w.plan(w.begin.Add(step.At+apart), func() { w.perform(step) })
+		w.agenda.Plan(w.begin.Add(step.At+apart), func() { w.perform(step) })
 	}
 	end := w.begin.Add(s.Lasts + apart)
-	w.plan(end, w.calmDown)
-	w.plan(end.Add(restTime), func() { panic(over{}) })
+	w.agenda.Plan(end, w.calmDown)
+	w.agenda.Plan(end.Add(restTime), func() { panic(play.Over{}) })
 	return w
 }
 
@@ -85,21 +79,24 @@ const restTime = 15 * time.Minute
 func (w *world) play(down time.Duration) (failure string) {
 	for {
 		process := newProcess(w.cluster, w.scenario.Lead)
-		w.temporal.restart(process)
-		why := w.run()
+		w.temporal.Restart(process.alive)
+		why := play.Caught(endsRun, func() {
+			w.workflow = newWorkflow(w, process)
+			w.workflow.run()
+		})
 		w.stop(process)
-		if _, lost := why.(lostProcess); lost {
-			why = caught(func() { w.until(time.Now().Add(down), nil) })
+		if _, lost := why.(play.LostProcess); lost {
+			why = play.Caught(endsRun, func() { w.agenda.Until(time.Now().Add(down), nil) })
 		}
 		switch why := why.(type) {
 		case nil:
-		case over:
+		case play.Over:
 			return ""
 		case anew:
-			w.temporal.history, w.temporal.recorded, w.temporal.inbox = nil, true, nil
-			w.temporal.input = schedule.SpecOf(w.cluster.stored())
+			w.temporal.Anew()
+			w.input = schedule.SpecOf(w.cluster.stored())
 		case restored:
-			w.temporal.forget(why.since)
+			w.temporal.Forget(why.since)
 			for _, one := range w.ends {
 				if one.at.After(why.since) {
 					w.tell(one.message)
@@ -111,99 +108,24 @@ func (w *world) play(down time.Duration) (failure string) {
 	}
 }
 
-// run has the workflow run until something ends its process.
-func (w *world) run() any {
-	return caught(func() {
-		w.workflow = newWorkflow(w.temporal)
-		w.workflow.run()
-	})
-}
-
-// caught returns the panic of a function; nil for none.
-func caught(do func()) (why any) {
-	defer func() {
-		switch why = recover(); why.(type) {
-		case nil, over, anew, restored, lostProcess:
-		default:
-			why = fmt.Sprintf("%v\n%s", why, debug.Stack())
-		}
-	}()
-	do()
-	return nil
+// endsRun reports whether a panic ends a run.
+func endsRun(why any) bool {
+	switch why.(type) {
+	case anew, restored:
+		return true
+	}
+	return false
 }
 
 // stop ends a process.
 func (w *world) stop(p *process) {
 	w.cluster.lose(true)
 	p.kill()
-	if call := w.temporal.call; call != nil && call.running != nil {
-		<-call.running.done
-	}
-	w.temporal.call = nil
+	w.temporal.End()
 	w.cluster.lose(false)
 }
 
-// plan puts something on the agenda.
-func (w *world) plan(at time.Time, do func()) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.agenda = append(w.agenda, due{at, do})
-	slices.SortStableFunc(w.agenda, func(a, b due) int { return a.at.Compare(b.at) })
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
-
-// first is what comes next.
-func (w *world) first() due {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.agenda[0]
-}
-
-// happen does what comes next.
-func (w *world) happen() {
-	next := w.first()
-	w.mutex.Lock()
-	w.agenda = w.agenda[1:]
-	w.mutex.Unlock()
-	next.do()
-}
-
-// until lets happen what does until a time, zero for none, or until enough says so.
-func (w *world) until(end time.Time, enough func() bool) {
-	for enough == nil || !enough() {
-		next := w.first()
-		if !end.IsZero() && !next.at.Before(end) {
-			time.Sleep(time.Until(end))
-			return
-		}
-		time.Sleep(time.Until(next.at))
-		w.happen()
-	}
-}
-
-// answer lets happen what does until an attempt has ended; nil is returned where interrupted says that something else comes first.
-func (w *world) answer(r *running, interrupted func() bool) *answer {
-	for {
-		timer := time.NewTimer(time.Until(w.first().at))
-		select {
-		case given := <-r.done:
-			timer.Stop()
-			return &given
-		case <-w.changed:
-			timer.Stop()
-		case <-timer.C:
-			w.happen()
-			if interrupted != nil && interrupted() {
-				return nil
-			}
-		}
-	}
-}
-
-func (w *world) tell(one message) { w.temporal.inbox = append(w.temporal.inbox, one) }
+func (w *world) tell(one message) { w.temporal.Inbox = append(w.temporal.Inbox, one) }
 
 // tellSpec tells what the bridge does of the CronJob.
 func (w *world) tellSpec() { w.tell(message{kind: "spec", spec: schedule.SpecOf(w.cluster.stored())}) }
@@ -219,7 +141,7 @@ func (w *world) jobBegins(begun *batchv1.Job) {
 	if goes.Fails {
 		condition = batchv1.JobFailed
 	}
-	w.plan(time.Now().Add(goes.Takes+offset), func() {
+	w.agenda.Plan(time.Now().Add(goes.Takes+offset), func() {
 		if ended := w.cluster.end(name, uid, condition); ended != nil {
 			w.ended(ended)
 		}
@@ -278,10 +200,10 @@ func (w *world) calmDown() {
 	w.resume()
 	// A signal may wait for a call that the API server has not answered yet.
 	for later := range 3 {
-		w.plan(time.Now().Add(time.Duration(later+1)*time.Minute), w.resume)
+		w.agenda.Plan(time.Now().Add(time.Duration(later+1)*time.Minute), w.resume)
 	}
 	for _, one := range w.running() {
-		w.plan(time.Now().Add(offset), func() {
+		w.agenda.Plan(time.Now().Add(offset), func() {
 			if ended := w.cluster.end(one.Name, one.UID, batchv1.JobComplete); ended != nil {
 				w.ended(ended)
 			}

@@ -1,0 +1,184 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/job"
+)
+
+// count is how many Pods are counted: at least so many, and at most.
+type count struct{ least, most int32 }
+
+func (c count) String() string {
+	if c.least == c.most {
+		return fmt.Sprint(c.least)
+	}
+	return fmt.Sprintf("%d to %d", c.least, c.most)
+}
+
+func (c count) holds(number int32) bool { return c.least <= number && number <= c.most }
+
+func (c *count) add(certain bool) {
+	if c.most++; certain {
+		c.least++
+	}
+}
+
+// unsure is how long before the Job's end was decided a Pod may have ended without being counted: until PodWatch has told of it.
+const unsure = 3 * time.Second
+
+// miscounted: every Pod that ends before the end of the Job is decided is counted once, but those that were removed. Under a failure
+// those that run then are counted as failed, under a success they are not.
+func (o outcome) miscounted() (wrong []string) {
+	var succeeded, failed count
+	var certain, possible []int32
+	decided, fails := o.decided()
+	for _, one := range o.lives {
+		fate, sure := o.fate(one, decided, fails)
+		switch fate {
+		case job.PodSucceeded:
+			if possible = append(possible, ptr.Deref(one.fact.Index, 0)); sure {
+				certain = append(certain, ptr.Deref(one.fact.Index, 0))
+			}
+			succeeded.add(sure)
+			if !sure {
+				failed.add(false)
+			}
+		case job.PodFailed:
+			failed.add(sure)
+		}
+	}
+	if spec := job.SpecOf(o.job); spec.CompletionMode == batchv1.IndexedCompletion {
+		succeeded = count{job.NewIndexes(certain...).Below(*spec.Completions).Len(), job.NewIndexes(possible...).Below(*spec.Completions).Len()}
+	}
+	if got := o.job.Status.Succeeded; !succeeded.holds(got) {
+		wrong = append(wrong, fmt.Sprintf("%d Pods are counted as succeeded, and %s have", got, succeeded))
+	}
+	if got := o.job.Status.Failed; !failed.holds(got) {
+		wrong = append(wrong, fmt.Sprintf("%d Pods are counted as failed, and %s have", got, failed))
+	}
+	return wrong
+}
+
+// decided is when the end of the Job was decided: a status says so, or Pods were deleted for it before.
+func (o outcome) decided() (at time.Time, fails bool) {
+	for _, one := range o.statuses {
+		if fails = is(one.status, batchv1.JobFailureTarget); fails || is(one.status, batchv1.JobSuccessCriteriaMet) {
+			at = one.at
+			break
+		}
+	}
+	return at, fails
+}
+
+// fate is how a Pod is to be counted; sure is false where it may be counted in another way, or not at all.
+func (o outcome) fate(one *life, decided time.Time, fails bool) (fate job.Fate, sure bool) {
+	before := func(at time.Time) bool { return !at.IsZero() && at.Before(decided.Add(-unsure-o.cost)) }
+	beyond := one.fact.Index != nil && *one.fact.Index >= o.fewest()
+	switch {
+	case one.removed, one.created.After(decided):
+		return job.PodUncounted, true
+	case one.phase == corev1.PodSucceeded && before(one.ended) && (one.deleted.IsZero() || !one.deleted.Before(one.ended)):
+		return job.PodSucceeded, !beyond
+	case one.phase == corev1.PodSucceeded && one.ended.Before(decided):
+		return job.PodSucceeded, false
+	case one.failedItself() && before(one.ended):
+		if o.action(one) == batchv1.PodFailurePolicyActionIgnore {
+			return job.PodIgnored, true
+		}
+		return job.PodFailed, !beyond
+	case before(one.ended) && !one.byOstinato && !o.hasAction(batchv1.PodFailurePolicyActionIgnore):
+		return job.PodFailed, !beyond
+	case one.ended.IsZero() || one.ended.After(decided.Add(o.cost)):
+		return job.PodFailed, fails && before(one.created) && !beyond && one.deleted.IsZero()
+	}
+	return job.PodFailed, false
+}
+
+// fewest is the least number of completions that the Job had: whether a Pod beyond it counts depends on when it is known.
+func (o outcome) fewest() int32 {
+	fewest := int32(1 << 30)
+	for _, one := range o.specs {
+		fewest = min(fewest, ptr.Deref(one.spec.Completions, fewest))
+	}
+	return fewest
+}
+
+// failedItself reports whether the Pod failed and nobody had deleted it before.
+func (l *life) failedItself() bool {
+	return l.phase == corev1.PodFailed && (l.deleted.IsZero() || l.deleted.After(l.ended))
+}
+
+// action is what podFailurePolicy says of a Pod that failed; empty where no rule matches.
+func (o outcome) action(one *life) batchv1.PodFailurePolicyAction {
+	if o.job.Spec.PodFailurePolicy == nil {
+		return ""
+	}
+	for _, rule := range o.job.Spec.PodFailurePolicy.Rules {
+		if len(rule.OnPodConditions) > 0 && one.disrupted {
+			return rule.Action
+		}
+		if codes := rule.OnExitCodes; codes != nil && one.exit != 0 && slices.Contains(codes.Values, one.exit) == (codes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn) {
+			return rule.Action
+		}
+	}
+	return ""
+}
+
+func (o outcome) hasAction(action batchv1.PodFailurePolicyAction) bool {
+	return o.job.Spec.PodFailurePolicy != nil && slices.ContainsFunc(o.job.Spec.PodFailurePolicy.Rules,
+		func(rule batchv1.PodFailurePolicyRule) bool { return rule.Action == action })
+}
+
+// failsUnfounded: a Job fails only for Pods that failed by themselves, or that others have deleted, and not for those that Ostinato
+// has deleted.
+func (o outcome) failsUnfounded() []string {
+	failed := conditionOf(o.job.Status, batchv1.JobFailed)
+	if failed == nil {
+		return nil
+	}
+	decided, _ := o.decided()
+	pods, matching, indexes := int32(0), int32(0), map[int32]int32{}
+	over := map[int32]bool{}
+	for _, one := range o.lives {
+		before := func(at time.Time) bool { return !at.IsZero() && !at.After(decided) }
+		if one.removed || !(one.failedItself() && before(one.ended)) && (one.byOstinato || !before(one.deleted)) {
+			continue
+		}
+		action := o.action(one)
+		switch action {
+		case batchv1.PodFailurePolicyActionIgnore:
+			continue
+		case batchv1.PodFailurePolicyActionFailJob:
+			matching++
+		}
+		pods++
+		index := ptr.Deref(one.fact.Index, 0)
+		if indexes[index]++; action == batchv1.PodFailurePolicyActionFailIndex || indexes[index] > ptr.Deref(o.job.Spec.BackoffLimitPerIndex, 0) {
+			over[index] = true
+		}
+	}
+	founded := true
+	switch failed.Reason {
+	case batchv1.JobReasonBackoffLimitExceeded:
+		founded = pods > ptr.Deref(o.job.Spec.BackoffLimit, 6)
+	case batchv1.JobReasonPodFailurePolicy:
+		founded = matching > 0
+	case batchv1.JobReasonMaxFailedIndexesExceeded:
+		founded = int32(len(over)) > ptr.Deref(o.job.Spec.MaxFailedIndexes, 0)
+	case batchv1.JobReasonFailedIndexes:
+		founded = len(over) > 0
+	case batchv1.JobReasonDeadlineExceeded:
+		founded = o.job.Spec.ActiveDeadlineSeconds != nil
+	}
+	if founded {
+		return nil
+	}
+	return []string{fmt.Sprintf("the Job fails by %s, and only %d Pods have failed by themselves or were deleted by others", failed.Reason, pods)}
+}

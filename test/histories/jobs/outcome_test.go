@@ -1,0 +1,252 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// outcome is what has become of a history.
+type outcome struct {
+	recording
+	scenario scenario
+	// effects is how many writes there were, failure why the history has not come to its end, cost what a crash costs in it.
+	effects int
+	failure string
+	cost    time.Duration
+	crashed bool
+	begin   time.Time
+	job     *batchv1.Job
+	left    []corev1.Pod
+}
+
+func (o outcome) Effects() int    { return o.effects }
+func (o outcome) Failure() string { return o.failure }
+
+// Text has no times: a task that is repeated may meet the status that its second plan has written with its first, and is refused for a
+// second. It is empty where lists take time: a crash costs that of the list that is repeated.
+func (o outcome) Text() string {
+	if o.scenario.Lists > 0 {
+		return ""
+	}
+	var lines []string
+	for _, one := range o.lives {
+		lines = append(lines, fmt.Sprintf("Pod %s %s %d, deleted %t, removed %t, kept %t", one.fact.UID, one.phase, one.exit, !one.deleted.IsZero(), one.removed, one.released.IsZero()))
+	}
+	slices.Sort(lines)
+	status := o.job.Status
+	return fmt.Sprintf("%s\nsucceeded %d %s failed %d %s %s\n", strings.Join(lines, "\n"), status.Succeeded, status.CompletedIndexes,
+		status.Failed, ptr.Deref(status.FailedIndexes, ""), strings.Join(conditions(status), ", "))
+}
+
+func (o outcome) Story() string { return strings.Join(o.lines, "\n") }
+
+func (o outcome) Mistakes() []string {
+	if o.failure != "" {
+		return []string{o.failure}
+	}
+	return slices.Concat(o.unended(), o.miscounted(), o.verdictsTakenBack(), o.failsUnfounded(), o.tooMany(), o.unwanted(), o.tooOften(),
+		o.leftOver(), o.runsThoughSuspended(), o.runsOn(), o.unmet(), o.invalid())
+}
+
+func clock(at time.Time) string { return at.Format(time.TimeOnly) }
+
+// unended: the Job ends, Complete or Failed, and its workflow with it.
+func (o outcome) unended() []string {
+	if finished(o.job.Status) {
+		return nil
+	}
+	return []string{"the workflow has ended and the Job has not"}
+}
+
+// leftOver: no Pod keeps the tracking finalizer, and none runs.
+func (o outcome) leftOver() (wrong []string) {
+	for _, pod := range o.left {
+		switch {
+		case k8s.Tracked(&pod):
+			wrong = append(wrong, fmt.Sprintf("%s has kept its finalizer", pod.Name))
+		case !k8s.Ended(&pod):
+			wrong = append(wrong, fmt.Sprintf("%s runs on", pod.Name))
+		}
+	}
+	return wrong
+}
+
+// tooMany: no Pod is created of an index that has one which runs, nor more than parallelism in all. Where the replacement waits for the
+// end of what is replaced, one that is being deleted runs too.
+func (o outcome) tooMany() (wrong []string) {
+	for _, one := range o.creates {
+		spec, active := job.SpecOf(one.job), int32(1)
+		for _, pod := range one.beside {
+			fact := k8s.PodFact(&pod)
+			if !fact.Deleting {
+				active++
+			}
+			if one.pod.Index != nil && *fact.Index == *one.pod.Index && (!fact.Deleting || spec.PodReplacementPolicy == batchv1.Failed && !fact.Removed) {
+				wrong = append(wrong, fmt.Sprintf("%s was created at %s beside %s", one.pod.Name, clock(one.at), pod.Name))
+			}
+		}
+		if active > spec.Parallelism && !o.justEdited(one.at) {
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s as one of %d, parallelism is %d", one.pod.Name, clock(one.at), active, spec.Parallelism))
+		}
+	}
+	return wrong
+}
+
+// justEdited reports whether the Job was edited so shortly before that an attempt has read it as it was.
+func (o outcome) justEdited(at time.Time) bool {
+	return slices.ContainsFunc(o.specs, func(one stretch) bool { return one.from.Before(at) && at.Before(one.from.Add(time.Second)) })
+}
+
+// unwanted: no Pod is created of a Job that is suspended, or whose end was written.
+func (o outcome) unwanted() (wrong []string) {
+	for _, one := range o.creates {
+		status := one.job.Status
+		if ptr.Deref(one.job.Spec.Suspend, false) && !o.justEdited(one.at) {
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s of a suspended Job", one.pod.Name, clock(one.at)))
+		}
+		if finished(status) || is(status, batchv1.JobFailureTarget) || is(status, batchv1.JobSuccessCriteriaMet) {
+			wrong = append(wrong, fmt.Sprintf("%s was created at %s of a Job that has ended", one.pod.Name, clock(one.at)))
+		}
+	}
+	return wrong
+}
+
+// verdictsTakenBack: what a status has said of the Job's end stays, and so does the reason.
+func (o outcome) verdictsTakenBack() (wrong []string) {
+	first, at := "", time.Time{}
+	for _, one := range o.statuses {
+		for kind, interim := range map[batchv1.JobConditionType]bool{
+			batchv1.JobSuccessCriteriaMet: true, batchv1.JobComplete: false, batchv1.JobFailureTarget: true, batchv1.JobFailed: false,
+		} {
+			condition := conditionOf(one.status, kind)
+			if condition == nil {
+				continue
+			}
+			outcome := "succeeds"
+			if kind == batchv1.JobFailed || kind == batchv1.JobFailureTarget {
+				outcome = "fails"
+			}
+			said := fmt.Sprintf("%s by %s", outcome, condition.Reason)
+			if interim && first == "" {
+				first, at = said, one.at
+			}
+			if first != said && first != "" {
+				wrong = append(wrong, fmt.Sprintf("the Job %s since %s, and %s at %s", first, clock(at), said, clock(one.at)))
+			}
+		}
+	}
+	return wrong
+}
+
+// tooOften: no index has more Pods that fail by themselves than its limit allows.
+func (o outcome) tooOften() (wrong []string) {
+	limit := o.job.Spec.BackoffLimitPerIndex
+	if limit == nil {
+		return nil
+	}
+	failed := map[int32]int32{}
+	for _, one := range o.lives {
+		if one.failedItself() && !one.removed && o.action(one) != batchv1.PodFailurePolicyActionIgnore {
+			failed[*one.fact.Index]++
+		}
+	}
+	for index, times := range failed {
+		if times > *limit+1 {
+			wrong = append(wrong, fmt.Sprintf("index %d had %d Pods that failed, backoffLimitPerIndex is %d", index, times, *limit))
+		}
+	}
+	return wrong
+}
+
+// suspensionTakes is how long a suspended Job may have Pods.
+const suspensionTakes = 10 * time.Second
+
+// runsThoughSuspended: the Pods of a suspended Job are deleted soon, unless the API server refuses that.
+func (o outcome) runsThoughSuspended() (wrong []string) {
+	if slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
+		return s.Does == "outage" || s.Does == "statuses" || s.Does == "webhook" || s.Does == "protect" || s.Heard != 0
+	}) {
+		return nil
+	}
+	for _, one := range o.specs {
+		by := one.from.Add(suspensionTakes + 2*o.cost)
+		if !ptr.Deref(one.spec.Suspend, false) || !one.to.After(by) || one.from.After(o.calm()) {
+			continue
+		}
+		if running := o.active(by); running > 0 {
+			wrong = append(wrong, fmt.Sprintf("the Job is suspended at %s, and has %d Pods at %s", clock(one.from), running, clock(by)))
+		}
+	}
+	return wrong
+}
+
+// removalTakes is how long a Pod may run whose finalizer was taken off in order to remove it, when the API server takes deletes.
+const removalTakes = time.Minute
+
+// runsOn: a Pod that is not counted any more, since it is to be removed, is deleted, even where the reason for that is gone.
+func (o outcome) runsOn() (wrong []string) {
+	if o.scenario.Name == drawn && !(mended("13") && mended("14")) {
+		return nil
+	}
+	for _, one := range o.lives {
+		if !one.removed {
+			continue
+		}
+		by := one.released.Add(removalTakes + 2*o.cost)
+		if slices.ContainsFunc(o.scenario.Steps, func(s step) bool {
+			return s.Does == "outage" || s.Does == "webhook" || s.Does == "protect" || s.Does == "statuses"
+		}) {
+			// What is refused is repeated after twice the time.
+			by = by.Add(2 * max(o.calm().Sub(one.released), 0))
+		}
+		if one.deleted.IsZero() && one.ended.After(by) {
+			wrong = append(wrong, fmt.Sprintf("%s was to be removed at %s, and runs until %s", one.fact.Name, clock(one.released), clock(one.ended)))
+		}
+	}
+	return wrong
+}
+
+// calm is when the scenario was over.
+func (o outcome) calm() time.Time { return o.begin.Add(o.scenario.Lasts) }
+
+// active is how many Pods were active at a time.
+func (o outcome) active(at time.Time) (count int) {
+	for _, one := range o.lives {
+		over := func(since time.Time) bool { return !since.IsZero() && !since.After(at) }
+		if !one.created.After(at) && !over(one.ended) && !over(one.deleted) && !over(one.gone) {
+			count++
+		}
+	}
+	return count
+}
+
+// unmet: as many Pods are active as the scenario says.
+func (o outcome) unmet() (wrong []string) {
+	for _, want := range o.scenario.Wants {
+		at := o.begin.Add(want.At)
+		if active := o.active(at); active != want.Active {
+			wrong = append(wrong, fmt.Sprintf("%d Pods are active at %s, want %d", active, clock(at), want.Active))
+		}
+	}
+	return wrong
+}
+
+// invalid: no status is refused as invalid where nothing was lost.
+func (o outcome) invalid() (wrong []string) {
+	if o.crashed {
+		return nil
+	}
+	for _, why := range o.refused {
+		wrong = append(wrong, "a status was refused: "+why)
+	}
+	return wrong
+}

@@ -1,0 +1,102 @@
+package jobs
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/histories/play"
+)
+
+// noticed is how long it takes until PodWatch sees a change of a Pod.
+const noticed = 30 * time.Millisecond
+
+// Times of internal/podwatch: between two signals to a Job, and after which a Pod that was told and not released is told again.
+const (
+	signalInterval = time.Second
+	repeatInterval = 5 * time.Minute
+)
+
+// podWatch tells the workflow of Pods: that one is being deleted, has ended or is gone. It is another worker's than the one that is
+// lost. What it knows is guarded by the cluster.
+type podWatch struct {
+	cluster *cluster
+	agenda  *play.Agenda
+	tell    func(play.Signal)
+	pods    map[types.UID]*watched
+	last    time.Time
+}
+
+// watched is what is known of a Pod, and what the workflow has heard.
+type watched struct {
+	fact         job.PodFact
+	leaving, end bool
+	due          bool
+}
+
+// see takes that a Pod has changed, or is gone.
+func (p *podWatch) see(pod *corev1.Pod, gone bool) {
+	one := p.pods[pod.UID]
+	if one == nil {
+		one = &watched{}
+		p.pods[pod.UID] = one
+	}
+	one.fact = k8s.PodFact(pod)
+	if gone {
+		one.fact.Gone, one.fact.Ready, one.fact.Tracked = true, false, false
+	}
+	one.due = one.fact.Ended() && !one.end || one.fact.Deleting && !one.leaving && !one.end
+	p.sendAt(time.Now().Add(noticed))
+}
+
+func (p *podWatch) sendAt(at time.Time) {
+	p.agenda.Plan(at, func() {
+		var facts []job.PodFact
+		p.cluster.do(func() { facts = p.collect() })
+		if len(facts) > 0 {
+			p.tell(play.Signal{Name: protocol.PodsSignal, Argument: protocol.PodFacts{JobUID: jobUID, Facts: facts}})
+		}
+	})
+}
+
+// collect are the facts for a signal, if it is time for one.
+func (p *podWatch) collect() (facts []job.PodFact) {
+	left, ends := 0, false
+	for _, one := range p.pods {
+		if !one.fact.Ended() {
+			left++
+		}
+		if one.due {
+			facts, ends = append(facts, one.fact), ends || one.fact.Ended()
+		}
+	}
+	if next := p.last.Add(signalInterval); len(facts) > 0 && time.Now().Before(next) && (left > 0 || !ends) {
+		p.sendAt(next)
+		return nil
+	}
+	for _, fact := range facts {
+		one := p.pods[types.UID(fact.UID)]
+		one.due, one.leaving, one.end = false, fact.Deleting, fact.Ended()
+		if fact.Ended() && fact.Tracked {
+			p.repeat(one)
+		}
+		p.last = time.Now()
+	}
+	slices.SortFunc(facts, func(a, b job.PodFact) int { return strings.Compare(a.UID, b.UID) })
+	return facts
+}
+
+// repeat has a Pod told once more that is not released by then.
+func (p *podWatch) repeat(one *watched) {
+	again := time.Now().Add(repeatInterval)
+	p.agenda.Plan(again, func() {
+		p.cluster.do(func() { one.due = one.due || one.fact.Tracked && !one.fact.Gone })
+		p.sendAt(again)
+	})
+}

@@ -1,0 +1,58 @@
+package jobs
+
+import (
+	"context"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/sdk/activity"
+	"k8s.io/client-go/tools/record"
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/steering"
+	"ostinato.dev/ostinato/test/histories/play"
+)
+
+// process is a worker: the activities with what they remember.
+type process struct {
+	activities registry
+	alive      context.Context
+	kill       context.CancelFunc
+}
+
+// registry holds activities by their names.
+type registry map[string]any
+
+func (r registry) RegisterActivityWithOptions(function any, options activity.RegisterOptions) {
+	r[options.Name] = function
+}
+
+// metrics are shared, since nothing here reads them.
+var metrics = sync.OnceValue(func() *activities.Metrics { return activities.NewMetrics(prometheus.NewRegistry()) })
+
+func newProcess(c *cluster) *process {
+	nobody := &record.FakeRecorder{}
+	p := &process{activities: registry{}}
+	worker := activities.New(activities.Options{
+		Kubernetes: c.kubernetes, Namespace: "temporal-namespace", Metrics: metrics(),
+		Events: activities.Recorders{CronJobs: nobody, Jobs: nobody}, AcceptSignals: steering.All(),
+	})
+	worker.RegisterControl(p.activities)
+	worker.RegisterBulk(p.activities)
+	p.alive, p.kill = context.WithCancel(context.Background())
+	return p
+}
+
+// attempt makes attempts of an activity.
+func (p *process) attempt(name string, arguments []any, local bool) play.Attempt {
+	return func(ctx context.Context) play.Answer {
+		environment := play.Environment(ctx)
+		environment.RegisterActivityWithOptions(p.activities[name], activity.RegisterOptions{Name: name})
+		execute, what := environment.ExecuteActivity, any(name)
+		if local {
+			execute, what = environment.ExecuteLocalActivity, p.activities[name]
+		}
+		value, err := execute(what, arguments...)
+		return play.Answer{Result: value, Err: err}
+	}
+}

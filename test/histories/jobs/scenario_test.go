@@ -1,0 +1,178 @@
+package jobs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/test/histories/play"
+)
+
+// scenario is what happens to a Job.
+type scenario struct {
+	Name string
+	// Lasts is how long the scenario lasts. Steps happen at times since the beginning, when the Job is created.
+	Lasts time.Duration
+	Spec  batchv1.JobSpec
+	// Lists is how long it takes until a list of the Job's Pods is answered.
+	Lists time.Duration
+	Steps []step
+	// Courses are those of the Pods, by their attempts; the last one is that of all others too.
+	Courses []course
+	// Wants is how many Pods are to be active at times since the beginning, whatever was lost.
+	Wants []want
+}
+
+// course is how a Pod goes: how long its container runs, its exit code, and how long it takes to end when it is deleted.
+type course struct {
+	Takes, Grace time.Duration
+	Exit         int32
+}
+
+// want is how many Pods are to be active at a time.
+type want struct {
+	At     time.Duration
+	Active int
+}
+
+func (s scenario) course(attempt int64) course {
+	if len(s.Courses) == 0 {
+		return course{Takes: 20 * time.Second, Grace: 2 * time.Second}
+	}
+	return s.Courses[min(max(attempt, 1), int64(len(s.Courses)))-1]
+}
+
+// step is what somebody does.
+type step struct {
+	At time.Duration
+	// Does is edit; suspend or resume, which are signals; quota, outage, statuses, webhook or accept, which the API server does with
+	// creates, everything, statuses and releases of Pods; protect, by which a policy refuses to delete the first active Pod; delete or
+	// evict, of the first active Pod by somebody else; anew, where the workflow starts anew; or long, where its history is long.
+	Does string
+	// Edit changes the Job. The workflow hears of it Heard later, or by itself where that is negative.
+	Edit   func(*batchv1.JobSpec)
+	Called string
+	Heard  time.Duration
+}
+
+func (s step) String() string {
+	text := fmt.Sprintf("+%s %s", s.At, s.Does)
+	switch {
+	case s.Edit != nil && s.Heard < 0:
+		text += " " + s.Called + ", which nobody tells"
+	case s.Edit != nil:
+		text += fmt.Sprintf(" %s, heard %s later", s.Called, s.Heard)
+	}
+	return text
+}
+
+func (s scenario) String() string {
+	var text strings.Builder
+	spec := s.Spec
+	spec.Template = corev1.PodTemplateSpec{}
+	data, err := json.Marshal(spec)
+	must(err)
+	fmt.Fprintf(&text, "%s\nfor %s, lists take %s: %s\n", s.Name, s.Lasts, s.Lists, strings.Replace(string(data), `"template":{"metadata":{},"spec":{"containers":null}}`, "", 1))
+	for _, step := range s.Steps {
+		fmt.Fprintf(&text, "  %s\n", step)
+	}
+	fmt.Fprintf(&text, "  Pods %+v\n", s.Courses)
+	return text.String()
+}
+
+// perform does a step.
+func (w *world) perform(s step) {
+	refuses := &w.cluster.refuses
+	switch s.Does {
+	case "edit":
+		w.cluster.do(func() {
+			stored := w.cluster.job()
+			before := stored.DeepCopy()
+			s.Edit(&stored.Spec)
+			w.cluster.edited(before, stored)
+		})
+		if s.Heard >= 0 {
+			w.agenda.Plan(time.Now().Add(s.Heard), w.tellSpec)
+		}
+	case "suspend":
+		w.tell(play.Signal{Name: protocol.SuspendSignal})
+	case "resume":
+		w.tell(play.Signal{Name: protocol.ResumeSignal})
+	case "quota":
+		w.cluster.do(func() { refuses.creates = quota })
+	case "outage":
+		w.cluster.do(func() { refuses.all = outage })
+	case "statuses":
+		w.cluster.do(func() { refuses.statuses = webhook })
+	case "webhook":
+		w.cluster.do(func() { refuses.releases = webhook })
+	case "accept":
+		w.cluster.do(func() { *refuses = refusals{deletes: map[string]bool{}} })
+	case "protect":
+		w.first(func(pod *corev1.Pod) { refuses.deletes[pod.Name] = true })
+	case "delete":
+		w.first(w.kubelet.remove)
+	case "evict":
+		w.first(w.kubelet.evict)
+	case "anew":
+		if !w.over {
+			panic(anew{})
+		}
+	case "long":
+		w.tell(play.Signal{})
+	default:
+		panic("no such step: " + s.Does)
+	}
+}
+
+// first does something with the first Pod that is active.
+func (w *world) first(do func(*corev1.Pod)) {
+	w.cluster.do(func() {
+		for _, pod := range w.cluster.alive() {
+			if pod.DeletionTimestamp == nil {
+				do(pod.DeepCopy())
+				return
+			}
+		}
+	})
+}
+
+// Edits.
+
+func edit(at time.Duration, called string, change func(*batchv1.JobSpec)) step {
+	return step{At: at, Does: "edit", Called: called, Edit: change}
+}
+
+func suspending(at time.Duration) step {
+	return edit(at, "suspend", func(spec *batchv1.JobSpec) { spec.Suspend = ptr.To(true) })
+}
+
+func resuming(at time.Duration) step {
+	return edit(at, "resume", func(spec *batchv1.JobSpec) { spec.Suspend = ptr.To(false) })
+}
+
+func scaled(at time.Duration, to int32) step {
+	return edit(at, fmt.Sprintf("parallelism %d", to), func(spec *batchv1.JobSpec) { spec.Parallelism = &to })
+}
+
+// elastic scales an Indexed Job whose completions are its parallelism.
+func elastic(at time.Duration, to int32) step {
+	return edit(at, fmt.Sprintf("parallelism and completions %d", to), func(spec *batchv1.JobSpec) { spec.Parallelism, spec.Completions = &to, ptr.To(to) })
+}
+
+func kept(at time.Duration, seconds int32) step {
+	return edit(at, fmt.Sprintf("ttl %d", seconds), func(spec *batchv1.JobSpec) { spec.TTLSecondsAfterFinished = &seconds })
+}
+
+func bounded(at time.Duration, seconds int64) step {
+	return edit(at, fmt.Sprintf("deadline %d", seconds), func(spec *batchv1.JobSpec) { spec.ActiveDeadlineSeconds = &seconds })
+}
+
+// heard is the step where the workflow hears of it later; by itself where that is negative.
+func (s step) heard(later time.Duration) step { s.Heard = later; return s }

@@ -1,0 +1,157 @@
+package play
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Signal is what a workflow hears of. One without a name says that the history is long.
+type Signal struct {
+	Name     string
+	Argument any
+}
+
+// Run plays a workflow function, the real one, on the SDK's contexts, coroutines and signal channels. Activities, timers and waits
+// for them are Temporal's of this package, which an interceptor puts in the place of the SDK's. So a process can be lost at any
+// time, and the next one plays the history again.
+//
+// The workflow has one coroutine that waits, and one regular activity at a time.
+type Run struct {
+	Temporal *Temporal[Signal]
+	// Attempt makes attempts of an activity.
+	Attempt func(activity string, arguments []any, local bool) Attempt
+	// Register registers the workflow, and Interceptor is what its worker needs.
+	Register    func(worker.WorkflowRegistry)
+	Interceptor interceptor.WorkerInterceptor
+
+	environment *testsuite.TestWorkflowEnvironment
+	// ctx and inbound are where signals are handed to.
+	ctx     workflow.Context
+	inbound interceptor.WorkflowInboundInterceptor
+	timers  []*timer
+	// call is the regular activity under way.
+	call *activity
+	// why is the panic that ended the process.
+	why any
+}
+
+// Execute runs a workflow to its end, whose error it returns. The panic that ends the process, or the history, comes back as one.
+func (r *Run) Execute(name, id string, input any) error {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(Silent())
+	r.environment = suite.NewTestWorkflowEnvironment()
+	r.environment.SetTestTimeout(math.MaxInt64)
+	r.environment.SetWorkerOptions(worker.Options{
+		DeadlockDetectionTimeout: math.MaxInt64,
+		Interceptors:             []interceptor.WorkerInterceptor{&playing{run: r}, r.Interceptor},
+	})
+	r.environment.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id})
+	r.Register(only{r.environment, name})
+	r.environment.ExecuteWorkflow(name, input)
+	if r.why != nil {
+		panic(r.why)
+	}
+	if len(r.Temporal.Inbox) > 0 {
+		panic(Unheard{})
+	}
+	return r.environment.GetWorkflowError()
+}
+
+// Unheard is the panic that ends a task in which a workflow has ended that has not heard all. Temporal does not take such an end:
+// the task begins anew.
+type Unheard struct{}
+
+// only registers one workflow.
+type only struct {
+	*testsuite.TestWorkflowEnvironment
+	name string
+}
+
+func (o only) RegisterWorkflowWithOptions(function any, options workflow.RegisterOptions) {
+	if options.Name == o.name {
+		o.TestWorkflowEnvironment.RegisterWorkflowWithOptions(function, options)
+	}
+}
+
+// playing installs the interceptors of a Run.
+type playing struct {
+	interceptor.WorkerInterceptorBase
+	run *Run
+}
+
+func (p *playing) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	inbound := &inbound{run: p.run}
+	inbound.Next = next
+	return inbound
+}
+
+type inbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	run *Run
+}
+
+func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	outbound := &outbound{run: i.run}
+	outbound.Next = next
+	return i.Next.Init(outbound)
+}
+
+func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	i.run.ctx, i.run.inbound = ctx, i.Next
+	i.run.take(i.run.Temporal.Next())
+	return i.Next.ExecuteWorkflow(ctx, in)
+}
+
+// now is the time of the task that goes on.
+func (r *Run) now() time.Time { return r.Temporal.Task().At }
+
+// playing does what may end the process, and notes that.
+func (r *Run) playing(do func()) {
+	defer func() {
+		if why := recover(); why != nil {
+			r.why = why
+			panic(why)
+		}
+	}()
+	do()
+}
+
+// next waits for the next task.
+func (r *Run) next() {
+	r.timers = slices.DeleteFunc(r.timers, (*timer).IsReady)
+	var until time.Time
+	for _, one := range r.timers {
+		if until.IsZero() || one.at.Before(until) {
+			until = one.at
+		}
+	}
+	r.playing(func() { r.take(r.Temporal.Wait(until)) })
+}
+
+// take hands what a task begins with to the workflow.
+func (r *Run) take(begun *Task[Signal]) {
+	for _, signal := range begun.Messages {
+		if signal.Name == "" {
+			r.environment.SetContinueAsNewSuggested(true)
+			continue
+		}
+		payloads, err := converter.GetDefaultDataConverter().ToPayloads(signal.Argument)
+		if err == nil {
+			err = r.inbound.HandleSignal(r.ctx, &interceptor.HandleSignalInput{SignalName: signal.Name, Arg: payloads})
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	if begun.Answer != nil && r.call != nil {
+		r.call.answer, r.call = begun.Answer, nil
+	}
+}
