@@ -46,13 +46,14 @@ func foreignFact(pod *corev1.Pod) job.PodFact {
 
 // failed takes an error of what was being done to one Pod. What concerns that Pod only
 // is data; else the error comes back, as an outage.
-func (f *findings) failed(uid string, err error, doing string, arguments ...any) error {
+func (f *findings) failed(failure job.PodFailure, err error, doing string, arguments ...any) error {
 	if !concernsOne(err) {
 		return outage(err, doing, arguments...)
 	}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.result.Failures = append(f.result.Failures, job.PodFailure{UID: uid, Message: k8s.Bounded(err.Error())})
+	failure.Message = k8s.Bounded(err.Error())
+	f.result.Failures = append(f.result.Failures, failure)
 	return nil
 }
 
@@ -71,7 +72,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 			out.vanished(target.UID)
 			return nil
 		case err != nil:
-			return out.failed(target.UID, err, "get Pod %s/%s", owner.Namespace, target.Name)
+			return out.failed(job.PodFailure{UID: target.UID}, err, "get Pod %s/%s", owner.Namespace, target.Name)
 		case !a.owns(owner, pod):
 			out.found(foreignFact(pod))
 			return nil
@@ -86,7 +87,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 				continue
 			}
 			if err != nil && !apierrors.IsNotFound(err) {
-				return a.deleteFailed(owner, target, err, events, out)
+				return a.deleteFailed(owner, job.PodFailure{UID: target.UID}, target.Name, err, events, out)
 			}
 		}
 		break
@@ -97,7 +98,7 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 	}
 	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	if err != nil {
-		return a.deleteFailed(owner, target, err, events, out)
+		return a.deleteFailed(owner, job.PodFailure{UID: target.UID, Released: target.Release}, target.Name, err, events, out)
 	}
 	if !deleted {
 		out.vanished(target.UID)
@@ -107,11 +108,11 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 	return nil
 }
 
-func (a *Activities) deleteFailed(owner *batchv1.Job, target job.Delete, err error, events *announcer, out *findings) error {
+func (a *Activities) deleteFailed(owner *batchv1.Job, failure job.PodFailure, name string, err error, events *announcer, out *findings) error {
 	if answered(err) {
 		events.onJob(jobReference(owner), event.Warning(event.FailedDelete, fmt.Sprintf("Error deleting: %v", err)))
 	}
-	return out.failed(target.UID, err, "delete Pod %s/%s", owner.Namespace, target.Name)
+	return out.failed(failure, err, "delete Pod %s/%s", owner.Namespace, name)
 }
 
 // each calls do for every item, some at a time, and returns the first error

@@ -33,7 +33,7 @@ func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release
 		out.vanished(release.UID)
 		return nil
 	case err != nil:
-		return out.failed(release.UID, err, "release Pod %s/%s", owner.Namespace, release.Name)
+		return out.failed(job.PodFailure{UID: release.UID}, err, "release Pod %s/%s", owner.Namespace, release.Name)
 	}
 	return nil
 }

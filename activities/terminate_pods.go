@@ -98,8 +98,10 @@ func terminated(facts []job.PodFact, targets []job.Delete, result protocol.JobRe
 	for _, target := range targets {
 		ended[target.UID] = target
 	}
+	released := map[string]bool{}
 	for _, failure := range result.Failures {
 		delete(ended, failure.UID)
+		released[failure.UID] = failure.Released
 	}
 	found := make(map[string]job.PodFact, len(result.Found))
 	for _, fact := range result.Found {
@@ -114,6 +116,8 @@ func terminated(facts []job.PodFact, targets []job.Delete, result protocol.JobRe
 			continue
 		case changed:
 			fact = other
+		case released[fact.UID]:
+			fact.Tracked, fact.Removed = false, true
 		case deleted:
 			fact.Deleting, fact.Ready = true, false
 			fact.Removed = fact.Removed || target.Release

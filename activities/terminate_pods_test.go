@@ -104,6 +104,19 @@ func TestADeleteThatIsRefusedIsPartOfTheAnswer(t *testing.T) {
 	}
 }
 
+// The finalizer is gone by then: who tries again knows that the Pod is not to be counted.
+func TestARemovalThatIsRefusedHalfWaySaysSo(t *testing.T) {
+	s := newStage(t, objects(suspendedJob(), helloPod("a", corev1.PodRunning)), nil)
+	s.refusePod("delete", "a", apierrors.NewForbidden(pods, "a", errors.New("denied by policy")))
+	list := s.terminate(job.TerminateForSuspension)
+	if got, want := stateOf(list), []string{"a runs untracked"}; !slices.Equal(got, want) || !list.Facts[0].Removed {
+		t.Errorf("list %v, facts %+v, want %v", got, list.Facts, want)
+	}
+	if len(list.Failures) != 1 || !list.Failures[0].Released {
+		t.Errorf("failures %+v", list.Failures)
+	}
+}
+
 func TestNoPodIsTerminatedForAnotherPlan(t *testing.T) {
 	succeeded := helloJob()
 	succeeded.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: new(int32)}}}

@@ -50,8 +50,8 @@ type jobKube struct {
 	// object is the spec of the Job object.
 	object job.Spec
 
-	// attempt, when set, is called with each attempt of CarryOut, first of all.
-	attempt func(isLocal bool, request protocol.JobRequest)
+	// attempt, when set, is called with each attempt of CarryOut, first of all; its error ends the attempt.
+	attempt func(isLocal bool, request protocol.JobRequest) error
 	// answer, when set, may answer a CarryOut in place of the API server.
 	answer func(protocol.JobRequest) (*protocol.JobResult, error)
 	gone   bool
@@ -79,7 +79,9 @@ func newJobKube(t *testing.T) *jobKube {
 
 func (k *jobKube) reconcile(ctx context.Context, request protocol.JobRequest) (protocol.JobResult, error) {
 	if k.attempt != nil {
-		k.attempt(activity.GetInfo(ctx).IsLocalActivity, request)
+		if err := k.attempt(activity.GetInfo(ctx).IsLocalActivity, request); err != nil {
+			return protocol.JobResult{}, err
+		}
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

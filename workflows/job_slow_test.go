@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -16,13 +17,14 @@ func TestCreatesOfASlowAPIServerBeginOutsideTheWorkflowTask(t *testing.T) {
 	kube := newJobKube(t)
 	hangs := true
 	var local []bool
-	kube.attempt = func(isLocal bool, request protocol.JobRequest) {
+	kube.attempt = func(isLocal bool, request protocol.JobRequest) error {
 		if len(request.Creates) == 0 {
-			return
+			return nil
 		}
 		if local = append(local, isLocal); hangs && isLocal {
-			time.Sleep(1100 * time.Millisecond)
+			return context.DeadlineExceeded
 		}
+		return nil
 	}
 	kube.after(20*time.Second, func() { kube.end(1, corev1.PodSucceeded) })
 	kube.after(40*time.Second, func() { hangs = false })

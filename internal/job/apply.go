@@ -49,6 +49,9 @@ type CreatedPod struct {
 type PodFailure struct {
 	UID     string `json:"uid"`
 	Message string `json:"message"`
+	// Released says that the finalizer is gone and the delete failed: the Pod runs on, and is
+	// not to be counted.
+	Released bool `json:"released,omitempty"`
 }
 
 // Apply returns the State after a Plan was carried out as the report says. What was

@@ -69,7 +69,10 @@ func (s *State) takeFailures(plan Plan, failures []PodFailure, now time.Time) {
 		case planned:
 			// It runs on, and counts as active. What was counted stays so.
 			pod.Deleting, pod.Tracked = plan.before.Pods[j].Deleting, plan.before.Pods[j].Tracked
-			if plan.Deletes[target].Release {
+			switch {
+			case failure.Released:
+				pod.Tracked, pod.Removed, pod.Asked = false, true, true
+			case plan.Deletes[target].Release:
 				pod.Fate = plan.before.Pods[j].Fate
 			}
 		}

@@ -480,3 +480,36 @@ func TestAPodThatAFailureEndsCountsAsFailed(t *testing.T) {
 	equal(t, "counters", [2]int32{plan.Status.Succeeded, plan.Status.Failed}, [2]int32{0, 2})
 	equal(t, "releases", releasedBy(plan), []string{"pod-1", "pod-2"})
 }
+
+// The finalizer is gone, and the delete was refused: the Pod is deleted when that passes, whatever the Job wants by then.
+func TestAPodThatIsReleasedAndNotDeletedIsDeletedLater(t *testing.T) {
+	refused := []job.PodFailure{{UID: "pod-2", Message: "denied by policy", Released: true}}
+	for name, remove := range map[string]func(*desk){
+		"by a suspension that is lifted": func(d *desk) {
+			d.suspend()
+			plan := d.decide()
+			d.pods[1].Tracked, d.pods[1].Removed = false, true
+			d.pods[1].Version++
+			d.state = plan.Terminated(job.List{Pods: d.pods[1:], Attempts: 2}, refused, d.now, d.now)
+			d.resume()
+		},
+		"by a lower parallelism that is raised again": func(d *desk) {
+			d.edit(func(spec *job.Spec) { spec.Parallelism = 1 })
+			d.listed()
+			d.apply(d.decide(), job.Report{Failures: refused})
+			d.edit(func(spec *job.Spec) { spec.Parallelism = 2 })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, specOf(2, 2))
+			remove(d)
+			d.now = d.now.Add(time.Minute)
+			plan := d.decide()
+			equal(t, "deletes", deleted(plan), []string{"pod-2"})
+			d.apply(plan, job.Report{})
+			d.end(2, corev1.PodSucceeded)
+			d.state = d.state.Observe(d.pods)
+			equal(t, "succeeded", d.decide().Next.Succeeded, 0)
+		})
+	}
+}
