@@ -64,6 +64,11 @@ func (f *findings) failed(failure job.PodFailure, err error, doing string, argum
 // The Pod is read first, from the watch cache, since a delete can't say whose the Pod
 // must be.
 func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, events *announcer, out *findings) error {
+	return a.endPod(ctx, owner, target, false, events, out)
+}
+
+// endPod is deletePod; with running, one that has ended is left alone in any case.
+func (a *Activities) endPod(ctx context.Context, owner *batchv1.Job, target job.Delete, running bool, events *announcer, out *findings) error {
 	uid := types.UID(target.UID)
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	for attempt := 1; ; attempt++ {
@@ -76,11 +81,10 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		case !a.owns(owner, pod):
 			out.found(foreignFact(pod))
 			return nil
-		case !target.Release:
-		case k8s.Ended(pod) && k8s.Tracked(pod):
+		case running && k8s.Ended(pod), target.Release && k8s.Ended(pod) && k8s.Tracked(pod):
 			out.found(k8s.PodFact(pod))
 			return nil
-		case k8s.Tracked(pod):
+		case target.Release && k8s.Tracked(pod):
 			err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, true)
 			if apierrors.IsConflict(err) && attempt < releaseAttempts {
 				pod, err = k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)

@@ -49,7 +49,7 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 					return outage(err, "wait for the limit of bulk work")
 				}
 			}
-			return a.deletePod(ctx, owner, target, events, out)
+			return a.endPod(ctx, owner, target, true, events, out)
 		})
 		if err != nil {
 			return protocol.PodList{}, err

@@ -81,14 +81,16 @@ func TestATerminationGoesOnWhereAnotherEnded(t *testing.T) {
 	}
 }
 
-// The Pod ends between the list and its removal: it is to be counted.
-func TestAPodThatEndsWhileItIsRemovedIsListedAsItIs(t *testing.T) {
-	s := newStage(t, objects(suspendedJob(), helloPod("a", corev1.PodRunning)), nil)
-	s.kubernetes.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, helloPod("a", corev1.PodSucceeded).Pod, nil
-	})
-	if got, want := stateOf(s.terminate(job.TerminateForSuspension)), []string{"a ended"}; !slices.Equal(got, want) {
-		t.Errorf("list %v, want %v", got, want)
+// The Pod ends between the list and its delete: it is to be counted.
+func TestAPodThatEndsWhileItIsTerminatedIsListedAsItIs(t *testing.T) {
+	for _, termination := range []job.Termination{job.TerminateForSuspension, job.TerminateForVerdict} {
+		s := newStage(t, objects(suspendedJob(), helloPod("a", corev1.PodRunning)), nil)
+		s.kubernetes.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, helloPod("a", corev1.PodSucceeded).Pod, nil
+		})
+		if got, want := stateOf(s.terminate(termination)), []string{"a ended"}; !slices.Equal(got, want) || !s.exists("a") {
+			t.Errorf("%s: list %v, want %v", termination, got, want)
+		}
 	}
 }
 
