@@ -16,6 +16,9 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
+// everyPod bounds how long 10,000 Pods take to start, or to go, on a machine of two cores.
+const everyPod = 10 * time.Minute
+
 // A Job of 10,000 Pods whose Pods end all the time is suspended: while its Pods are listed, facts come.
 func TestABusyJobIsSuspended(t *testing.T) {
 	const (
@@ -35,7 +38,7 @@ func TestABusyJobIsSuspended(t *testing.T) {
 		return list.Items, nil
 	}
 	var all []corev1.Pod
-	harness.Eventually(t, 10*time.Minute, func(ctx context.Context) (err error) {
+	harness.Eventually(t, everyPod, func(ctx context.Context) (err error) {
 		if all, err = running(ctx); err == nil && len(all) < pods {
 			err = fmt.Errorf("%d Pods run", len(all))
 		}
@@ -62,7 +65,7 @@ func TestABusyJobIsSuspended(t *testing.T) {
 	if _, err := stack.Kubernetes.BatchV1().Jobs(namespace).Patch(t.Context(), "busy", types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, 10*time.Minute, func(ctx context.Context) error {
+	harness.Eventually(t, everyPod, func(ctx context.Context) error {
 		job, err := stack.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, "busy", metav1.GetOptions{})
 		if err == nil && (job.Status.Active > 0 || job.Status.StartTime != nil) {
 			err = fmt.Errorf("%d active", job.Status.Active)
