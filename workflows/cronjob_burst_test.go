@@ -22,7 +22,8 @@ func TestManySuspendsAndResumesAreFewWrites(t *testing.T) {
 	for _, request := range k.suspends {
 		answered += request.Superseded
 	}
-	if len(k.suspends) > 20 || answered != signals {
+	// A write that gives way may have been made; the next one answers its signals once more.
+	if len(k.suspends) > 20 || answered < signals || answered > signals+len(k.suspends) {
 		t.Errorf("%d writes that answer %d signals, want few for %d", len(k.suspends), answered, signals)
 	}
 	if !k.object.Suspend {
