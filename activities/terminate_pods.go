@@ -7,9 +7,12 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -27,8 +30,8 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	if err != nil || done {
 		return answer, err
 	}
-	if err := a.namespaceGoes(ctx, owner.Namespace); err != nil {
-		return protocol.PodList{}, err
+	if a.namespaceGoes(ctx, owner.Namespace) {
+		return protocol.PodList{}, a.letGo(ctx, owner)
 	}
 	census, err := a.takeCensus(ctx, owner, protocol.ListPodsRequest{Job: request.Job, Undecided: request.Undecided})
 	if err != nil {
@@ -61,15 +64,36 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	return list, nil
 }
 
-// namespaceGoes returns an error, to be tried again, for a namespace that is being deleted: its
-// Pods go before its Jobs, and none of these has failed by that. A worker that may not read
-// namespaces, which is optional, does not ask.
-func (a *Activities) namespaceGoes(ctx context.Context, name string) error {
+// namespaceGoes reports whether a namespace is being deleted: its Pods go before its Jobs, and
+// none of these has failed by that. A worker that may not read namespaces, which is optional,
+// does not know.
+func (a *Activities) namespaceGoes(ctx context.Context, name string) bool {
 	namespace, err := a.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	if err != nil || namespace.DeletionTimestamp == nil {
-		return nil
+	return err == nil && namespace.DeletionTimestamp != nil
+}
+
+// letGo releases the Pods of a Job whose namespace is being deleted, uncounted: the Job goes when
+// no Pod is left. Until then it returns an error, to be tried again.
+func (a *Activities) letGo(ctx context.Context, owner *batchv1.Job) error {
+	selector, err := claim.Selector(owner)
+	if err != nil {
+		return outage(err, "list Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
-	return outage(errNamespaceGoes, "end Pods of namespace %s", name)
+	err = a.eachPod(ctx, owner.Namespace, selector, func(pod *corev1.Pod) func() error {
+		if !k8s.Tracked(pod) || !a.owns(owner, pod) {
+			return nil
+		}
+		return func() error {
+			if _, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, k8s.Ended(pod)); err != nil {
+				return outage(err, "release Pod %s/%s, whose namespace is being deleted", pod.Namespace, pod.Name)
+			}
+			return nil
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return outage(errNamespaceGoes, "end Pods of Job %s/%s", owner.Namespace, owner.Name)
 }
 
 // errNamespaceGoes says that the Job is about to go with its namespace.
