@@ -74,8 +74,9 @@ func TestABusyJobIsSuspended(t *testing.T) {
 	})
 	took, size := time.Since(began).Round(100*time.Millisecond), historySize(t, namespace)
 	t.Logf("suspend to active 0: %s; history %d bytes, %d before", took, size, before)
-	if took > within || size-before > mostHistory {
-		t.Errorf("suspend to active 0 in %s with %d bytes of history, want %s and %d", took, size-before, within, mostHistory)
+	// The workflow may have continued as new, with a history of its own.
+	if grown := size - before; took > within || grown > mostHistory || grown < 0 && size > mostHistory {
+		t.Errorf("suspend to active 0 in %s, history %d bytes and %d before; want %s, and %d more at most", took, size, before, within, mostHistory)
 	}
 }
 

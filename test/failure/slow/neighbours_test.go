@@ -63,8 +63,9 @@ func measure(t *testing.T, meanwhile string) {
 func TestAWebhookThatHangs(t *testing.T) {
 	measure(t, "nothing else")
 	namespace := stack.Namespace(t)
-	hangs := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }))
-	t.Cleanup(hangs.Close)
+	over := make(chan struct{})
+	hangs := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	t.Cleanup(func() { close(over); hangs.Close() })
 	configuration := &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "hangs-"},
 		Webhooks: []admissionv1.ValidatingWebhook{{
