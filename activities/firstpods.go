@@ -29,6 +29,7 @@ func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []proto
 	}
 	defer leave()
 	progress := newCreation(creates, nil, a.Events.onlyNormal())
+	// What is missing is created by the Job's workflow.
 	_ = a.createPods(ctx, stored, creates, progress, func(context.Context) error { return nil })
 	return progress.created()
 }

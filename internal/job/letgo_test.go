@@ -77,7 +77,7 @@ func TestAPodThatMayGoWithoutAWordIsLookedFor(t *testing.T) {
 	}
 }
 
-// TestAPodThatSomebodyTellsOfIsNotLookedFor: a watch that begins tells of it, or the plan that deletes it again.
+// TestAPodThatSomebodyTellsOfIsNotLookedFor: a new watch reports it, or the plan that deletes it again does.
 func TestAPodThatSomebodyTellsOfIsNotLookedFor(t *testing.T) {
 	spec := specOf(1, 1)
 	spec.PodReplacementPolicy = batchv1.Failed

@@ -35,7 +35,7 @@ func onslaught() (kills, indexes int) {
 	return 12, 200
 }
 
-// One of four workers is killed at random moments, twelve here and fifty in a trial, during a Job of which every fifth index
+// One of four workers is killed at random moments, twelve here and fifty in a trial, during a Job whose every fifth index
 // fails once. The Job counts exactly its successes and failures, of as many Pods, never two of an index at a time.
 func TestWorkerKilledAgainAndAgain(t *testing.T) {
 	disrupts(t)

@@ -16,7 +16,7 @@ var defaults = map[string]string{"rapid.checks": "8", "rapid.seed": "1"}
 
 func TestMain(m *testing.M) { play.Main(m, defaults) }
 
-// outcomeOf plays a scenario. The process is lost after so many writes, 0 for never, which costs a time.
+// outcomeOf plays a scenario. The process is lost after so many writes, 0 for never, and its successor begins after a while.
 func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outcome) {
 	synctest.Test(t, func(*testing.T) {
 		time.Sleep(time.Until(s.Begins))

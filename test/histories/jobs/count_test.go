@@ -30,7 +30,7 @@ func (c *count) add(certain bool) {
 	}
 }
 
-// unsure is how long before the Job's end was decided a Pod may have ended without being counted: until PodWatch has told of it.
+// unsure is how long before the Job's end was decided a Pod may have ended without being counted: until PodWatch has reported it.
 const unsure = 3 * time.Second
 
 // miscounted: every Pod that ends before the end of the Job is decided is counted once, but those that were removed. Under a failure

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { play.Main(m, defaults) }
 // requestTakes is how long a request about a Pod takes in the histories in which a crash costs time, so that more comes meanwhile.
 const requestTakes = 100 * time.Millisecond
 
-// outcomeOf plays a scenario. The worker is lost after so many writes, 0 for never, which costs a time.
+// outcomeOf plays a scenario. The worker is lost after so many writes, 0 for never, and its successor begins after a while.
 func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outcome) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(s, loses)

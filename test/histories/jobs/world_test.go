@@ -92,7 +92,7 @@ func (w *world) course(attempt int64) course {
 	return w.scenario.course(attempt)
 }
 
-// play plays a scenario to its end. Its worker is lost after a write, which costs a time.
+// play plays a scenario to its end. Its worker is lost after a write, and its successor begins after a while.
 func (w *world) play(down time.Duration) (failure string) {
 	for {
 		process := newProcess(w.cluster)

@@ -45,7 +45,7 @@ type Outcome interface {
 var cost = flag.Duration("cost", 10*time.Second, "what a crash costs in the histories in which it costs time")
 
 // Mistakes plays a scenario without a crash and with one after each of its writes, and says what is wrong. play loses the process
-// after so many writes, 0 for never, which costs a time.
+// after so many writes, 0 for never, and its successor begins after a while.
 func Mistakes(scenario fmt.Stringer, play func(loses int, costs time.Duration) Outcome) string {
 	whole := play(0, 0)
 	if wrong := whole.Mistakes(); len(wrong) > 0 {
