@@ -186,11 +186,7 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 		if err != nil {
 			return nil, err
 		}
-		if refusal = job.TooMany(owner, creates, running); refusal == "" {
-			if refusal, err = a.refuseOverlooked(ctx, owner, creates); err != nil {
-				return nil, err
-			}
-		}
+		refusal = job.TooMany(owner, creates, running)
 	}
 	if refusal == "" {
 		return nil, nil

@@ -61,8 +61,6 @@ type runningJob struct {
 	// pause follows looks at the Job that failed.
 	pause backoff
 	heard heard
-	// made are Pods that were made with the Job and that no plan has asked for yet.
-	made []protocol.CreatedPod
 	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
 	slowUntil time.Time
 	// gone says that the Job object is gone, foreign that it is another controller's:
@@ -77,13 +75,13 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		state = *input.State
 		state.Namespace, state.Name, state.UID = reference.Namespace, reference.Name, reference.UID
 	}
+	state = state.Made(input.Spec, createdOf(input.Pods), workflow.Now(ctx))
 	return &runningJob{
 		cluster: cluster,
 		config:  job.DefaultConfig(),
 		input:   *input,
 		spec:    input.Spec,
 		state:   state,
-		made:    input.Pods,
 		mailbox: newMailbox(ctx),
 		heard:   heard{look: input.Look, steering: input.Wishes},
 	}
@@ -260,7 +258,7 @@ func fits(state job.State) error { return state.Fits(maxStateBytes) }
 func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input
 	input.Spec, input.Begun = w.spec, false
-	input.State, input.Pods = &w.state, w.made
+	input.State, input.Pods = &w.state, nil
 	input.Look, input.Wishes = w.heard.reasonToLook(), w.heard.steering
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

@@ -24,8 +24,6 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		return w.list(ctx)
 	case plan.Terminate != "":
 		return w.terminate(ctx, plan)
-	case w.madeBeside(plan.Creates):
-		return w.list(ctx)
 	}
 	w.state = plan.Asked()
 	var pods protocol.JobResult
@@ -33,7 +31,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	request := protocol.JobRequest{
 		Job:      w.input.Job,
 		Digest:   digest(w.spec),
-		Creates:  w.unmade(plan.Creates),
+		Creates:  plan.Creates,
 		Deletes:  plan.Deletes,
 		Status:   plan.Status,
 		Judge:    plan.Judge,
@@ -103,7 +101,7 @@ func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum p
 		}
 	}
 	base := plan.Base()
-	for creates := range slices.Chunk(w.unmade(plan.Creates), bulkChunk) {
+	for creates := range slices.Chunk(plan.Creates, bulkChunk) {
 		result, err := w.bulk(ctx, plan, fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name),
 			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates, Base: &base, Judge: plan.Judge})
 		if err != nil {
@@ -160,30 +158,9 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	case result.StatusRefused != "":
 		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
-	result.Created = append(slices.Clone(w.made), result.Created...)
-	w.made = nil
 	w.state = job.Apply(plan, reportOf(result, part), workflow.Now(ctx))
 	w.reread(result)
 	return nil
-}
-
-// unmade returns the creates without those of Pods that were made with the Job.
-func (w *runningJob) unmade(creates []job.Create) []job.Create {
-	return slices.DeleteFunc(slices.Clone(creates), func(create job.Create) bool {
-		return slices.ContainsFunc(w.made, func(pod protocol.CreatedPod) bool { return pod.Name == create.Name })
-	})
-}
-
-// madeBeside reports whether Pods were made with the Job that the first plan does not ask
-// for: the Job was edited since, or somebody made the input up. A list tells which exist.
-func (w *runningJob) madeBeside(creates []job.Create) bool {
-	beside := slices.ContainsFunc(w.made, func(pod protocol.CreatedPod) bool {
-		return !slices.ContainsFunc(creates, func(create job.Create) bool { return pod.Name == create.Name })
-	})
-	if beside {
-		w.made = nil
-	}
-	return beside
 }
 
 // reread takes in the Job as it was read because it is not as it was planned for.
@@ -201,14 +178,21 @@ func (w *runningJob) reread(result protocol.JobResult) {
 func reportOf(result protocol.JobResult, report job.Report) job.Report {
 	report.StatusRefused = result.StatusRefused
 	report.Logs, report.Vanished, report.Found, report.Failures = result.Logs, result.Vanished, result.Found, result.Failures
-	for _, pod := range result.Created {
-		report.Created = append(report.Created, job.CreatedPod(pod))
-	}
+	report.Created = createdOf(result.Created)
 	if result.Refused != nil {
 		report.CreateRefused = result.Refused.Reason + ": " + result.Refused.Message
 		report.NameTaken = result.Refused.Reason == protocol.RefusedForeignObject
+		report.Unclear = result.Refused.Reason == protocol.RefusedOther
 	}
 	return report
+}
+
+func createdOf(pods []protocol.CreatedPod) []job.CreatedPod {
+	var created []job.CreatedPod
+	for _, pod := range pods {
+		created = append(created, job.CreatedPod(pod))
+	}
+	return created
 }
 
 // list compares the state with the cluster: the Job may be gone, and so may Pods. A
@@ -253,7 +237,6 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	case list.Gone, list.Foreign, list.Unplanned:
 		w.learn(protocol.JobResult{Gone: list.Gone, Foreign: list.Foreign, CurrentSpec: list.Spec})
 	default:
-		w.made = nil
 		w.state = plan.Terminated(listOf(list), list.Failures, asked, workflow.Now(ctx))
 	}
 	return nil

@@ -101,7 +101,7 @@ func (k *jobKube) reconcile(ctx context.Context, request protocol.JobRequest) (p
 	if request.Digest != k.object.Digest() {
 		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object}, nil
 	}
-	return protocol.JobResult{Created: k.create(request.Creates), Logs: k.logs(request.Releases)}, nil
+	return protocol.JobResult{Created: k.create(request.Creates), Logs: k.release(request.Releases)}, nil
 }
 
 func (k *jobKube) createPods(_ context.Context, request protocol.CreatePodsRequest) (protocol.JobResult, error) {
@@ -140,13 +140,16 @@ func (k *jobKube) accountPods(_ context.Context, request protocol.ReleasePodsReq
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.ReleasePodsActivity, len(request.Releases)))
-	return protocol.JobResult{Logs: k.logs(request.Releases)}, nil
+	return protocol.JobResult{Logs: k.release(request.Releases)}, nil
 }
 
-// logs answers for every log that is asked for.
-func (k *jobKube) logs(releases []job.Release) []job.PodLog {
+// release takes the finalizer off, and answers for every log that is asked for.
+func (k *jobKube) release(releases []job.Release) []job.PodLog {
 	var logs []job.PodLog
 	for _, release := range releases {
+		if i := slices.IndexFunc(k.pods, func(pod job.PodFact) bool { return pod.UID == release.UID }); i >= 0 {
+			k.pods[i].Tracked = false
+		}
 		if release.Logs {
 			logs = append(logs, job.PodLog{UID: release.UID, Lines: "last words of " + release.UID})
 		}

@@ -59,12 +59,11 @@ func (p *pass) countFinished() {
 	p.settleIndexes(completed, failed)
 }
 
-// countable reports whether a Pod that ended is to be counted (parity 2.6). Another's
-// Pod that was never seen with the finalizer is not, nor is one that an earlier workflow
-// of the Job has counted, nor one without a valid index of an Indexed Job. One that
-// Ostinato has removed is not either, nor is it judged, although the plan that did so may be forgotten.
+// countable reports whether a Pod that ended is to be counted (parity 2.6). One without a
+// valid index of an Indexed Job is not, nor one that Ostinato has removed, although a lost
+// workflow task may have done so.
 func (p *pass) countable(pod Pod) bool {
-	return !pod.Removed && (pod.Tracked || pod.Met || p.state.named(pod)) && (!p.indexed() || p.validIndex(pod))
+	return !pod.Removed && (!p.indexed() || p.validIndex(pod))
 }
 
 // countFailure counts a Pod that failed as spec.podFailurePolicy says; it reports
@@ -81,7 +80,7 @@ func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
 	if !p.perIndex() {
 		return false
 	}
-	p.state.IndexFailures = p.state.IndexFailures.after(*pod, ignored, finished)
+	p.state.Indexes = p.state.Indexes.failed(*pod, ignored, finished)
 	return action == batchv1.PodFailurePolicyActionFailIndex ||
 		!ignored && pod.Failures >= *p.spec.BackoffLimitPerIndex
 }
@@ -121,13 +120,24 @@ func (p *pass) settleIndexes(completed, failed []int32) {
 		return
 	}
 	limit := p.completions()
+	p.dropIndexes(limit)
 	p.state.Completed = p.state.Completed.Below(limit).With(completed...)
 	failed = slices.DeleteFunc(failed, p.state.Completed.Contains)
 	p.state.FailedIndexes = p.state.FailedIndexes.Below(limit).With(failed...)
 	p.state.Succeeded = p.state.Completed.Len()
-	p.state.IndexFailures = slices.DeleteFunc(p.state.IndexFailures, func(record IndexFailure) bool {
-		return record.Index >= limit || p.state.Completed.Contains(record.Index) || p.state.FailedIndexes.Contains(record.Index)
-	})
+	p.state.Indexes = slices.DeleteFunc(p.state.Indexes, func(record IndexRecord) bool { return p.state.over(record.Index) })
+}
+
+// dropIndexes notes from which number on Pods of indexes from the limit on are numbered, should
+// they be wanted again: the names of those they had may be there still.
+func (p *pass) dropIndexes(limit int32) {
+	beyond := func(record IndexRecord) bool { return record.Index >= limit }
+	if p.state.Completed.Below(limit).Len() < p.state.Completed.Len() ||
+		p.state.FailedIndexes.Below(limit).Len() < p.state.FailedIndexes.Len() ||
+		slices.ContainsFunc(p.state.Indexes, beyond) {
+		p.state.Dropped = p.state.Dropped.with(limit, p.state.Attempts)
+	}
+	p.state.Indexes = slices.DeleteFunc(p.state.Indexes, beyond)
 }
 
 // after returns the record after Pods finished at the given times: failures add
@@ -149,10 +159,7 @@ func (b Backoff) after(successes, failures []time.Time) Backoff {
 // release asks to let go of every Pod whose outcome is recorded.
 func (p *pass) release() {
 	for _, pod := range p.state.Pods {
-		if !pod.exists() || pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided {
-			continue
-		}
-		if p.delayed(pod) {
+		if pod.Gone || pod.Disowned || !pod.Tracked || pod.Fate == Undecided || p.delayed(pod) {
 			continue
 		}
 		if len(p.plan.Releases) == p.config.MaxPods {
@@ -173,20 +180,17 @@ func (p *pass) release() {
 	}
 }
 
-// prune forgets the Pods that are over, counted and released. What is needed to
-// know late facts about them stays (Attempts, Accounted).
-func (s State) prune() State {
-	known := newIndex(s.Pods)
-	s.Pods = slices.Clone(s.Pods)
-	s.Accounted = slices.Clone(s.Accounted)
-	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool {
-		over := pod.exists() && pod.Fate != Undecided && (pod.Gone || pod.Disowned || pod.done() && !pod.Tracked)
-		if over && (!s.named(pod) || known.names[pod.Name] > 1) {
-			if i, found := slices.BinarySearch(s.Accounted, pod.UID); !found {
-				s.Accounted = slices.Insert(s.Accounted, i, pod.UID)
-			}
+// prune forgets the Pods that are over, counted and released, and keeps their numbers.
+func (p *pass) prune() {
+	// They may be those of the State that was decided on.
+	p.state.Pods, p.state.Indexes = slices.Clone(p.state.Pods), slices.Clone(p.state.Indexes)
+	p.state.Pods = slices.DeleteFunc(p.state.Pods, func(pod Pod) bool {
+		if pod.Fate == Undecided || !pod.Gone && !pod.Disowned && (!pod.done() || pod.Tracked) {
+			return false
 		}
-		return over
+		if p.indexed() && p.validIndex(pod) && !p.state.over(*pod.Index) {
+			p.state.Indexes = p.state.Indexes.used(pod)
+		}
+		return true
 	})
-	return s
 }

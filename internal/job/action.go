@@ -10,7 +10,7 @@ import (
 // create meets its own Pod.
 type Create struct {
 	Name string `json:"name"`
-	// Attempt numbers the Job's Pods from 1; Name is made from it (names.Pod).
+	// Attempt numbers the Job's Pods, or those of its index, from 1; Name is made from it.
 	Attempt int64 `json:"attempt"`
 	// Index is the completion index (Indexed Jobs).
 	Index *int32 `json:"index,omitempty"`
@@ -18,9 +18,6 @@ type Create struct {
 	// Job has a backoffLimitPerIndex (parity 2.10).
 	Failures int32 `json:"failures,omitempty"`
 	Ignored  int32 `json:"ignored,omitempty"`
-	// After are the UIDs of the Pods of the index that ended, as the plan knows, and that
-	// carry the tracking finalizer still (Overlooked).
-	After []string `json:"after,omitempty"`
 }
 
 // Delete asks for one Pod's deletion. A Pod that no longer exists is a success.

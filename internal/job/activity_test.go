@@ -167,7 +167,7 @@ func (c *cluster) deletes(targets []job.Delete, report *job.Report, goOn func() 
 }
 
 // prescribed is how the activity guards against plans that the Job does not prescribe:
-// made up ones, and such as follow one that was forgotten.
+// made up ones.
 func (c *cluster) prescribed(creates []job.Create) (refusal string) {
 	if len(creates) == 0 {
 		return ""
@@ -178,19 +178,12 @@ func (c *cluster) prescribed(creates []job.Create) (refusal string) {
 		return refusal
 	}
 	var running []job.Running
-	var ended []job.PodFact
 	for _, pod := range c.pods {
-		switch {
-		case pod.active():
+		if pod.active() {
 			running = append(running, job.Running{Name: pod.name, Index: pod.index})
-		case pod.terminal() && !pod.gone && !pod.disowned:
-			ended = append(ended, pod.fact())
 		}
 	}
-	if refusal := job.TooMany(object, creates, running); refusal != "" {
-		return refusal
-	}
-	return job.Overlooked(creates, ended)
+	return job.TooMany(object, creates, running)
 }
 
 // object is the Job as the API server has it, as far as creates are judged by it.
@@ -215,7 +208,7 @@ func (c *cluster) createPod(plan job.Plan, create job.Create, report *job.Report
 	}
 	pod, refused := c.create(create)
 	if refused {
-		report.CreateRefused = "exceeded quota"
+		report.CreateRefused, report.Unclear = "exceeded quota", c.loseCreates
 		if report.NameTaken = pod != nil && pod.disowned; report.NameTaken && c.ledger != nil {
 			c.ledger.giveUp(pod)
 		}

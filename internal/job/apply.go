@@ -17,8 +17,8 @@ type Report struct {
 	// neither status nor releases nor events were carried out.
 	CreateRefused string
 	// NameTaken says that another owner's object has a Pod's name, so that other
-	// names are needed.
-	NameTaken bool
+	// names are needed, and Unclear that a Pod may have been created all the same.
+	NameTaken, Unclear bool
 	// StatusRefused is the API server's message when it did not accept the status;
 	// then the releases were not carried out.
 	StatusRefused string
@@ -72,11 +72,8 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	}
 	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
-	state.takeCreated(report.Created)
-	if report.NameTaken {
-		// A list tells which of the Pods exist; the attempts of the others are used up.
-		state.Doubtful = true
-	}
+	state.takeCreated(plan.Creates, report.Created, report.NameTaken)
+	state.Doubtful = state.Doubtful || report.NameTaken || report.Unclear
 	switch {
 	case report.CreateRefused != "":
 		state.CreateRetry = state.CreateRetry.refused(plan.config, report.CreateRefused, now)
@@ -91,7 +88,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		state.StatusRetry = Retry{}
 	}
 	sortPods(state.Pods)
-	return state.prune()
+	return state
 }
 
 func (r Retry) refused(config Config, message string, now time.Time) Retry {
@@ -108,32 +105,46 @@ func (s State) Released(plan Plan, report Report, now time.Time) State {
 	s.markReleased(plan.Releases, false)
 	s.takePodReports(plan, report, now)
 	s.takeLogs(report.Logs)
-	return s.prune()
+	return s
 }
 
 func (s *State) markReleased(releases []Release, unreleased bool) {
-	known := newIndex(s.Pods)
+	known := byUID(s.Pods)
 	for _, release := range releases {
-		if i, ok := known.byUID[release.UID]; ok {
+		if i, ok := known[release.UID]; ok {
 			s.Pods[i].Tracked, s.Pods[i].Announced = unreleased, true
 		}
 	}
 }
 
-func (s *State) takeCreated(created []CreatedPod) {
-	known := newIndex(s.Pods)
+// takeCreated takes in the Pods that exist now. Where names are taken the numbers of the others
+// are used up.
+func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bool) {
+	known, exist := byUID(s.Pods), make(map[string]CreatedPod, len(created))
 	for _, pod := range created {
-		i, requested := known.requested[pod.Name]
-		if !requested {
-			continue
-		}
-		if _, seen := known.byUID[pod.UID]; seen || s.over(pod.UID) {
-			// The name meets a Pod that was seen before: the attempt is used up.
-			s.Pods[i].Gone = true
-			continue
-		}
-		s.Pods[i].UID = pod.UID
-		s.Doubtful = s.Doubtful || pod.Released
+		exist[pod.Name] = pod
 	}
-	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() && pod.Gone })
+	for _, create := range creates {
+		pod, ok := exist[create.Name]
+		if !ok && !nameTaken {
+			continue
+		}
+		s.Attempts = max(s.Attempts, create.Attempt)
+		switch _, seen := known[pod.UID]; {
+		case !ok && create.Index != nil:
+			s.Indexes = slices.Clone(s.Indexes).used(create.pod())
+		case ok && !seen:
+			s.Doubtful = s.Doubtful || pod.Released
+			made := create.pod()
+			made.UID = pod.UID
+			s.Pods = append(s.Pods, made)
+		}
+	}
+}
+
+// pod is the Pod as it is right after its create.
+func (c Create) pod() Pod {
+	return Pod{PodFact: PodFact{
+		Name: c.Name, Attempt: c.Attempt, Index: c.Index, Failures: c.Failures, Ignored: c.Ignored, Tracked: true,
+	}}
 }

@@ -8,22 +8,17 @@ import (
 // done reports whether the Pod can't run any more.
 func (p Pod) done() bool { return p.Ended() || p.Disowned }
 
-// exists reports whether the Pod is known to have been created.
-func (p Pod) exists() bool { return p.UID != "" }
-
 // active Pods run or are about to (parity 2.6).
-func (p Pod) active() bool { return p.exists() && !p.done() && !p.Deleting }
+func (p Pod) active() bool { return !p.done() && !p.Deleting }
 
 // terminating Pods still run and are being deleted (parity 2.6).
-func (p Pod) terminating() bool { return p.exists() && !p.done() && p.Deleting }
+func (p Pod) terminating() bool { return !p.done() && p.Deleting }
 
 // finished reports how an undecided Pod is to be counted, if it is to be now. A
 // Pod that is being deleted counts as failed at once unless the replacement
 // policy waits for its end; one that vanished counts as failed (parity 2.6).
 func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) {
 	switch {
-	case !p.exists():
-		return Undecided, false
 	case p.Disowned:
 		return PodUncounted, true
 	case p.Phase == corev1.PodSucceeded:
@@ -36,10 +31,6 @@ func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) 
 		return Undecided, false
 	}
 }
-
-// named reports whether the Pod was made for an attempt that State.Attempts covers, so
-// that it needs no entry in State.Accounted.
-func (s State) named(pod Pod) bool { return pod.Attempt > 0 && pod.Attempt <= s.Attempts }
 
 func (p *pass) active() int32 { return p.state.tally(Pod.active) + int32(len(p.plan.Creates)) }
 

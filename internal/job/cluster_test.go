@@ -188,8 +188,9 @@ func (c *cluster) checkPlan(plan job.Plan) {
 			c.t.Fatalf("create %+v of a Job with completion mode %q", create, c.spec.CompletionMode)
 		}
 		for _, other := range c.creates[c.forgotten:] {
-			if (other.Name == create.Name) != (other.Attempt == create.Attempt) {
-				c.t.Fatalf("creates %+v and %+v share a name or an attempt", other, create)
+			sameIndex := create.Index == nil || *create.Index == *other.Index
+			if (other.Name == create.Name) != (other.Attempt == create.Attempt && sameIndex) {
+				c.t.Fatalf("creates %+v and %+v share a name or a number", other, create)
 			}
 		}
 	}
@@ -282,7 +283,7 @@ func (c *cluster) restart() *cluster {
 
 // rebuild makes the State anew from what there is of the Job.
 func (c *cluster) rebuild() {
-	list := c.list(nil, c.indexed() && c.spec.BackoffLimitPerIndex != nil)
+	list := c.list(nil, c.indexed())
 	if c.ledger != nil {
 		c.ledger.restart(list)
 	}

@@ -34,7 +34,7 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 	}
 	p.state.Pods = slices.Clone(state.Pods)
 	p.state.Conditions = slices.Clone(state.Conditions)
-	p.state.IndexFailures = slices.Clone(state.IndexFailures)
+	p.state.Indexes = slices.Clone(state.Indexes)
 	p.breakSilence()
 	p.clockPending()
 	p.wakeForStrangers()
@@ -54,7 +54,8 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 	}
 	// How a Job has ended is said last.
 	p.plan.Events = p.plan.Events[max(len(p.plan.Events)-event.MaxPerRequest, 0):]
-	p.plan.Next, p.plan.before, p.plan.config = p.state.prune(), state, p.config
+	p.prune()
+	p.plan.Next, p.plan.before, p.plan.config = p.state, state, p.config
 	return p.plan
 }
 

@@ -22,10 +22,10 @@ func TestSetsOfMoreIndexesThanAnyJobHasAreRefused(t *testing.T) {
 		"a million, as text":                  {&job.Indexes{}, strings.Repeat("1,", 1<<20), true},
 		"every second of 500,000, as bits":    {&job.Indexes{}, alternating[:len("bits:")+4*(500_000/8/3)], false},
 		"a quarter of a million, as text":     {&job.Indexes{}, strings.Repeat("1,", 1<<18-1) + "1", false},
-		"failures of a million indexes":       {&job.IndexFailures{}, strings.Repeat("0:0:0:0 ", 1<<20) + "0:0:0:0", true},
-		"failures of a million, by lines":     {&job.IndexFailures{}, strings.Repeat("0:0:0:0\n", 1<<20) + "0:0:0:0", true},
-		"failures of a million, by tabs":      {&job.IndexFailures{}, strings.Repeat("0:0:0:0\t", 1<<20) + "0:0:0:0", true},
-		"failures of a hundred thousand":      {&job.IndexFailures{}, strings.Repeat("0:0:0:0 ", 99_999) + "0:0:0:0", false},
+		"failures of a million indexes":       {&job.IndexRecords{}, strings.Repeat("0:0:0:0:0 ", 1<<20) + "0:0:0:0:0", true},
+		"failures of a million, by lines":     {&job.IndexRecords{}, strings.Repeat("0:0:0:0:0\n", 1<<20) + "0:0:0:0:0", true},
+		"failures of a million, by tabs":      {&job.IndexRecords{}, strings.Repeat("0:0:0:0:0\t", 1<<20) + "0:0:0:0:0", true},
+		"failures of a hundred thousand":      {&job.IndexRecords{}, strings.Repeat("0:0:0:0:0 ", 99_999) + "0:0:0:0:0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := json.Marshal(test.text)

@@ -62,8 +62,8 @@ type PodFact struct {
 	// Disowned is set when the Pod exists and is not the Job's any more: its labels
 	// do not match the selector, or another controller has it (parity 2.13).
 	Disowned bool `json:"disowned,omitempty"`
-	// Attempt is the number that Ostinato made Name from; 0 for a Pod whose name it
-	// did not make (names.PodAttempt reads a number from some names of others too).
+	// Attempt is the number that Ostinato made Name from, of the Pods of the Job or of its
+	// index; 0 for a Pod whose name it did not make (names.PodAttempt reads a number from some names of others too).
 	Attempt int64 `json:"attempt,omitempty"`
 	// Removed is set when Ostinato has removed the Pod uncounted, by a plan that may
 	// have been forgotten since (names.RemovedAnnotation).
@@ -97,9 +97,4 @@ const (
 // Failed, or the object is gone.
 func (f PodFact) Ended() bool {
 	return f.Gone || f.Phase == corev1.PodSucceeded || f.Phase == corev1.PodFailed
-}
-
-// alive reports whether the Pod is the Job's, can run, and is not counted yet.
-func (f PodFact) alive() bool {
-	return f.Tracked && !f.Ended() && !f.Deleting && !f.Disowned
 }

@@ -51,25 +51,23 @@ func TestAPodThatIsHalfRemovedIsDeleted(t *testing.T) {
 	equal(t, "failed", plan.Next.Failed, 0)
 }
 
-func TestAPodThatAForgottenPlanCreatedCountsWhenItVanishes(t *testing.T) {
+// Anybody may have made the fact up.
+func TestAPodThatNoListHoldsIsNotBelieved(t *testing.T) {
 	d := newDesk(t, specOf(1, 2))
-	forgotten := job.PodFact{Name: "work-2", UID: "pod-2", Attempt: 2, Phase: corev1.PodRunning, Tracked: true, Version: 2}
-	gone := forgotten
-	gone.Tracked, gone.Gone, gone.Version = false, true, 3
-	for name, facts := range map[string][]job.PodFact{"told in order": {forgotten, gone}, "told late": {gone, forgotten}} {
-		t.Run(name, func(t *testing.T) {
-			state := d.state.Observe(facts)
-			equal(t, "failed", job.Decide(job.DefaultConfig(), state, d.spec, d.now).Next.Failed, 1)
-		})
-	}
-	t.Run("but not when it may have been counted", func(t *testing.T) {
-		state := d.state.Observe([]job.PodFact{gone})
-		equal(t, "failed", job.Decide(job.DefaultConfig(), state, d.spec, d.now).Next.Failed, 0)
-	})
+	unknown := job.PodFact{Name: "work-2", UID: "pod-2", Attempt: 2, Phase: corev1.PodFailed, Tracked: true, Version: 2}
+	d.state = d.state.Observe([]job.PodFact{unknown})
+	equal(t, "list", d.decide().List, true)
+	d.listed()
+	plan := d.decide()
+	equal(t, "failed", plan.Next.Failed, 0)
+	equal(t, "list again", plan.List, false)
+	released := unknown
+	released.Tracked = false
+	d.state = d.state.Observe([]job.PodFact{released})
+	equal(t, "list of a Pod without the finalizer", d.decide().List, false)
 }
 
-// The next plan has asked for another index first, so that two Pods have one number.
-func TestAPodWhoseNumberAnotherHasIsCounted(t *testing.T) {
+func TestAPodOfAnIndexThatNobodyHasAskedForIsCounted(t *testing.T) {
 	spec := specOf(1, 3)
 	spec.CompletionMode = batchv1.IndexedCompletion
 	d := newDesk(t, spec)
@@ -94,21 +92,30 @@ func TestAPodWhoseNumberAnotherHasIsCounted(t *testing.T) {
 	})
 }
 
-// The next plan has asked for it by its name, and was refused, when a late fact came.
 func TestAPodThatAForgottenPlanCreatedCountsOnce(t *testing.T) {
 	d := newDesk(t, specOf(1, 2))
-	forgotten := job.PodFact{Name: "?", UID: "pod-2", Attempt: 2, Phase: corev1.PodSucceeded, Tracked: true, Version: 2}
 	wanted := d.state.Observe([]job.PodFact{d.end(1, corev1.PodSucceeded)})
-	forgotten.Name = job.Decide(job.DefaultConfig(), wanted, d.spec, d.now).Creates[0].Name
+	forgotten := job.PodFact{
+		Name: job.Decide(job.DefaultConfig(), wanted, d.spec, d.now).Creates[0].Name, UID: "pod-2",
+		Attempt: 2, Phase: corev1.PodSucceeded, Tracked: true, Version: 2,
+	}
 	d.state = d.state.Observe([]job.PodFact{forgotten})
-	d.apply(d.decide(), job.Report{})
-	equal(t, "succeeded", d.state.Succeeded, 1)
+	d.pods = append(d.pods, forgotten)
+	d.listed()
 	d.spec.Parallelism, d.spec.Completions = 2, pointer[int32](3)
 	plan := d.decide()
-	equal(t, "asks for it", plan.Creates[0].Name, forgotten.Name)
-	d.apply(plan, job.Report{CreateRefused: "exceeded quota"})
+	equal(t, "succeeded", plan.Next.Succeeded, 2)
+	equal(t, "releases", releasedBy(plan), []string{"pod-1", "pod-2"})
+	d.release("pod-1")
+	d.release("pod-2")
+	equal(t, "the next attempt", plan.Creates[0].Attempt, 3)
+	d.apply(plan, job.Report{})
+	d.state = d.decide().Next
 	d.state = d.state.Observe([]job.PodFact{forgotten})
-	equal(t, "succeeded", d.decide().Next.Succeeded, 1)
+	d.now = d.now.Add(time.Second)
+	equal(t, "list", d.decide().List, true)
+	d.listed()
+	equal(t, "succeeded", d.decide().Next.Succeeded, 2)
 }
 
 // One of the names is taken; of the other a Pod may exist, or a plan that is forgotten has
@@ -132,6 +139,7 @@ func TestAPodThatAForgottenPlanCreatedIsFoundBeforeAVerdict(t *testing.T) {
 	d := newDesk(t, spec)
 	d.state = d.state.Observe([]job.PodFact{d.end(1, corev1.PodFailed)})
 	d.apply(d.decide(), job.Report{})
+	d.release("pod-1")
 	// After the back-off a second Pod was created; the task was repeated after the limit
 	// had been lowered.
 	d.now = start.Add(11 * time.Second)
@@ -186,7 +194,9 @@ func TestAStatusThatMayHaveBeenWrittenIsWrittenAnew(t *testing.T) {
 		disowned := stranger
 		disowned.Disowned, disowned.Tracked, disowned.Version = true, false, 3
 		d.apply(d.decide(), job.Report{})
-		d.state = d.state.Observe([]job.PodFact{stranger, disowned})
+		d.pods = append(d.pods, stranger)
+		d.listed()
+		d.state = d.state.Observe([]job.PodFact{disowned})
 		equal(t, "status", d.decide().Status != nil, true)
 	})
 }
@@ -196,6 +206,8 @@ func TestAPodOfOthersThatAForgottenPlanReleasedIsCounted(t *testing.T) {
 	stranger := job.PodFact{Name: "stranger", UID: "other", Phase: corev1.PodFailed, Tracked: true, Version: 2}
 	released := stranger
 	released.Tracked, released.Version = false, 3
-	d.state = d.state.Observe([]job.PodFact{stranger, released})
+	d.pods = append(d.pods, stranger)
+	d.listed()
+	d.state = d.state.Observe([]job.PodFact{released})
 	equal(t, "failed", d.decide().Status.Failed, 1)
 }

@@ -62,9 +62,9 @@ func FuzzIndexes(f *testing.F) {
 	})
 }
 
-// The failures of indexes come in States as one text: what is read is written and read again.
-func FuzzIndexFailures(f *testing.F) {
-	for _, seed := range []string{"", "1:2:3:4", "1:2:3:4 2:1:0:1700000000000", "2:1:0:1 1:1:0:1", "1:2:3", "1:2:3:4:5", "-1:-1:-1:-1", "1:2:3:9223372036854775807", "1:\n2:3:4", "\n"} {
+// The records of indexes come in States as one text: what is read is written and read again.
+func FuzzIndexRecords(f *testing.F) {
+	for _, seed := range []string{"", "1:2", "1:2:3:4:5", "1:2 2:1:1:0:1700000000000", "2:1:1:0:1 1:1", "1:2:3", "1:2:3:4:5:6", "-1:-1:-1:-1:-1", "1:2:3:4:9223372036854775807", "1:\n2:3:4:5", "\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -72,7 +72,7 @@ func FuzzIndexFailures(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var read, again job.IndexFailures
+		var read, again job.IndexRecords
 		if json.Unmarshal(quoted, &read) != nil {
 			return
 		}
@@ -84,6 +84,6 @@ func FuzzIndexFailures(f *testing.F) {
 			t.Errorf("%q is written as %s and read as %v, not %v: error %v", text, data, again, read, err)
 		}
 		// A State with them is judged before anybody goes on with it.
-		_ = job.State{IndexFailures: read}.Validate()
+		_ = job.State{Indexes: read}.Validate()
 	})
 }

@@ -63,8 +63,7 @@ func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
 			break
 		}
 		if p.perIndex() {
-			record := p.state.IndexFailures.of(index)
-			if at := record.due(p.config); record.Failures+record.Ignored > 0 && p.now.Before(at) {
+			if at := p.state.Indexes.of(index).due(p.config); p.now.Before(at) {
 				if due.IsZero() || at.Before(due) {
 					due = at
 				}
@@ -77,9 +76,9 @@ func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
 }
 
 // taken reports whether the Pod keeps others of its index from being created: it
-// runs, is on its way, or has to end first.
+// runs, or has to end first.
 func (p *pass) taken(pod Pod) bool {
-	return !pod.exists() || pod.active() || p.spec.PodReplacementPolicy == batchv1.Failed && pod.terminating()
+	return pod.active() || p.spec.PodReplacementPolicy == batchv1.Failed && pod.terminating()
 }
 
 func (p *pass) indexesOf(match func(Pod) bool) []int32 {
@@ -93,6 +92,6 @@ func (p *pass) indexesOf(match func(Pod) bool) []int32 {
 }
 
 // over reports whether nothing is left to be done for an index.
-func (p *pass) over(index int32) bool {
-	return p.state.Completed.Contains(index) || p.state.FailedIndexes.Contains(index)
+func (s State) over(index int32) bool {
+	return s.Completed.Contains(index) || s.FailedIndexes.Contains(index)
 }

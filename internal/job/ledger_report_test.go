@@ -16,6 +16,9 @@ func (l *ledger) listed(list job.List) {
 		listed[fact.UID] = true
 	}
 	l.hear(list.Pods)
+	for _, fact := range list.Pods {
+		l.meet(fact)
+	}
 	for _, pod := range l.c.pods {
 		if l.pods[pod.uid] == nil && !pod.foreign {
 			l.giveUp(pod)
@@ -67,7 +70,7 @@ func (l *ledger) restart(list job.List) {
 	}
 	for _, fact := range list.Pods {
 		tracked[fact.UID] = fact.Tracked
-		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, met: fact.Tracked, closed: !fact.Tracked && fact.Ended()}
+		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Ended()}
 		switch {
 		case !fact.Tracked:
 			known.fate = job.PodUncounted

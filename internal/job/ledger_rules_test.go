@@ -106,8 +106,16 @@ func (l *ledger) complete(plan job.Plan) ruling {
 
 // action is what podFailurePolicy says of a Pod, empty for nothing.
 func (l *ledger) action(known *entry) batchv1.PodFailurePolicyAction {
+	if known.fact.Phase != corev1.PodFailed {
+		return ""
+	}
+	return l.matching(known)
+}
+
+// matching is the action of the rule that matches the Pod, whether or not it has ended.
+func (l *ledger) matching(known *entry) batchv1.PodFailurePolicyAction {
 	policy, fact := l.c.spec.PodFailurePolicy, known.fact
-	if policy == nil || fact.Phase != corev1.PodFailed {
+	if policy == nil {
 		return ""
 	}
 	for _, rule := range policy.Rules {

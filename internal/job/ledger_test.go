@@ -45,8 +45,8 @@ type ledger struct {
 // entry is what the workflow knows of a Pod. Closed ones are accounted for.
 type entry struct {
 	fact job.PodFact
-	// own Pods were made by Ostinato, met ones carried the finalizer in a fact.
-	own, met bool
+	// own Pods were made by Ostinato.
+	own bool
 	// asked is set while a delete is under way.
 	asked       bool
 	fate        job.Fate
@@ -94,34 +94,24 @@ func (l *ledger) created(pod *modelPod) {
 	}
 }
 
+// hear takes in facts of the Pods that are known; only a list brings others.
 func (l *ledger) hear(facts []job.PodFact) {
 	for _, fact := range facts {
-		known, ok := l.pods[fact.UID]
-		if ok {
-			known.met = known.met || fact.Tracked
-		}
-		switch {
-		case !ok:
-			l.pods[fact.UID] = &entry{fact: fact, own: l.owns(fact), met: fact.Tracked, closed: l.misses(fact)}
-		case !known.closed:
+		if known, ok := l.pods[fact.UID]; ok && !known.closed {
 			known.learn(fact)
 		}
 	}
 }
 
-// owns reports whether Ostinato has made the Pod of which this is the first word, as far
-// as can be told. One that a forgotten plan made, and that has lost its finalizer by force
-// before anybody told of it, reads like one that an earlier workflow has counted.
-func (l *ledger) owns(fact job.PodFact) bool {
-	return !l.c.byUID(fact.UID).foreign && (fact.Tracked || fact.Attempt <= l.c.state.Attempts)
-}
-
-// misses reports whether nobody can tell that the Pod is not over: the first word of it is
-// that it has lost its finalizer by force, a forgotten plan has made it, and another Pod
-// was given its number since and is over.
-func (l *ledger) misses(fact job.PodFact) bool {
-	return !fact.Tracked && fact.Attempt > 0 && fact.Attempt <= l.c.state.Attempts &&
-		!slices.ContainsFunc(l.c.state.Pods, func(pod job.Pod) bool { return pod.Name == fact.Name })
+// meet takes in a Pod that a list holds.
+func (l *ledger) meet(fact job.PodFact) {
+	if _, ok := l.pods[fact.UID]; ok || fact.Disowned || fact.Ended() && !fact.Tracked {
+		return
+	}
+	l.pods[fact.UID] = &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign}
+	if !fact.Tracked {
+		l.pods[fact.UID].fate = job.PodUncounted
+	}
 }
 
 // giveUp records that a Pod that was asked for is not the Job's: its name was found
@@ -246,7 +236,7 @@ func (l *ledger) count() {
 }
 
 func (l *ledger) countable(known *entry) bool {
-	return !known.fact.Removed && (known.fact.Tracked || known.own || known.met) && (!l.c.indexed() || l.validIndex(known.fact))
+	return !known.fact.Removed && (!l.c.indexed() || l.validIndex(known.fact))
 }
 
 func (l *ledger) validIndex(fact job.PodFact) bool {
@@ -319,6 +309,8 @@ func (l *ledger) conclude(verdict ruling) {
 	for _, known := range l.open() {
 		switch {
 		case known.fate != job.Undecided:
+		case verdict.interim == batchv1.JobFailureTarget && l.countable(known) && l.matching(known) == batchv1.PodFailurePolicyActionIgnore:
+			known.fate, known.asked = job.PodIgnored, false
 		case verdict.interim == batchv1.JobFailureTarget && l.countable(known):
 			known.fate, known.asked = job.PodFailed, false
 			l.failed++

@@ -12,8 +12,8 @@ import (
 // (Undecided).
 type List struct {
 	Pods []PodFact
-	// Attempts is the highest attempt that any of the Job's Pods was made for, those
-	// that are not in Pods included.
+	// Attempts is the highest number that any of the Job's Pods has, those that are not in
+	// Pods included.
 	Attempts int64
 	// Counted are the UIDs of Pods that the Job's status counts although they carry the
 	// tracking finalizer (names.CountedAnnotation).
@@ -52,6 +52,7 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 		state.Succeeded = state.Completed.Len()
 	}
 	state.Attempts = max(list.Attempts, before.Attempts)
+	state.Indexes, state.Dropped = before.Indexes.numbers(), before.Dropped
 	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Pods)
 	var alive []PodFact
 	for _, fact := range list.Pods {
@@ -60,30 +61,10 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 		}
 	}
 	state = state.takePods(alive).Heard(asked)
-	state.keepAccounted(before)
 	state.Listing = asked
-	for i := range state.Pods {
-		if !state.Pods[i].Tracked {
-			state.Pods[i].Fate = PodUncounted
-		}
-	}
 	state.takeCounted(list.Counted)
-	state.recountIndexFailures(spec, list.Pods)
+	state.recountIndexes(spec, list.Pods)
 	return state
-}
-
-// keepAccounted keeps in mind the Pods of others that the State before knew and this one
-// does not: they were counted, or given up, and facts about them are late.
-func (s *State) keepAccounted(before State) {
-	known := newIndex(s.Pods)
-	s.Accounted = slices.Clone(before.Accounted)
-	for _, pod := range before.Pods {
-		if _, ok := known.byUID[pod.UID]; !ok && pod.exists() && !s.named(pod) {
-			s.Accounted = append(s.Accounted, pod.UID)
-		}
-	}
-	slices.Sort(s.Accounted)
-	s.Accounted = slices.Compact(s.Accounted)
 }
 
 // flushUncounted counts the Pods that upstream has noted in the status and
@@ -109,43 +90,44 @@ func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminated
 	}
 }
 
-// recountIndexFailures reads the failures of every index from its failed Pods'
-// annotations. Those of Pods that are still to be counted come with that.
-func (s *State) recountIndexFailures(spec Spec, pods []PodFact) {
-	if !spec.indexed() || spec.BackoffLimitPerIndex == nil {
+// recountIndexes reads how many Pods every index has had from their names, and its failures
+// from their annotations. Those of Pods that are still to be counted come with that.
+func (s *State) recountIndexes(spec Spec, pods []PodFact) {
+	if !spec.indexed() {
 		return
 	}
-	known := newIndex(s.Pods)
+	known := byUID(s.Pods)
 	for _, fact := range pods {
-		if i, ok := known.byUID[fact.UID]; ok && s.Pods[i].Fate == Undecided {
+		if i, ok := known[fact.UID]; ok && s.Pods[i].Fate == Undecided {
 			continue
 		}
-		if fact.Index == nil || s.Completed.Contains(*fact.Index) || s.FailedIndexes.Contains(*fact.Index) {
+		if fact.Index == nil || s.over(*fact.Index) {
 			continue
 		}
 		pod := Pod{PodFact: fact}
+		s.Indexes = s.Indexes.used(pod)
+		if spec.BackoffLimitPerIndex == nil {
+			continue
+		}
 		if fate, ok := pod.finished(spec.PodReplacementPolicy); ok && fate == PodFailed {
 			ignored := handle(spec.PodFailurePolicy, s.Namespace, pod).action == batchv1.PodFailurePolicyActionIgnore
-			s.IndexFailures = s.IndexFailures.after(pod, ignored, fact.Finished)
+			s.Indexes = s.Indexes.failed(pod, ignored, fact.Finished)
 		}
 	}
 }
 
-// Listed merges a list of the Job's Pods: Pods that it does not hold are gone,
-// creates whose Pod it does not hold did not happen, and Pods still tracked that
-// count as accounted for are taken in again, to be released, and to be counted where
-// another Pod had taken their number. asked is when the list was asked for: what a plan has
-// done since, which may be forgotten, is not in it.
+// Listed merges a list of the Job's Pods: Pods that it does not hold are gone, and those
+// that the State does not know are taken in. A Pod leaves the State when it is counted and
+// released; so one that carries the finalizer was not counted. asked is when the list was
+// asked for.
 func (s State) Listed(list List, asked time.Time) State {
 	listed := make(map[string]bool, len(list.Pods))
 	for _, fact := range list.Pods {
 		listed[fact.UID] = true
 	}
 	before := s.Pods
-	s = s.observe(list.Pods, room{MaxStatePods, MaxStateSize})
-	known := newIndex(s.Pods)
-	s = s.takePods(list.Pods)
-	s.Pods = slices.DeleteFunc(s.Pods, func(pod Pod) bool { return !pod.exists() })
+	s = s.Observe(list.Pods).takePods(list.Pods)
+	s.Attempts = max(s.Attempts, list.Attempts)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		if !listed[pod.UID] {
@@ -153,9 +135,6 @@ func (s State) Listed(list List, asked time.Time) State {
 		}
 		if pod.Asked {
 			s.resolve(pod, listed[pod.UID])
-		}
-		if _, ok := known.byUID[pod.UID]; !ok && (pod.done() || !pod.Tracked) && !s.reused(pod.PodFact) {
-			pod.Fate = PodUncounted
 		}
 	}
 	lists := s.Silence.Lists + 1
@@ -167,15 +146,20 @@ func (s State) Listed(list List, asked time.Time) State {
 	return s
 }
 
-// takePods takes in the Pods of a list that are tracked and not known.
+// takePods takes in the Pods of a list that are not known. One without the finalizer was
+// counted before, or given up.
 func (s State) takePods(pods []PodFact) State {
-	known := newIndex(s.Pods)
+	known := byUID(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range pods {
-		if _, ok := known.byUID[fact.UID]; ok || !fact.Tracked && fact.Ended() {
+		if _, ok := known[fact.UID]; ok || fact.Disowned || !fact.Tracked && fact.Ended() {
 			continue
 		}
-		s.Pods = append(s.Pods, Pod{PodFact: fact, Met: s.meets(fact)})
+		pod := Pod{PodFact: fact.plausible()}
+		if !fact.Tracked {
+			pod.Fate = PodUncounted
+		}
+		s.Pods = append(s.Pods, pod)
 	}
 	sortPods(s.Pods)
 	return s

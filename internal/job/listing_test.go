@@ -1,7 +1,6 @@
 package job_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -13,19 +12,11 @@ import (
 // TestWhatSignalsSayAsksForAListOnceASecond: anybody who may write to Temporal may say it as often as he likes, and the Job
 // goes on meanwhile.
 func TestWhatSignalsSayAsksForAListOnceASecond(t *testing.T) {
-	strangers := func(state job.State, now time.Time) job.State {
-		facts := make([]job.PodFact, 501)
-		for n := range facts {
-			facts[n] = job.PodFact{Name: "e", UID: fmt.Sprint("e-", n), Disowned: true}
-		}
-		return state.Observe(facts).Heard(now)
-	}
 	for name, say := range map[string]func(job.State, time.Time) job.State{
-		"Pods that nobody knows": strangers,
-		"that a Pod which is accounted for is alive": func(state job.State, now time.Time) job.State {
+		"that a Pod which nobody knows is alive": func(state job.State, now time.Time) job.State {
 			return state.Observe([]job.PodFact{{Name: "hello-7", UID: "e", Attempt: 1, Phase: corev1.PodRunning, Tracked: true}}).Heard(now)
 		},
-		"that a Pod which is accounted for is not released": func(state job.State, now time.Time) job.State {
+		"that a Pod which nobody knows is not released": func(state job.State, now time.Time) job.State {
 			return state.Observe([]job.PodFact{{Name: "hello-7", UID: "e", Attempt: 1, Index: pointer[int32](0), Phase: corev1.PodFailed, Tracked: true}}).Heard(now)
 		},
 	} {

@@ -54,7 +54,7 @@ func (p *pass) manage() {
 // 2.15).
 func (p *pass) letGo() {
 	for i := range p.state.Pods {
-		if pod := &p.state.Pods[i]; pod.exists() && pod.Fate == Undecided {
+		if pod := &p.state.Pods[i]; pod.Fate == Undecided {
 			pod.Fate = PodUncounted
 		}
 	}
@@ -114,6 +114,7 @@ func (p *pass) removable() []int {
 			cmp.Compare(rank(x.Ready), rank(y.Ready)),
 			cmp.Compare(y.Restarts, x.Restarts),
 			cmp.Compare(y.Attempt, x.Attempt),
+			cmp.Compare(indexOf(y), indexOf(x)),
 		)
 	})
 	return candidates
@@ -128,6 +129,14 @@ func removalRank(phase corev1.PodPhase) int {
 	default:
 		return 0
 	}
+}
+
+// indexOf is the completion index of a Pod, 0 without one: Pods of higher ones are newer.
+func indexOf(pod Pod) int32 {
+	if pod.Index == nil {
+		return 0
+	}
+	return *pod.Index
 }
 
 func rank(ready bool) int {

@@ -10,129 +10,31 @@ import (
 )
 
 // Observe merges facts into the State. It is a join: facts may come in any
-// order, late, and more than once, and the result is the same. Facts about Pods
-// that are accounted for change nothing, but that one which says that its Pod is
-// alive asks for a list; Pods not known yet (a create whose result was lost) are
-// taken in, up to some: of more, which anybody who may write to Temporal may have
-// made up, a list tells whether they are there.
+// order, late, and more than once, and the result is the same. No fact brings a Pod that is
+// not in the State, since anybody who may write to Temporal may have made it up: where one
+// says that such a Pod carries the finalizer, a list tells.
 func (s State) Observe(facts []PodFact) State {
-	return s.observe(facts, room{mostStrangers, mostStrangerTexts})
-}
-
-// room is how many Pods are taken in that are not the Job's by their number, and how many
-// bytes of texts of theirs.
-type room struct{ pods, texts int }
-
-func (r *room) take(fact PodFact) bool {
-	r.pods--
-	r.texts -= fact.texts()
-	return r.pods >= 0 && r.texts >= 0
-}
-
-// observe merges facts, and takes in Pods that are not the Job's by their number while there
-// is room.
-func (s State) observe(facts []PodFact, free room) State {
-	known := newIndex(s.Pods)
-	for _, pod := range s.Pods {
-		if !s.named(pod) || known.names[pod.Name] > 1 {
-			free.take(pod.PodFact)
-		}
-	}
+	known := byUID(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range facts {
-		if fact.UID == "" {
-			continue
-		}
-		fact = fact.plausible()
 		s.Unanswered = s.Unanswered || fact.Disowned
-		if i, ok := s.find(known, fact); ok {
-			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact)
-			s.Pods[i].Met = s.Pods[i].Met || s.meets(fact)
-			known.byUID[fact.UID] = i
-			continue
-		}
-		if s.accounted(fact, known) {
-			s.Strange = s.Strange || fact.alive() || s.reused(fact)
-			continue
-		}
-		if !free.take(fact) {
+		if i, ok := known[fact.UID]; ok {
+			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact.plausible())
+		} else if fact.Tracked && !fact.Disowned {
 			s.Strange = true
-			continue
 		}
-		known.byUID[fact.UID] = len(s.Pods)
-		known.names[fact.Name]++
-		s.Pods = append(s.Pods, Pod{PodFact: fact, Met: s.meets(fact)})
 	}
 	sortPods(s.Pods)
 	return s
 }
 
-// meets reports whether the fact shows that nobody has counted the Pod yet: one of others,
-// or that a forgotten plan has asked for. Without the finalizer it may be one that an
-// earlier workflow of the Job has counted.
-func (s State) meets(fact PodFact) bool { return fact.Tracked && !s.named(Pod{PodFact: fact}) }
-
-// accounted reports whether an unknown Pod is already accounted for. A Pod whose name
-// a known Pod has too is not: a create that was repeated because its result was
-// lost may have met a name that had become free.
-func (s State) accounted(fact PodFact, known index) bool {
-	if s.named(Pod{PodFact: fact}) && known.names[fact.Name] == 0 {
-		return true
-	}
-	return s.over(fact.UID)
-}
-
-// over reports whether the Pod is among those that are accounted for by their UID.
-func (s State) over(uid string) bool {
-	_, found := slices.BinarySearch(s.Accounted, uid)
-	return found
-}
-
-// reused reports whether a fact that is accounted for may be of a Pod that is not: a plan
-// that is forgotten has asked for it, of an index for which the next plan did not, and
-// that one gave its number to another. One that carries the finalizer was never released,
-// unless the fact is late: a list tells.
-func (s State) reused(fact PodFact) bool {
-	return !s.over(fact.UID) && fact.Tracked && !fact.Disowned && fact.Index != nil
-}
-
-// index finds Pods of a State by UID and, while that is not known, by name.
-type index struct {
-	byUID     map[string]int
-	requested map[string]int
-	// names counts the Pods of each name.
-	names map[string]int
-}
-
-func newIndex(pods []Pod) index {
-	known := index{
-		byUID:     make(map[string]int, len(pods)),
-		requested: map[string]int{},
-		names:     make(map[string]int, len(pods)),
-	}
+// byUID returns the places of Pods by their UIDs.
+func byUID(pods []Pod) map[string]int {
+	known := make(map[string]int, len(pods))
 	for i, pod := range pods {
-		known.names[pod.Name]++
-		if pod.UID == "" {
-			known.requested[pod.Name] = i
-		} else {
-			known.byUID[pod.UID] = i
-		}
+		known[pod.UID] = i
 	}
 	return known
-}
-
-// find finds the Pod that a fact is about. A Pod that is accounted for may have the name of
-// one that is asked for: a forgotten plan had made it.
-func (s State) find(known index, fact PodFact) (int, bool) {
-	if i, ok := known.byUID[fact.UID]; ok {
-		return i, true
-	}
-	if s.over(fact.UID) {
-		return 0, false
-	}
-	i, ok := known.requested[fact.Name]
-	delete(known.requested, fact.Name)
-	return i, ok
 }
 
 // join merges two facts about one Pod. It is commutative, associative and

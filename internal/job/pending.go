@@ -35,7 +35,7 @@ func (p *pass) clockPending() {
 		return
 	}
 	for i := range p.state.Pods {
-		if pod := &p.state.Pods[i]; pod.exists() && pod.Since.IsZero() {
+		if pod := &p.state.Pods[i]; pod.Since.IsZero() {
 			pod.Since = p.second
 		}
 	}

@@ -17,9 +17,9 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 }
 
 func (s *State) takeVanished(uids []string) {
-	known := newIndex(s.Pods)
+	known := byUID(s.Pods)
 	for _, uid := range uids {
-		if i, ok := known.byUID[uid]; ok {
+		if i, ok := known[uid]; ok {
 			s.Pods[i].Gone = true
 		}
 	}
@@ -30,13 +30,13 @@ func (s *State) takeVanished(uids []string) {
 // was counted as ended and has not ended shows that a fact was false: what else the State
 // holds is not to be believed either.
 func (s *State) takeFound(plan Plan, found []PodFact) {
-	known, before := newIndex(s.Pods), newIndex(plan.before.Pods)
+	known, before := byUID(s.Pods), byUID(plan.before.Pods)
 	for _, fact := range found {
-		i, ok := known.byUID[fact.UID]
+		i, ok := known[fact.UID]
 		if !ok {
 			continue
 		}
-		j, planned := before.byUID[fact.UID]
+		j, planned := before[fact.UID]
 		deleted := slices.ContainsFunc(plan.Deletes, func(wanted Delete) bool { return wanted.UID == fact.UID })
 		switch {
 		case deleted && planned && !fact.Disowned:
@@ -53,15 +53,15 @@ func (s *State) takeFound(plan Plan, found []PodFact) {
 // takeFailures delays what the API server would not do with single Pods. They concern no
 // other Pod, and nothing else of the Job.
 func (s *State) takeFailures(plan Plan, failures []PodFailure, now time.Time) {
-	known, before := newIndex(s.Pods), newIndex(plan.before.Pods)
+	known, before := byUID(s.Pods), byUID(plan.before.Pods)
 	for _, failure := range failures {
-		i, ok := known.byUID[failure.UID]
+		i, ok := known[failure.UID]
 		if !ok {
 			continue
 		}
 		pod := &s.Pods[i]
 		pod.Retry = pod.Retry.refusedPod(plan.config, failure.Message, now)
-		j, planned := before.byUID[failure.UID]
+		j, planned := before[failure.UID]
 		target := slices.IndexFunc(plan.Deletes, func(wanted Delete) bool { return wanted.UID == failure.UID })
 		switch {
 		case target < 0:
@@ -130,7 +130,7 @@ func (s State) counted() []string {
 	}
 	var uids []string
 	for _, pod := range s.Pods {
-		if pod.exists() && pod.Tracked && !pod.Gone && !pod.Disowned && (pod.Fate == PodSucceeded || pod.Fate == PodFailed || pod.Fate == PodIgnored) {
+		if pod.Tracked && !pod.Gone && !pod.Disowned && (pod.Fate == PodSucceeded || pod.Fate == PodFailed || pod.Fate == PodIgnored) {
 			uids = append(uids, pod.UID)
 		}
 	}

@@ -122,8 +122,8 @@ type Running struct {
 }
 
 // TooMany says why creates would make more Pods than the Job is to have, in all or of an
-// index: running are those that can still run. A plan that is forgotten may have asked
-// for Pods of which the next one knows nothing.
+// index: running are those that can still run. It keeps a request that somebody has made up
+// from adding Pods beside those of the Job.
 func TooMany(object *batchv1.Job, creates []Create, running []Running) string {
 	spec := SpecOf(object)
 	total, byIndex := map[string]bool{}, map[int32]string{}

@@ -61,7 +61,7 @@ func (l large) state() (job.State, job.Spec) {
 	state.Completed, state.FailedIndexes = job.NewIndexes(done...), job.NewIndexes(failed...)
 	state.Succeeded, state.Failed = state.Completed.Len(), 6*state.FailedIndexes.Len()+l.failures
 	for i := range l.failures {
-		state.IndexFailures = append(state.IndexFailures, job.IndexFailure{
+		state.Indexes = append(state.Indexes, job.IndexRecord{
 			Index: rest + i, Failures: 1 + random.Int32N(4), Ignored: random.Int32N(3),
 			Last: start.Add(time.Duration(random.Int32N(600)) * time.Second).Truncate(time.Second),
 		})
@@ -126,7 +126,7 @@ func TestTheLargestStatesFitIntoOnePayload(t *testing.T) {
 				t.Fatal(err)
 			}
 			equal(t, "completed indexes after a round trip", decoded.Completed.Equal(state.Completed), true)
-			equal(t, "failures of indexes after a round trip", decoded.IndexFailures, state.IndexFailures)
+			equal(t, "failures of indexes after a round trip", decoded.Indexes, state.Indexes)
 			equal(t, "Pods after a round trip", len(decoded.Pods), len(state.Pods))
 		})
 	}

@@ -17,16 +17,12 @@ type State struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Attempts is the number of the last Pod that was asked for; Pods are
-	// numbered from 1. An attempt up to it that is not in Pods is accounted for:
-	// facts about it are late and are dropped.
+	// Attempts is the highest number that a Pod of the Job has had. Of a Job without indexes
+	// the next Pod has the next number.
 	Attempts int64 `json:"attempts,omitempty"`
-	// Pods are the Pods that are asked for, alive, terminating, or not yet
-	// counted and released; sorted by attempt, name and UID.
+	// Pods are the Pods that are alive, terminating, or not yet counted and released; sorted
+	// by attempt, name and UID.
 	Pods []Pod `json:"pods,omitempty"`
-	// Accounted holds the UIDs of Pods that are accounted for and whose name is
-	// not one that Attempts covers; sorted.
-	Accounted []string `json:"accounted,omitempty"`
 	// Succeeded and Failed count the Pods that were given that Fate, ever. Of an
 	// Indexed Job Succeeded is the number of Completed.
 	Succeeded int32 `json:"succeeded,omitempty"`
@@ -37,10 +33,13 @@ type State struct {
 	FailedIndexes Indexes `json:"failedIndexes,omitzero"`
 	// Judged is what is known of spec.successPolicy.
 	Judged Judged `json:"judged,omitzero"`
-	// Backoff delays the next Pod after failures; IndexFailures do so where every
-	// index has a back-off of its own.
-	Backoff       Backoff       `json:"backoff,omitzero"`
-	IndexFailures IndexFailures `json:"indexFailures,omitempty"`
+	// Backoff delays the next Pod after failures; Indexes do so where every index has a
+	// back-off of its own.
+	Backoff Backoff `json:"backoff,omitzero"`
+	// Indexes are the records of indexes whose Pods have ended and that are not over.
+	Indexes IndexRecords `json:"indexes,omitempty"`
+	// Dropped says which indexes a lower spec.completions has dropped.
+	Dropped Dropped `json:"dropped,omitzero"`
 	// StartTime and CompletionTime are the status fields, in whole seconds.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
@@ -77,10 +76,9 @@ type State struct {
 	// Doubtful is set when something that the Job did, or did not, makes a list necessary
 	// before anything else is planned.
 	Doubtful bool `json:"doubtful,omitempty"`
-	// Strange is set when something that was said makes a list necessary soon: facts came of
-	// more Pods that nobody knows than are taken in; or one says of a Pod that is accounted
-	// for that it is the Job's and alive, or not released. Then it is late, the Pod was let go
-	// and is the Job's again, or its number is also that of another Pod.
+	// Strange is set when a fact makes a list necessary soon: it names a Pod that is not in
+	// Pods. Then the fact is late, or made up, or the Pod was let go and is the Job's again, or
+	// its create had no answer.
 	Strange bool `json:"strange,omitempty"`
 	// Rebuild is set when the State can't be believed: the Job has a past that it does
 	// not hold, or somebody else has counted.
@@ -93,8 +91,6 @@ type State struct {
 }
 
 // Pod is one Pod of the Job: the join of the facts about it, and its Fate.
-//
-// Until its create is known to have happened it has a name and no UID.
 type Pod struct {
 	PodFact
 	// Fate is how the Pod was counted.
@@ -111,9 +107,6 @@ type Pod struct {
 	// Announced is set when what is said once of the Pod was said with its release, which
 	// may have failed.
 	Announced bool `json:"announced,omitempty"`
-	// Met is set when a fact has told of the Pod while it carried the finalizer, and its
-	// name does not say that it is one to be counted.
-	Met bool `json:"met,omitempty"`
 }
 
 // Fate says how a Pod was counted. Once given it never changes, whatever facts
@@ -169,7 +162,7 @@ func NewState(namespace, name, uid string) State {
 func (s State) Undecided() []string {
 	var uids []string
 	for _, pod := range s.Pods {
-		if pod.exists() && pod.Fate == Undecided {
+		if pod.Fate == Undecided {
 			uids = append(uids, pod.UID)
 		}
 	}

@@ -42,7 +42,7 @@ func (p Plan) Recorded() bool {
 }
 
 func (s State) hasFailures() bool {
-	return s.Failed > 0 || s.Backoff.Failures > 0 || len(s.IndexFailures) > 0
+	return s.Failed > 0 || s.Backoff.Failures > 0 || slices.ContainsFunc(s.Indexes, func(record IndexRecord) bool { return record.Failures+record.Ignored > 0 })
 }
 
 // Asked returns the State while the Plan is under way. Where no answer comes it stays, and a
@@ -58,7 +58,7 @@ func (p Plan) Asked() State {
 		state.Verdict = p.Next.Verdict
 	}
 	if p.Terminate != "" {
-		state.Pods, state.Accounted = p.Next.Pods, p.Next.Accounted
+		state.Pods, state.Indexes = p.Next.Pods, p.Next.Indexes
 	}
 	state.Pods = slices.Clone(state.Pods)
 	asked := map[string]bool{}
@@ -78,9 +78,9 @@ func (p Plan) Terminated(list List, failures []PodFailure, asked, now time.Time)
 	state := p.Asked()
 	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
 	state = state.Listed(list, asked)
-	known := newIndex(state.Pods)
+	known := byUID(state.Pods)
 	for _, failure := range failures {
-		if i, ok := known.byUID[failure.UID]; ok {
+		if i, ok := known[failure.UID]; ok {
 			state.Pods[i].Retry = state.Pods[i].Retry.refusedPod(p.config, failure.Message, now)
 		}
 	}
@@ -127,10 +127,10 @@ func (p *pass) terminate(termination Termination, verdict Verdict) {
 	p.state, p.plan = p.before, Plan{Terminate: termination, Judge: p.plan.Judge}
 	p.state.Judged, p.state.Verdict = decided.Judged, verdict
 	p.state.Pods = slices.Clone(p.before.Pods)
-	known := newIndex(decided.Pods)
+	known := byUID(decided.Pods)
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if j, ok := known.byUID[pod.UID]; ok && decided.Pods[j].PendingFailed {
+		if j, ok := known[pod.UID]; ok && decided.Pods[j].PendingFailed {
 			// That it did not start in time stays said of it.
 			late := decided.Pods[j]
 			pod.PendingFailed, pod.Finished, pod.Reason, pod.Message = true, late.Finished, late.Reason, late.Message
@@ -145,12 +145,10 @@ func (p *pass) terminatesFor(decided Verdict) bool {
 }
 
 // looksFor reports whether the Pods are to be listed before the verdict that none is left. The
-// State knows all Pods of a Job of fixed completions that have succeeded, but those that may
-// have been created when the API server refused them.
+// State knows all Pods of a Job of fixed completions, unless a fact names others.
 func (p *pass) looksFor(decided Verdict) bool {
 	if decided.Reason != batchv1.JobReasonCompletionsReached || p.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
 		return false
 	}
-	requested := func(pod Pod) bool { return !pod.exists() }
-	return p.spec.Completions == nil || p.state.tally(requested) > 0
+	return p.spec.Completions == nil || p.state.Strange
 }

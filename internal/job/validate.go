@@ -16,11 +16,6 @@ const (
 	MaxStatePods = 20_000
 	// MaxCounted bounds the UIDs of counted Pods that a plan notes. A Job has room for fewer.
 	MaxCounted = 10_000
-	// mostStrangers bounds the Pods that facts tell of and that are not the Job's by their
-	// number; upstream's own bound of Pods that wait to be counted.
-	mostStrangers = 500
-	// mostStrangerTexts bounds the texts of these Pods in sum, in bytes.
-	mostStrangerTexts = 1 << 20
 	// maxFactText bounds a text of a fact, in bytes: PodWatch cuts messages to 256 and reasons
 	// to 128, and a name of Kubernetes has 253 at most.
 	maxFactText = 1024
@@ -32,11 +27,9 @@ const (
 	// condition with its status: the longest type is a DNS subdomain, a slash and a name. A
 	// verdict says in a condition's message which of them matches the podFailurePolicy.
 	maxFactName, maxFactCondition = 253, 253 + 1 + 63 + len("=Unknown")
-	// maxAccounted bounds the UIDs of a State, which are those of Pods that others made.
-	maxAccounted = 200_000
-	// maxIndexFailures bounds the records of a State: the completions that a Job with a
-	// back-off limit per index may have (parity 2.17).
-	maxIndexFailures = 100_000
+	// maxIndexRecords bounds the records of a State: the indexes of an Indexed Job that may run
+	// at a time or have a back-off limit of their own (parity 2.17).
+	maxIndexRecords = 100_000
 	// maxRules bounds the rules of policies, and the lists in them; the API server takes
 	// 20 rules with 255 exit codes.
 	maxRules = 1000
@@ -131,8 +124,7 @@ func (s State) Validate() error {
 		count, most int
 	}{
 		{"pods", len(s.Pods), MaxStatePods},
-		{"accounted", len(s.Accounted), maxAccounted},
-		{"indexFailures", len(s.IndexFailures), maxIndexFailures},
+		{"indexes", len(s.Indexes), maxIndexRecords},
 		{"conditions", len(s.Conditions), maxList},
 		{"evidence", len(s.Evidence), maxList},
 		{"announced", len(s.Announced), maxList},
@@ -146,6 +138,7 @@ func (s State) Validate() error {
 		value int64
 	}{
 		{"attempts", s.Attempts},
+		{"dropped.attempts", s.Dropped.Attempts},
 		{"succeeded", int64(s.Succeeded)},
 		{"failed", int64(s.Failed)},
 		{"evidenceOmitted", int64(s.EvidenceOmitted)},
@@ -158,9 +151,9 @@ func (s State) Validate() error {
 			return fmt.Errorf("%s is %d, want 0 or more", field.name, field.value)
 		}
 	}
-	for _, record := range s.IndexFailures {
-		if record.Index < 0 || record.Failures < 0 || record.Ignored < 0 {
-			return fmt.Errorf("the failures of an index are negative")
+	for _, record := range s.Indexes {
+		if record.Index < 0 || record.Attempts < 0 || record.Failures < 0 || record.Ignored < 0 {
+			return fmt.Errorf("the record of an index is negative")
 		}
 	}
 	if s.Written != nil && (s.Written.Succeeded < 0 || s.Written.Failed < 0 || s.Written.Terminating == nil && s.Written.Active < 0) {
@@ -193,7 +186,6 @@ func (s State) validateTexts() error {
 		return fmt.Errorf("a verdict %.64q for the reason %.64q, with a message of %d bytes", string(s.Verdict.Interim), s.Verdict.Reason, len(s.Verdict.Message))
 	}
 	return errors.Join(
-		short(maxUID, s.Accounted...),
 		short(maxMistake, append([]string{string(s.Skipped)}, s.Announced...)...),
 		short(maxText, s.CreateRetry.Message, s.StatusRetry.Message, s.ErrorRetry.Message),
 	)

@@ -207,8 +207,7 @@ func Pod(job, jobUID string, attempt int64) string {
 	return podPrefix(job) + podSuffix(jobUID, attempt)
 }
 
-// IndexedPod returns the name of an Indexed Job's attempt-th Pod, which has a
-// completion index. Attempts count over all indexes.
+// IndexedPod returns the name of the attempt-th Pod of a completion index.
 func IndexedPod(job, jobUID string, index int32, attempt int64) string {
 	return IndexedPodPrefix(job, index) + podSuffix(jobUID, attempt)
 }
