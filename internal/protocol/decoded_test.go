@@ -26,7 +26,7 @@ var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 // bounded are the types that read their own JSON and take no more memory than it has bytes.
 var bounded = []reflect.Type{
 	reflect.TypeFor[time.Time](), reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](),
-	reflect.TypeFor[job.Indexes](), reflect.TypeFor[job.Spec](), reflect.TypeFor[job.IndexFailures](),
+	reflect.TypeFor[job.Indexes](), reflect.TypeFor[job.Spec](), reflect.TypeFor[job.IndexRecords](),
 }
 
 // readsItself reports whether a type bounds what it is decoded from: those of package protocol and a Job's State do, by package
