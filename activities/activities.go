@@ -118,34 +118,26 @@ func (a *Activities) RegisterControl(registry Registry) {
 	control(a, registry, protocol.WriteStatusActivity, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)
 	control(a, registry, protocol.FindRunsActivity, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)
 	control(a, registry, protocol.SignalAcceptedActivity, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)
-	control(a, registry, protocol.CarryOutActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.CarryOut)
+	a.RegisterBulk(registry)
 	control(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
 	control(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)
-	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
-	bulk(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
 	control(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
 }
 
-// control registers an activity that reports by itself, as long as it is under way, that it goes on.
+// RegisterBulk registers the activities that may be about many Pods, which then run on the bulk
+// task queue.
+func (a *Activities) RegisterBulk(registry Registry) {
+	control(a, registry, protocol.CarryOutActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.CarryOut)
+	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
+}
+
+// control registers an activity that reports, as long as it is under way, that it goes on.
 func control[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, activity func(context.Context, Request) (Result, error)) {
-	bulk(a, registry, name, about, func(ctx context.Context, request Request) (Result, error) {
+	register(registry, name, counting(a, name, serving(a, about, func(ctx context.Context, request Request) (Result, error) {
 		ctx, stop := a.keep(ctx)
 		defer stop()
 		return activity(ctx, request)
-	})
-}
-
-// RegisterBulk registers the activities of the bulk task queue.
-func (a *Activities) RegisterBulk(registry Registry) {
-	bulk(a, registry, protocol.CreatePodsActivity, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods)
-	bulk(a, registry, protocol.DeletePodsActivity, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods)
-	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
-	bulk(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
-}
-
-// bulk registers an activity that reports how far it has come.
-func bulk[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, activity func(context.Context, Request) (Result, error)) {
-	register(registry, name, counting(a, name, serving(a, about, activity)))
+	})))
 }
 
 // RegisterWatch registers the activity of the watch task queue.

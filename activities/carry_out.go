@@ -17,12 +17,12 @@ import (
 // error means that the API server could not be asked, and that the whole is to
 // be repeated. A refused create ends it: later Creates, the Status, the Releases
 // and the Events are left to the next plan. What fails of single Pods ends nothing.
+// Work on many Pods is done at a limited rate (BulkQPS).
 //
-// It may run again after it succeeded: what a local activity has done is forgotten
-// with the workflow task that it ran in, when a signal comes before the task ends.
-// A status that is there already tells, and its Events are not said twice.
+// It may run again after it succeeded: a lost workflow task forgets what a local activity has
+// done. A status that is there already tells, and its Events are not said twice.
 func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
-	if err := bounded(list{"creates", len(request.Creates), mostByOne}, list{"deletes", len(request.Deletes), mostByOne}, list{"releases", len(request.Releases), mostByOne},
+	if err := bounded(list{"creates", len(request.Creates), mostPods}, list{"deletes", len(request.Deletes), mostPods}, list{"releases", len(request.Releases), mostPods},
 		list{"counted", len(request.Counted), mostCounted}, list{"events", len(request.Events), mostAsked}); err != nil {
 		return protocol.JobResult{}, err
 	}
@@ -46,12 +46,17 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	if refused != nil {
 		return a.refusedJob(owner, refused), nil
 	}
-	events, out := a.Events.besides(len(request.Events)), &findings{result: &result}
-	result.Created, result.Refused, err = a.createFor(ctx, owner, request, events)
+	events, out, pace := a.Events.besides(len(request.Events)), &findings{result: &result}, a.pace(request)
+	result.Created, result.Refused, err = a.createPods(ctx, creation{owner, request.Creates, request.Status, events, pace})
 	if err != nil || result.Refused != nil {
 		return result, err
 	}
-	err = each(request.Deletes, func(target job.Delete) error { return a.deletePod(ctx, owner, target, events, out) })
+	err = each(request.Deletes, func(target job.Delete) error {
+		if err := pace(ctx); err != nil {
+			return outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
+		}
+		return a.deletePod(ctx, owner, target, events, out)
+	})
 	if err != nil {
 		return result, err
 	}
@@ -66,8 +71,22 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	if news {
 		a.Events.onJob(request.Job, request.Events...)
 	}
-	err = each(request.Releases, func(release job.Release) error { return a.releasePod(ctx, owner, release, out) })
+	result.Logs = a.readLogs(ctx, owner, request.Releases)
+	err = each(request.Releases, func(release job.Release) error {
+		if err := pace(ctx); err != nil {
+			return outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
+		}
+		return a.releasePod(ctx, owner, release, out)
+	})
 	return result, err
+}
+
+// pace returns what to wait for ahead of each Pod of a request.
+func (a *Activities) pace(request protocol.JobRequest) func(context.Context) error {
+	if job.Bulk(len(request.Creates)+len(request.Deletes), len(request.Releases)) {
+		return a.bulk.Wait
+	}
+	return atOnce
 }
 
 // invalidJobStatus says what no plan writes.
@@ -108,17 +127,6 @@ func (a *Activities) overtaken(owner *batchv1.Job, base *job.Base, result *proto
 	spec := a.specOf(owner)
 	result.Unplanned, result.Current, result.CurrentSpec = true, &owner.Status, &spec
 	return true
-}
-
-// createFor creates the few Pods of a JobRequest.
-func (a *Activities) createFor(ctx context.Context, owner *batchv1.Job, request protocol.JobRequest, events *announcer) ([]protocol.CreatedPod, *protocol.Refusal, error) {
-	if len(request.Creates) == 0 {
-		return nil, nil, nil
-	}
-	progress := newCreation(request.Creates, nil, events)
-	progress.planned = request.Status
-	err := a.createPods(ctx, owner, request.Creates, progress, func(context.Context) error { return nil })
-	return progress.created(), progress.refused(), err
 }
 
 // applyJobStatus writes the status; done is false when the result says why not, and

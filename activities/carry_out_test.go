@@ -134,10 +134,6 @@ func TestNoPodIsCreatedForAJobThatEnds(t *testing.T) {
 			if result.Refused == nil || result.Refused.Reason != protocol.RefusedNotPrescribed || result.Current == nil || result.CurrentSpec == nil || len(s.writes()) != 0 {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}
-			bulk := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)})
-			if bulk.Refused == nil || bulk.Current == nil || len(s.writes()) != 0 {
-				t.Errorf("bulk result %+v, writes %v", bulk, s.writes())
-			}
 		})
 	}
 }
@@ -268,18 +264,13 @@ func TestAPlanThatAnotherControllerHasOvertaken(t *testing.T) {
 		"the fields are nobody's":       {by(""), &job.Base{Succeeded: 4}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for activity, request := range map[string]any{
-				protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Creates: creates(1), Base: test.base},
-				protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1), Base: test.base},
-			} {
-				s := newStage(t, []runtime.Object{test.owner.DeepCopy()}, nil)
-				result := must[protocol.JobResult](s, activity, request)
-				if overtaken := result.Unplanned && result.Current != nil && result.Current.Succeeded == 4 && result.CurrentSpec != nil; overtaken != test.overtake {
-					t.Errorf("%s: result %+v", activity, result)
-				}
-				if created := len(s.writes()) > 0; created == test.overtake {
-					t.Errorf("%s: writes %v", activity, s.writes())
-				}
+			s := newStage(t, []runtime.Object{test.owner.DeepCopy()}, nil)
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1), Base: test.base})
+			if overtaken := result.Unplanned && result.Current != nil && result.Current.Succeeded == 4 && result.CurrentSpec != nil; overtaken != test.overtake {
+				t.Errorf("result %+v", result)
+			}
+			if created := len(s.writes()) > 0; created == test.overtake {
+				t.Errorf("writes %v", s.writes())
 			}
 		})
 	}
@@ -311,7 +302,7 @@ func TestRefusalsOfABatch(t *testing.T) {
 				forbidden := slices.ContainsFunc(test.forbidden, func(i int) bool { return requests[i].Name == name })
 				return forbidden, nil, quota
 			})
-			result := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: requests})
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: requests})
 			refused := len(test.taken) + len(test.forbidden)
 			if result.Refused == nil || result.Refused.Reason != test.reason || len(result.Created) != len(requests)-refused {
 				t.Errorf("created %d, refused %+v", len(result.Created), result.Refused)
@@ -329,23 +320,18 @@ func TestPodWithoutLabelsIsRefused(t *testing.T) {
 	unlabelled.Spec.Template.Labels = nil
 	s := newStage(t, objects(unlabelled), nil)
 	const message = "unable to create pods, no labels"
-	for activity, request := range map[string]any{
-		protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}},
-		protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)},
-	} {
-		result := must[protocol.JobResult](s, activity, request)
-		if result.Refused == nil || result.Refused.Message != message || result.Refused.Reason != protocol.RefusedInvalid {
-			t.Errorf("%s: %+v", activity, result)
-		}
-		if events := s.recorded(); !slices.Equal(events, []string{"Warning FailedCreate Error creating: " + message}) {
-			t.Errorf("%s: events %q", activity, events)
-		}
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1), Status: &batchv1.JobStatus{Active: 1}})
+	if result.Refused == nil || result.Refused.Message != message || result.Refused.Reason != protocol.RefusedInvalid {
+		t.Errorf("%+v", result)
+	}
+	if events := s.recorded(); !slices.Equal(events, []string{"Warning FailedCreate Error creating: " + message}) {
+		t.Errorf("events %q", events)
 	}
 	// A Pod of a completion index has a label.
 	unlabelled = indexedJob(1)
 	unlabelled.Spec.Template.Labels = nil
 	s = newStage(t, objects(unlabelled), nil)
-	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{indexedCreate(0, 1)}})
+	result = must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: []job.Create{indexedCreate(0, 1)}})
 	if result.Refused != nil || len(result.Created) != 1 {
 		t.Errorf("result %+v", result)
 	}
@@ -361,7 +347,7 @@ func TestSlowStartEndsAtTheFirstRefusal(t *testing.T) {
 		}
 		return true, nil, apierrors.NewForbidden(pods, "x", errors.New("exceeded quota"))
 	})
-	result := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(100)})
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(100)})
 	// Batches of 1 and 2: the third create is refused, and nothing follows.
 	if len(result.Created) != 2 || result.Refused == nil || len(s.writes()) != 3 {
 		t.Errorf("created %d, refused %v, %d requests", len(result.Created), result.Refused, len(s.writes()))

@@ -303,7 +303,7 @@ func TestPodsOfAJobWhoseDeadlineIsOverByTheWorkersClock(t *testing.T) {
 			running := helloJob()
 			running.Spec.ActiveDeadlineSeconds, running.Status.StartTime = ptr.To(int64(30)), ptr.To(metav1.NewTime(scheduled))
 			s := newStage(t, []runtime.Object{running}, nil, withClock(clocktesting.NewFakeClock(scheduled.Add(time.Second+ahead))))
-			result := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(1)})
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(1)})
 			if made := len(result.Created) == 1; made != makes || made != (len(s.writes()) == 1) {
 				t.Errorf("result %+v, writes %v", result, s.writes())
 			}

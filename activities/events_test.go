@@ -96,7 +96,7 @@ func TestEventsOfAnActivityAreFew(t *testing.T) {
 		for range 9 {
 			request.Events = append(request.Events, event.Warning("InvalidAnnotation", "x"))
 		}
-		for _, created := range must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(10)}).Created {
+		for _, created := range must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(10)}).Created {
 			request.Deletes = append(request.Deletes, job.Delete{Name: created.Name, UID: created.UID})
 		}
 		s.recorded()
@@ -112,7 +112,7 @@ func TestEventsOfAnActivityAreFew(t *testing.T) {
 			created++
 			return created > 70, nil, apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New("exceeded quota"))
 		})
-		must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(100)})
+		must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(100)})
 		if events := s.recorded(); len(events) > 25 || !slices.ContainsFunc(events, func(one string) bool { return strings.HasPrefix(one, "Warning FailedCreate") }) {
 			t.Errorf("%d Events: %q", len(events), events)
 		}
@@ -128,7 +128,7 @@ func TestEventsAboutManyPodsAreFew(t *testing.T) {
 		s.options.Events = recorders
 		s.activities = activities.New(s.options)
 		for range 3 {
-			must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(100)})
+			must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(100)})
 			if err := s.kubernetes.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), namespace, creates(1)[0].Name); err != nil {
 				t.Fatal(err)
 			}

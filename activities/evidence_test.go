@@ -108,7 +108,7 @@ func TestCreatedPodsCarryTheStrictestEvidence(t *testing.T) {
 				creates = append(creates, job.Create{Name: names.Pod(jobName, jobUID, attempt+1), Attempt: attempt + 1})
 			}
 			must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates[:5]})
-			must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates})
+			must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates})
 			for _, create := range creates {
 				if got := s.pod(create.Name).Annotations[names.EvidenceAnnotation]; got != test.want {
 					t.Errorf("Pod %s: annotation %q, want %q", create.Name, got, test.want)

@@ -28,8 +28,10 @@ func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []proto
 		return nil
 	}
 	defer leave()
-	progress := newCreation(creates, nil, a.Events.onlyNormal())
 	// What is missing is created by the Job's workflow.
-	_ = a.createPods(ctx, stored, creates, progress, func(context.Context) error { return nil })
-	return progress.created()
+	created, _, _ := a.createPods(ctx, creation{owner: stored, creates: creates, events: a.Events.onlyNormal(), before: atOnce})
+	return created
 }
+
+// atOnce waits for nothing.
+func atOnce(context.Context) error { return nil }

@@ -2,10 +2,12 @@ package activities
 
 import (
 	"context"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -16,9 +18,11 @@ import (
 // remembers. Only what another has changed in the meantime, or what does not look as it was
 // planned for, is read live.
 
-// guardedJob reports whether a status is the first that a JobRequest writes.
+// guardedJob reports whether a status is the first that a JobRequest writes, and no log is asked
+// for: the Job may have asked meanwhile to keep the logs of its Pods out.
 func guardedJob(request protocol.JobRequest) bool {
-	return request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0
+	return request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 &&
+		!slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
 }
 
 // plannedJob reads the Job of a request; done says that the answer is given already.

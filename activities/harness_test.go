@@ -113,12 +113,6 @@ func (s *stage) planned(request any) any {
 	case protocol.JobRequest:
 		request.Digest = cmp.Or(request.Digest, digest)
 		return request
-	case protocol.CreatePodsRequest:
-		request.Digest = cmp.Or(request.Digest, digest)
-		return request
-	case protocol.DeletePodsRequest:
-		request.Digest = cmp.Or(request.Digest, digest)
-		return request
 	case protocol.TerminatePodsRequest:
 		request.Digest = cmp.Or(request.Digest, digest)
 		return request

@@ -74,7 +74,7 @@ func (s *stage) ends(releases ...job.Release) map[string][]job.PodLog {
 // released releases Pods and returns their logs.
 func (s *stage) released(releases ...job.Release) []job.PodLog {
 	s.t.Helper()
-	return must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs
+	return must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs
 }
 
 // track gives Pods that were released the tracking finalizer again.
@@ -122,7 +122,7 @@ func TestTheLogOfAPodIsReadOnceAndOnlyWhenItHasFailed(t *testing.T) {
 			kept := s.saying("what the program said")
 			asked := release("a")
 			asked.Phase = test.claimed
-			logs := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{asked}}).Logs
+			logs := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{asked}}).Logs
 			if len(logs) != 1 || logs[0].Missing != test.missing || (logs[0].Lines == "") != (test.missing != "") {
 				t.Errorf("logs %+v, want them missing because %q", logs, test.missing)
 			}
@@ -142,7 +142,7 @@ func TestTheContainerOfALogIsTheOneThatFailed(t *testing.T) {
 	}
 	s := newStage(t, objects(helloJob(), pod), nil, withLogs(20, 4096))
 	kept := s.saying("what the program said")
-	must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{release("a")}})
+	must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{release("a")}})
 	if len(kept.requests) != 1 || kept.requests[0].Container != "main" {
 		t.Errorf("requests %+v", kept.requests)
 	}
@@ -158,7 +158,7 @@ func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
 	})
 	wanted, silent := release("a"), release("b")
 	silent.Logs = false
-	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{wanted, silent}})
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: []job.Release{wanted, silent}})
 	if len(result.Logs) != 1 || result.Logs[0] != (job.PodLog{UID: "a-uid", Lines: "one\ntwo"}) || !tracked {
 		t.Errorf("logs %+v, Pod tracked while they are read: %v", result.Logs, tracked)
 	}
@@ -336,7 +336,7 @@ func TestTooManyLogsAreCut(t *testing.T) {
 	}
 	s := newStage(t, objects(helloJob(), failed...), nil, withLogs(20, size))
 	kept := s.saying(strings.Repeat("x", size))
-	logs := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases}).Logs
+	logs := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: releases}).Logs
 	total := 0
 	for _, log := range logs {
 		if total += len(log.Lines); log.Lines == "" && log.Missing == "" {
@@ -399,7 +399,8 @@ func TestANodeThatIsAwayDelaysNoReleaseForLong(t *testing.T) {
 	for i := range 100 { // more than are asked for, side by side, before the time for all is over
 		releases = append(releases, release(fmt.Sprintf("pod-%d", i)))
 	}
-	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
+	digest := job.SpecOf(helloJob()).Digest()
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Digest: digest, Releases: releases})
 	for _, log := range result.Logs {
 		if log.Missing != "timeout" && log.Missing != "the node has not answered within the last minute" {
 			t.Fatalf("log %+v", log)

@@ -171,20 +171,14 @@ func TestRequestsThatAreRefusedAreCounted(t *testing.T) {
 		t.Error("a start that the schedule does not name is not refused")
 	}
 	creates := []job.Create{{Name: "of-no-attempt", Attempt: 1}}
-	for activity, request := range map[string]any{
-		protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Creates: creates},
-		protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Creates: creates},
-	} {
-		if refused := must[protocol.JobResult](s, activity, request); refused.Refused == nil {
-			t.Errorf("%s: Pods that the Job does not prescribe are not refused", activity)
-		}
+	if refused := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates}); refused.Refused == nil {
+		t.Error("Pods that the Job does not prescribe are not refused")
 	}
 	for _, counted := range []struct{ activity, reason string }{
 		{protocol.CarryOutActivity, protocol.InvalidRequestErrorType},
 		{protocol.WatchPodsActivity, protocol.InvalidRequestErrorType},
 		{protocol.StartRunActivity, protocol.RefusedNotPrescribed},
 		{protocol.CarryOutActivity, protocol.RefusedNotPrescribed},
-		{protocol.CreatePodsActivity, protocol.RefusedNotPrescribed},
 	} {
 		if got := s.metric(requestsRefused, counted.activity, counted.reason); got != 1 {
 			t.Errorf("%s, %s: counted %v times", counted.activity, counted.reason, got)

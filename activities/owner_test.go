@@ -28,9 +28,6 @@ func jobRequests(reference protocol.ObjectReference) map[string]any {
 			Job: reference, Creates: creates(1), Deletes: []job.Delete{{Name: "a", UID: "a-uid"}}, Status: &batchv1.JobStatus{Failed: 1},
 			Releases: release, Events: []event.Event{event.Normal("Completed", "Job completed")},
 		},
-		protocol.CreatePodsActivity:    protocol.CreatePodsRequest{Job: reference, Creates: creates(1)},
-		protocol.DeletePodsActivity:    protocol.DeletePodsRequest{Job: reference, Deletes: []job.Delete{{Name: "a", UID: "a-uid"}}},
-		protocol.ReleasePodsActivity:   protocol.ReleasePodsRequest{Job: reference, Releases: release},
 		protocol.TerminatePodsActivity: protocol.TerminatePodsRequest{Job: reference, Termination: job.TerminateForSuspension},
 		protocol.SetSuspendActivity:    protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: reference, Wish: protocol.Wish{Suspend: true, At: scheduled}},
 	}
@@ -105,16 +102,13 @@ func TestListsOfRequestsAreBounded(t *testing.T) {
 		activity string
 		request  any
 	}{
-		"creates":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: make([]job.Create, 11)}},
-		"deletes":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Deletes: make([]job.Delete, 11)}},
-		"releases":            {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: make([]job.Release, 11)}},
+		"creates":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: make([]job.Create, 501)}},
+		"deletes":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Deletes: make([]job.Delete, 501)}},
+		"releases":            {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Releases: make([]job.Release, 501)}},
 		"events":              {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
 		"counted":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Counted: make([]string, 10_001)}},
 		"undecided":           {protocol.ListPodsActivity, protocol.ListPodsRequest{Job: jobRef, Undecided: make([]string, 20_001)}},
 		"undecided at an end": {protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForVerdict, Undecided: make([]string, 20_001)}},
-		"bulk creates":        {protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: make([]job.Create, 501)}},
-		"bulk deletes":        {protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: make([]job.Delete, 501)}},
-		"bulk releases":       {protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: make([]job.Release, 501)}},
 		"runs":                {protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Look: make([]schedule.Run, 51)}},
 		"old runs":            {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: make([]schedule.Delete, 501)}},
 		"replaced runs":       {protocol.StartRunActivity, protocol.StartRunRequest{CronJob: cronJobRef, Replace: make([]schedule.Delete, 501)}},
@@ -138,8 +132,6 @@ func TestJobThatIsNotThePlanned(t *testing.T) {
 		protocol.CarryOutActivity: protocol.JobRequest{
 			Job: jobRef, Digest: "another", Creates: creates(1), Deletes: []job.Delete{{Name: "a", UID: "a-uid"}}, Status: &batchv1.JobStatus{Active: 1},
 		},
-		protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: jobRef, Digest: "another", Creates: creates(1)},
-		protocol.DeletePodsActivity: protocol.DeletePodsRequest{Job: jobRef, Digest: "another", Deletes: []job.Delete{{Name: "a", UID: "a-uid"}}},
 	} {
 		t.Run(activity, func(t *testing.T) {
 			s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodRunning)), nil)
@@ -172,7 +164,7 @@ func TestCreatesBeyondWhatRunsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(indexed, test.pods...), nil)
-			result := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: wanted})
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: wanted})
 			if test.makes {
 				if len(result.Created) != 2 || result.Refused != nil {
 					t.Errorf("result %+v", result)

@@ -3,7 +3,6 @@ package activities_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 
 func TestBulkCreateMakesEveryPodOnce(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
-	request := protocol.CreatePodsRequest{Job: jobRef, Creates: creates(150)}
-	result := must[protocol.JobResult](s, protocol.CreatePodsActivity, request)
+	request := protocol.JobRequest{Job: jobRef, Creates: creates(150)}
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 	if len(result.Created) != 150 || len(s.writes()) != 150 {
 		t.Fatalf("created %d with %d requests", len(result.Created), len(s.writes()))
 	}
@@ -29,24 +28,9 @@ func TestBulkCreateMakesEveryPodOnce(t *testing.T) {
 	}
 }
 
-func TestBulkCreateGoesOnWhereItLeftOff(t *testing.T) {
-	s := newStage(t, []runtime.Object{helloJob()}, nil)
-	request := protocol.CreatePodsRequest{Job: jobRef, Creates: creates(20)}
-	reported := []protocol.CreatedPod{}
-	for _, create := range request.Creates[:15] {
-		reported = append(reported, protocol.CreatedPod{Name: create.Name, UID: create.Name + "-uid"})
-	}
-	environment := s.environment()
-	environment.SetHeartbeatDetails(reported)
-	result, err := runIn[protocol.JobResult](s, environment, protocol.CreatePodsActivity, request)
-	if err != nil || len(result.Created) != 20 || len(s.writes()) != 5 {
-		t.Errorf("created %d with %d requests, error %v", len(result.Created), len(s.writes()), err)
-	}
-}
-
 func TestBulkCreateOfAGoneJob(t *testing.T) {
 	s := newStage(t, nil, nil)
-	if result := must[protocol.JobResult](s, protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: jobRef, Creates: creates(2)}); !result.Gone {
+	if result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Creates: creates(2)}); !result.Gone {
 		t.Errorf("result %+v", result)
 	}
 }
@@ -54,68 +38,23 @@ func TestBulkCreateOfAGoneJob(t *testing.T) {
 func TestBulkCreateReportsAnOutage(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)
 	s.refuse("create", "pods", 1, errors.New("connection refused"))
-	request := protocol.CreatePodsRequest{Job: jobRef, Creates: creates(20)}
-	if _, err := run[protocol.JobResult](s, protocol.CreatePodsActivity, request); err == nil {
+	request := protocol.JobRequest{Job: jobRef, Creates: creates(20)}
+	if _, err := run[protocol.JobResult](s, protocol.CarryOutActivity, request); err == nil {
 		t.Fatal("the outage is no error")
 	}
-	if result := must[protocol.JobResult](s, protocol.CreatePodsActivity, request); len(result.Created) != 20 {
+	if result := must[protocol.JobResult](s, protocol.CarryOutActivity, request); len(result.Created) != 20 {
 		t.Errorf("created %d after the outage", len(result.Created))
-	}
-}
-
-func TestBulkDeleteGoesOnWhereItLeftOff(t *testing.T) {
-	objects := []runtime.Object{helloJob()}
-	var deletes []job.Delete
-	for i := range 100 {
-		name := fmt.Sprintf("pod-%03d", i)
-		objects = append(objects, helloPod(name, corev1.PodRunning).Pod)
-		deletes = append(deletes, job.Delete{Name: name, UID: name + "-uid"})
-	}
-	s := newStage(t, objects, nil)
-	environment := s.environment()
-	environment.SetHeartbeatDetails(map[string]any{"done": 60, "result": map[string]any{"vanished": []string{"seen-before"}}})
-	result, err := runIn[protocol.JobResult](s, environment, protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes})
-	if err != nil || len(s.writes()) != 40 {
-		t.Errorf("%d deletes after the heartbeat of 60, error %v", len(s.writes()), err)
-	}
-	if !slices.Equal(result.Vanished, []string{"seen-before"}) {
-		t.Errorf("what came to light before the heartbeat is lost: %+v", result)
-	}
-}
-
-func TestBulkReleaseGoesOnWhereItLeftOff(t *testing.T) {
-	owned := []podBuilder{}
-	var releases []job.Release
-	for i := range 100 {
-		name := fmt.Sprintf("pod-%03d", i)
-		owned = append(owned, helloPod(name, corev1.PodSucceeded))
-		releases = append(releases, job.Release{Name: name, UID: name + "-uid", Phase: corev1.PodSucceeded})
-	}
-	s := newStage(t, objects(helloJob(), owned...), nil, withLogs(20, 4096))
-	kept := s.saying("text")
-	releases[99].Logs, releases[0].Logs = true, true
-	environment := s.environment()
-	environment.SetHeartbeatDetails(map[string]any{
-		"done":   60,
-		"result": protocol.JobResult{Logs: []job.PodLog{{UID: "pod-000-uid", Lines: "read before"}, {UID: "pod-099-uid", Missing: "timeout"}}},
-	})
-	result, err := runIn[protocol.JobResult](s, environment, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{Job: jobRef, Releases: releases})
-	if err != nil || len(s.writes()) != 40 {
-		t.Errorf("%d releases after the heartbeat of 60, error %v", len(s.writes()), err)
-	}
-	if len(result.Logs) != 2 || result.Logs[0].Lines != "read before" || len(kept.requests) != 0 {
-		t.Errorf("logs %+v, %d requests", result.Logs, len(kept.requests))
 	}
 }
 
 func TestBulkReleaseReportsAnOutage(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
 	s.refuse("patch", "pods", 1, errors.New("connection refused"))
-	request := protocol.ReleasePodsRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}, {Name: "gone", UID: "gone-uid"}}}
-	if _, err := run[protocol.JobResult](s, protocol.ReleasePodsActivity, request); err == nil {
+	request := protocol.JobRequest{Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}, {Name: "gone", UID: "gone-uid"}}}
+	if _, err := run[protocol.JobResult](s, protocol.CarryOutActivity, request); err == nil {
 		t.Fatal("the outage is no error")
 	}
-	if must[protocol.JobResult](s, protocol.ReleasePodsActivity, request); s.tracked("a") {
+	if must[protocol.JobResult](s, protocol.CarryOutActivity, request); s.tracked("a") {
 		t.Error("the Pod is not released")
 	}
 }
@@ -129,15 +68,15 @@ func TestBulkWorkIsRateLimited(t *testing.T) {
 		releases = append(releases, job.Release{Name: fmt.Sprint(i)})
 		deletes = append(deletes, job.Delete{Name: fmt.Sprint(i)})
 	}
-	for activity, request := range map[string]any{
-		protocol.CreatePodsActivity:  protocol.CreatePodsRequest{Job: jobRef, Creates: creates(15)},
-		protocol.DeletePodsActivity:  protocol.DeletePodsRequest{Job: jobRef, Deletes: deletes},
-		protocol.ReleasePodsActivity: protocol.ReleasePodsRequest{Job: jobRef, Releases: releases},
+	for name, request := range map[string]protocol.JobRequest{
+		"creates":  {Job: jobRef, Creates: creates(15)},
+		"deletes":  {Job: jobRef, Deletes: deletes},
+		"releases": {Job: jobRef, Releases: releases},
 	} {
-		t.Run(activity, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			s := newStage(t, objects(helloJob()), nil, limited)
 			began := time.Now()
-			must[protocol.JobResult](s, activity, request)
+			must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 			if took := time.Since(began); took < 400*time.Millisecond {
 				t.Errorf("done in %v", took)
 			}

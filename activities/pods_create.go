@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,98 +20,45 @@ import (
 // parallelRequests bounds the requests that one activity has under way.
 const parallelRequests = 32
 
-// creation is the progress of creating a Job's Pods.
+// creation creates Pods of a Job.
 type creation struct {
-	mutex sync.Mutex
-	// made is what came of each Create, in their order; nil for those not made.
-	made []*protocol.CreatedPod
-	// refusals are the refused Creates, in the same order.
-	refusals []*protocol.Refusal
+	owner   *batchv1.Job
+	creates []job.Create
 	// planned is the status that is to be written with the Pods; it may be nil.
 	planned *batchv1.JobStatus
 	// events emits those about the Pods.
 	events *announcer
+	// before is called ahead of each request.
+	before func(context.Context) error
 }
 
-// created lists the Pods that exist, in the order of the Creates.
-func (c *creation) created() []protocol.CreatedPod {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	var pods []protocol.CreatedPod
-	for _, pod := range c.made {
-		if pod != nil {
-			pods = append(pods, *pod)
-		}
-	}
-	return pods
-}
-
-// refused returns the refusal of the first Create that was refused. A name that is
-// taken comes last: other refusals are what a person has to do something about.
-func (c *creation) refused() *protocol.Refusal {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	var first *protocol.Refusal
-	for _, refused := range c.refusals {
-		if refused != nil && (first == nil || first.Reason == protocol.RefusedForeignObject) {
-			first = refused
-		}
-	}
-	return first
-}
-
-// newCreation starts from the Pods that an earlier attempt has reported.
-func newCreation(creates []job.Create, reported []protocol.CreatedPod, events *announcer) *creation {
-	byName := make(map[string]protocol.CreatedPod, len(reported))
-	for _, pod := range reported {
-		byName[pod.Name] = pod
-	}
-	progress := &creation{
-		made:     make([]*protocol.CreatedPod, len(creates)),
-		refusals: make([]*protocol.Refusal, len(creates)),
-		events:   events,
-	}
-	for i, create := range creates {
-		if pod, ok := byName[create.Name]; ok {
-			progress.made[i] = &pod
-		}
-	}
-	return progress
-}
-
-// createPods creates what is not made yet, in batches of 1, 2, 4, ... as upstream
-// (parity 2.10 e), so that a template nobody accepts costs one request and not
-// hundreds. A batch is carried out in parallel and to its end; a refusal or an
-// error in it ends the creating. before is called ahead of each request.
-func (a *Activities) createPods(ctx context.Context, owner *batchv1.Job, creates []job.Create, progress *creation, before func(context.Context) error) error {
-	var rest []int
-	for i := range creates {
-		if progress.made[i] == nil {
-			rest = append(rest, i)
-		}
-	}
-	for size := 1; len(rest) > 0 && progress.refused() == nil; size *= 2 {
+// createPods creates Pods in batches of 1, 2, 4, ... as upstream (parity 2.10 e), so that a
+// template nobody accepts costs one request and not hundreds. A batch is carried out in
+// parallel and to its end; a refusal or an error in it ends the creating. It returns the Pods
+// that exist, and the first refusal. A name that is taken comes last: other refusals are what a
+// person has to do something about.
+func (a *Activities) createPods(ctx context.Context, c creation) (created []protocol.CreatedPod, refused *protocol.Refusal, err error) {
+	for size, rest := 1, c.creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
-		var group errgroup.Group
-		group.SetLimit(parallelRequests)
-		for _, i := range batch {
-			group.Go(func() error {
-				if err := before(ctx); err != nil {
-					return outage(err, "wait to create Pod %s/%s", owner.Namespace, creates[i].Name)
-				}
-				pod, refused, err := a.createPod(ctx, owner, creates[i], progress.planned, progress.events)
-				progress.mutex.Lock()
-				defer progress.mutex.Unlock()
-				progress.made[i], progress.refusals[i] = pod, refused
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
+		made, refusals := make([]*protocol.CreatedPod, len(batch)), make([]*protocol.Refusal, len(batch))
+		err = each(indexesOf(batch), func(i int) (err error) {
+			if err := c.before(ctx); err != nil {
+				return outage(err, "wait to create Pod %s/%s", c.owner.Namespace, batch[i].Name)
+			}
+			made[i], refusals[i], err = a.createPod(ctx, c.owner, batch[i], c.planned, c.events)
 			return err
+		})
+		for i := range batch {
+			if made[i] != nil {
+				created = append(created, *made[i])
+			}
+			if refusals[i] != nil && (refused == nil || refused.Reason == protocol.RefusedForeignObject) {
+				refused = refusals[i]
+			}
 		}
 	}
-	return nil
+	return created, refused, err
 }
 
 // createPod creates one Pod or finds it made by an earlier attempt.

@@ -21,19 +21,12 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// deletes deletes Pods by CarryOut and by DeletePods, each on a stage of its own.
+// deletes deletes Pods on a stage of its own.
 func deletes(t *testing.T, prepare func() *stage, targets []job.Delete, check func(t *testing.T, s *stage, result protocol.JobResult, err error)) {
-	for activity, request := range map[string]any{
-		protocol.CarryOutActivity:   protocol.JobRequest{Job: jobRef, Deletes: targets},
-		protocol.DeletePodsActivity: protocol.DeletePodsRequest{Job: jobRef, Deletes: targets},
-	} {
-		t.Run(activity, func(t *testing.T) {
-			s := prepare()
-			s.t = t
-			result, err := run[protocol.JobResult](s, activity, request)
-			check(t, s, result, err)
-		})
-	}
+	t.Helper()
+	s := prepare()
+	result, err := run[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Deletes: targets})
+	check(t, s, result, err)
 }
 
 // refusePod makes the fake API server answer a request about one Pod with an error.

@@ -22,7 +22,7 @@ import (
 // TestReleaseIsOneRequest: it is made for every Pod of every Job.
 func TestReleaseIsOneRequest(t *testing.T) {
 	s := newStage(t, objects(helloJob(), helloPod("a", corev1.PodSucceeded)), nil)
-	result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{
+	result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
 		Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}},
 	})
 	var requests []string
@@ -70,7 +70,7 @@ func TestReleases(t *testing.T) {
 			test.pod.Status.Message, test.pod.Spec.NodeName = "what it said", "node-1"
 			before := test.pod.DeepCopy()
 			s := newStage(t, objects(helloJob(), test.pod), nil)
-			result := must[protocol.JobResult](s, protocol.ReleasePodsActivity, protocol.ReleasePodsRequest{
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
 				Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid", Phase: test.phase}},
 			})
 			stored, err := s.kubernetes.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), before.Namespace, "a")
@@ -120,10 +120,10 @@ func TestOnePodThatCantBeReleasedHoldsUpNoOther(t *testing.T) {
 			s.refusePod("patch", "bad", refused)
 			releases := []job.Release{{Name: "bad", UID: "bad-uid", Phase: corev1.PodSucceeded}, {Name: "a", UID: "a-uid", Phase: corev1.PodSucceeded}}
 			for activity, request := range map[string]any{
-				protocol.ReleasePodsActivity: protocol.ReleasePodsRequest{Job: jobRef, Releases: releases},
-				protocol.CarryOutActivity:    protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Succeeded: 2}, Releases: releases},
+				"alone":         protocol.JobRequest{Job: jobRef, Releases: releases},
+				"with a status": protocol.JobRequest{Job: jobRef, Status: &batchv1.JobStatus{Succeeded: 2}, Releases: releases},
 			} {
-				result := must[protocol.JobResult](s, activity, request)
+				result := must[protocol.JobResult](s, protocol.CarryOutActivity, request)
 				if len(result.Failures) != 1 || result.Failures[0].UID != "bad-uid" || !strings.Contains(refused.Error(), result.Failures[0].Message) {
 					t.Errorf("%s: failures %+v", activity, result.Failures)
 				}

@@ -16,6 +16,9 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
+// bulkChunk is how many Pods are ended between two looks at the Job.
+const bulkChunk = 2 * parallelRequests
+
 // TerminatePods ends all Pods of a Job that have not ended, and lists them as ListPods does, as
 // they are then. It may run again after it has ended some: the rest is ended then. Between some
 // Pods and the next it looks whether the Job has been edited.
@@ -39,7 +42,7 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	}
 	events, out := a.Events.besides(0), &findings{result: &protocol.JobResult{}}
 	targets := request.Termination.Targets(census.facts)
-	many := len(targets) > protocol.BulkThreshold
+	many := job.Bulk(len(targets), 0)
 	for chunk := range slices.Chunk(targets, bulkChunk) {
 		if many {
 			if owner, answer, done, err = a.jobToTerminate(ctx, request); err != nil || done {

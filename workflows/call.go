@@ -93,7 +93,7 @@ func (c call) recorded() bool {
 	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
 		return true
 	}
-	return c.first || c.activity == protocol.ReleasePodsActivity
+	return c.first
 }
 
 // await waits for the answer, or gives the call up.
@@ -155,7 +155,7 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 		},
 	}
 	switch c.activity {
-	case protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.CarryOutActivity, protocol.ReleasePodsActivity:
+	case protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.CarryOutActivity:
 		// A list of 100,000 Pods takes as long as a slow API server likes, and Pods are created in batches, each of
 		// which may wait for a slow webhook.
 		options.StartToCloseTimeout = regularBudget

@@ -1,21 +1,13 @@
 package workflows
 
 import (
-	"fmt"
-	"slices"
-
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// bulkChunk is the number of Pods that one bulk activity creates, deletes or releases.
-const bulkChunk = protocol.BulkChunk
-
-// execute carries out a plan and records in the state what came of it. Many creates,
-// deletes or releases go to the bulk queue: the former before the status, the latter
-// after it.
+// execute carries out a plan and records in the state what became of it.
 func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	switch {
 	case plan.Rebuild:
@@ -26,58 +18,25 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		return w.terminate(ctx, plan)
 	}
 	w.state = plan.Asked()
-	var pods protocol.JobResult
 	base := plan.Base()
-	request := protocol.JobRequest{
-		Job:      w.input.Job,
-		Digest:   digest(w.spec),
-		Creates:  plan.Creates,
-		Deletes:  plan.Deletes,
-		Status:   plan.Status,
-		Judge:    plan.Judge,
-		Counted:  plan.Counted,
-		Base:     &base,
-		Releases: plan.Releases,
-		Handled:  plan.Handled,
-		Events:   plan.Events,
-	}
-	if len(plan.Creates)+len(plan.Deletes) > protocol.BulkThreshold {
-		var err error
-		if pods, err = w.createAndDelete(ctx, plan); err != nil {
-			return err
-		}
-		if pods.Stopped() {
-			return w.record(ctx, plan, pods, job.Report{PodsOnly: true})
-		}
-		request.Creates, request.Deletes = nil, nil
-	}
-	// Logs come from nodes, which may not answer: no workflow task waits for them.
-	apart := len(plan.Releases) > protocol.BulkThreshold || slices.ContainsFunc(plan.Releases, func(release job.Release) bool { return release.Logs })
-	if apart {
-		request.Releases = nil
-	}
-	result, err := perform[protocol.JobResult](ctx, w.patient(plan, call{
-		summary: w.summary(plan), activity: protocol.CarryOutActivity, request: request,
-		first: plan.Recorded() || len(request.Creates) > 0 && workflow.Now(ctx).Before(w.slowUntil),
+	c := call{
+		summary: w.summary(plan), activity: protocol.CarryOutActivity,
+		request: protocol.JobRequest{
+			Job: w.input.Job, Digest: digest(w.spec), Creates: plan.Creates, Deletes: plan.Deletes, Status: plan.Status, Judge: plan.Judge,
+			Counted: plan.Counted, Base: &base, Releases: plan.Releases, Handled: plan.Handled, Events: plan.Events,
+		},
+		first: plan.Recorded() || len(plan.Creates) > 0 && workflow.Now(ctx).Before(w.slowUntil),
 		local: jobLocalBudget,
 		slow:  func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
-	}))
+	}
+	if plan.Bulk() {
+		c.queue = w.cluster.BulkTaskQueue()
+	}
+	result, err := perform[protocol.JobResult](ctx, w.patient(plan, c))
 	if err != nil {
 		return err
 	}
-	pods.Add(result)
-	if err := w.record(ctx, plan, pods, job.Report{Unreleased: apart}); err != nil || !apart || pods.Stopped() {
-		return err
-	}
-	released, err := w.release(ctx, plan)
-	if err != nil {
-		return err
-	}
-	if released.Gone || released.Foreign {
-		w.learn(released)
-		return nil
-	}
-	w.state = w.state.Released(plan, reportOf(released, job.Report{}), workflow.Now(ctx))
+	w.record(ctx, plan, result)
 	return nil
 }
 
@@ -88,79 +47,23 @@ func (w *runningJob) patient(plan job.Plan, c call) call {
 	return c
 }
 
-// createAndDelete carries out many creates and deletes.
-func (w *runningJob) createAndDelete(ctx workflow.Context, plan job.Plan) (sum protocol.JobResult, err error) {
-	for deletes := range slices.Chunk(plan.Deletes, bulkChunk) {
-		result, err := w.bulk(ctx, plan, fmt.Sprintf("delete %d pods of %s", len(deletes), w.input.Job.Name),
-			protocol.DeletePodsActivity, protocol.DeletePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Deletes: deletes, Judge: plan.Judge})
-		if err != nil {
-			return sum, err
-		}
-		if sum.Add(result); sum.Stopped() {
-			return sum, nil
-		}
-	}
-	base := plan.Base()
-	for creates := range slices.Chunk(plan.Creates, bulkChunk) {
-		result, err := w.bulk(ctx, plan, fmt.Sprintf("create %d pods of %s", len(creates), w.input.Job.Name),
-			protocol.CreatePodsActivity, protocol.CreatePodsRequest{Job: w.input.Job, Digest: digest(w.spec), Creates: creates, Base: &base, Judge: plan.Judge})
-		if err != nil {
-			return sum, err
-		}
-		if sum.Add(result); sum.Stopped() {
-			return sum, nil
-		}
-	}
-	return sum, nil
-}
-
-// release carries out releases, whose outcome is recorded and written.
-func (w *runningJob) release(ctx workflow.Context, plan job.Plan) (sum protocol.JobResult, err error) {
-	for part := range slices.Chunk(plan.Releases, bulkChunk) {
-		c := w.patient(plan, call{
-			summary: releaseSummary(w.input.Job.Name, part), activity: protocol.ReleasePodsActivity,
-			request: protocol.ReleasePodsRequest{Job: w.input.Job, Releases: part},
-		})
-		if len(plan.Releases) > protocol.BulkThreshold {
-			c.queue = w.cluster.BulkTaskQueue()
-		}
-		result, err := perform[protocol.JobResult](ctx, c)
-		if err != nil {
-			return sum, err
-		}
-		if sum.Add(result); sum.Stopped() {
-			return sum, nil
-		}
-	}
-	return sum, nil
-}
-
-// bulk runs an activity of the bulk queue.
-func (w *runningJob) bulk(ctx workflow.Context, plan job.Plan, summary, activity string, request any) (protocol.JobResult, error) {
-	return perform[protocol.JobResult](ctx, w.patient(plan, call{
-		summary: summary, activity: activity, request: request, queue: w.cluster.BulkTaskQueue(),
-	}))
-}
-
-// record takes the result of an activity into the state; the report says which part of the plan
-// was to be carried out.
-func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult, part job.Report) error {
+// record takes the result of a plan into the state.
+func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult) {
 	switch {
 	case result.Gone, result.Foreign, result.Unplanned:
 		w.learn(result)
 		w.reread(result)
-		return nil
+		return
 	case result.Matched != nil:
 		w.state = plan.Matched(*result.Matched)
-		return nil
+		return
 	case result.Refused != nil:
 		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", result.Refused.Reason, "message", result.Refused.Message)
 	case result.StatusRefused != "":
 		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
-	w.state = job.Apply(plan, reportOf(result, part), workflow.Now(ctx))
+	w.state = job.Apply(plan, reportOf(result), workflow.Now(ctx))
 	w.reread(result)
-	return nil
 }
 
 // reread takes in the Job as it was read because it is not as it was planned for.
@@ -175,10 +78,11 @@ func (w *runningJob) reread(result protocol.JobResult) {
 	w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
 }
 
-func reportOf(result protocol.JobResult, report job.Report) job.Report {
-	report.StatusRefused = result.StatusRefused
-	report.Logs, report.Vanished, report.Found, report.Failures = result.Logs, result.Vanished, result.Found, result.Failures
-	report.Created = createdOf(result.Created)
+func reportOf(result protocol.JobResult) job.Report {
+	report := job.Report{
+		Created: createdOf(result.Created), StatusRefused: result.StatusRefused,
+		Logs: result.Logs, Vanished: result.Vanished, Found: result.Found, Failures: result.Failures,
+	}
 	if result.Refused != nil {
 		report.CreateRefused = result.Refused.Reason + ": " + result.Refused.Message
 		report.NameTaken = result.Refused.Reason == protocol.RefusedForeignObject
@@ -225,7 +129,7 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 			Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate, Undecided: w.state.Undecided(),
 		},
 	})
-	if len(w.state.Pods) > protocol.BulkThreshold {
+	if job.Bulk(len(w.state.Pods), 0) {
 		c.queue = w.cluster.BulkTaskQueue()
 	}
 	list, err := perform[protocol.PodList](ctx, c)

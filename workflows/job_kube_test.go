@@ -64,9 +64,6 @@ func newJobKube(t *testing.T) *jobKube {
 	kube := &jobKube{t: t, environment: environment}
 	for name, function := range map[string]any{
 		protocol.CarryOutActivity:       kube.reconcile,
-		protocol.CreatePodsActivity:     kube.createPods,
-		protocol.DeletePodsActivity:     kube.deletePods,
-		protocol.ReleasePodsActivity:    kube.accountPods,
 		protocol.ListPodsActivity:       kube.listPods,
 		protocol.TerminatePodsActivity:  kube.terminatePods,
 		protocol.ReleaseOrphansActivity: kube.releasePods,
@@ -104,16 +101,6 @@ func (k *jobKube) reconcile(ctx context.Context, request protocol.JobRequest) (p
 	return protocol.JobResult{Created: k.create(request.Creates), Logs: k.release(request.Releases)}, nil
 }
 
-func (k *jobKube) createPods(_ context.Context, request protocol.CreatePodsRequest) (protocol.JobResult, error) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.calls = append(k.calls, protocol.CreatePodsActivity)
-	if request.Digest != k.object.Digest() {
-		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object}, nil
-	}
-	return protocol.JobResult{Created: k.create(request.Creates)}, nil
-}
-
 func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 	var created []protocol.CreatedPod
 	for _, create := range creates {
@@ -127,20 +114,6 @@ func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 		created = append(created, protocol.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
 	}
 	return created
-}
-
-func (k *jobKube) deletePods(_ context.Context, request protocol.DeletePodsRequest) (protocol.JobResult, error) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.DeletePodsActivity, len(request.Deletes)))
-	return protocol.JobResult{}, nil
-}
-
-func (k *jobKube) accountPods(_ context.Context, request protocol.ReleasePodsRequest) (protocol.JobResult, error) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.calls = append(k.calls, fmt.Sprintf("%s %d", protocol.ReleasePodsActivity, len(request.Releases)))
-	return protocol.JobResult{Logs: k.release(request.Releases)}, nil
 }
 
 // release takes the finalizer off, and answers for every log that is asked for.

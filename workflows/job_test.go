@@ -288,8 +288,7 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 	kube.after(2*time.Minute, func() { kube.remove() })
 	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
 	expect(t, "calls", kube.calls, []string{
-		protocol.CreatePodsActivity, protocol.CarryOutActivity,
-		protocol.CreatePodsActivity, protocol.CarryOutActivity,
+		protocol.CarryOutActivity, protocol.CarryOutActivity, // 500 Pods, and 100
 		protocol.CarryOutActivity, protocol.TerminatePodsActivity + " Suspension", protocol.CarryOutActivity, // after a look at the object
 		protocol.CarryOutActivity, protocol.ReleaseOrphansActivity,
 	})
@@ -297,7 +296,7 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 		[]int32{kube.requests[0].Status.Active, kube.requests[1].Status.Active, *kube.requests[3].Status.Terminating}, []int32{500, 600, 600})
 }
 
-func TestManyReleasesFollowTheStatusOnTheBulkQueue(t *testing.T) {
+func TestManyReleasesFollowTheStatusInOneCall(t *testing.T) {
 	kube := newJobKube(t)
 	kube.after(time.Minute, func() {
 		for i := range kube.pods {
@@ -307,10 +306,8 @@ func TestManyReleasesFollowTheStatusOnTheBulkQueue(t *testing.T) {
 	})
 	result := kube.mustEnd(jobSpec(20, 20), job.Complete)
 	expect(t, "succeeded", result.Succeeded, 20)
-	expect(t, "calls", kube.calls, []string{
-		protocol.CreatePodsActivity, protocol.CarryOutActivity, protocol.CarryOutActivity, protocol.ReleasePodsActivity + " 20",
-	})
-	expect(t, "releases beside the status", len(kube.requests[1].Releases), 0)
+	expect(t, "calls", kube.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
+	expect(t, "releases beside the status", len(kube.requests[1].Releases), 20)
 }
 
 func TestReleasesWaitForARefusedStatus(t *testing.T) {
@@ -330,9 +327,7 @@ func TestReleasesWaitForARefusedStatus(t *testing.T) {
 		kube.signalFacts(kube.pods...)
 	})
 	kube.mustEnd(jobSpec(20, 20), job.Complete)
-	expect(t, "calls after the refusal", kube.calls[3:], []string{
-		protocol.ListPodsActivity, protocol.CarryOutActivity, protocol.ReleasePodsActivity + " 20",
-	})
+	expect(t, "calls after the refusal", kube.calls[2:], []string{protocol.ListPodsActivity, protocol.CarryOutActivity})
 }
 
 func TestFactsMayComeBeforeTheResultOfTheCreate(t *testing.T) {

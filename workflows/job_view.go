@@ -182,17 +182,12 @@ func (w *runningJob) summary(plan job.Plan) string {
 		return fmt.Sprintf("delete %d pods of %s", len(plan.Deletes), name)
 	case plan.Status != nil:
 		return statusSummary(name, *plan.Status)
-	case len(plan.Releases) > 0:
+	case len(plan.Releases) == 1:
+		return "release pod " + plan.Releases[0].Name
+	case len(plan.Releases) > 1:
 		return fmt.Sprintf("release %d pods of %s", len(plan.Releases), name)
 	}
 	return "report on job " + name
-}
-
-func releaseSummary(name string, releases []job.Release) string {
-	if len(releases) == 1 {
-		return "release pod " + releases[0].Name
-	}
-	return fmt.Sprintf("release %d pods of %s", len(releases), name)
 }
 
 func statusSummary(name string, status batchv1.JobStatus) string {

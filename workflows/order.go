@@ -37,7 +37,7 @@ func (c call) work() order.Work {
 		return order.Told
 	case protocol.FindRunsActivity, protocol.SignalAcceptedActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
 		return order.Asked
-	case protocol.ReleasePodsActivity, protocol.ReleaseOrphansActivity:
+	case protocol.ReleaseOrphansActivity:
 		return order.Over
 	}
 	return order.Running

@@ -20,9 +20,6 @@ func TestWhatKindOfWorkACallIs(t *testing.T) {
 		{"what a person asks for", call{activity: protocol.SetSuspendActivity}, order.Asked},
 		{"a list of Pods", call{activity: protocol.ListPodsActivity}, order.Asked},
 		{"a Job's plan", call{activity: protocol.CarryOutActivity}, order.Running},
-		{"many creates of Pods", call{activity: protocol.CreatePodsActivity}, order.Running},
-		{"many deletes of Pods", call{activity: protocol.DeletePodsActivity}, order.Running},
-		{"many releases of Pods", call{activity: protocol.ReleasePodsActivity}, order.Over},
 		{"the Pods of a Job that is gone", call{activity: protocol.ReleaseOrphansActivity}, order.Over},
 	} {
 		t.Run(test.name, func(t *testing.T) {

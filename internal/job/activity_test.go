@@ -100,7 +100,6 @@ func (c *cluster) readAgain() {
 // effects are what the activity does one after the other; between any two of them its
 // worker may die. Each looks at the report first, as the activity does.
 func (c *cluster) effects(plan job.Plan, report *job.Report) []func() {
-	report.PodsOnly = c.bulk > 0 && len(plan.Creates)+len(plan.Deletes) > c.bulk
 	var effects []func()
 	add := func(effect func()) { effects = append(effects, effect) }
 	if refusal := c.prescribed(plan.Creates); refusal != "" {
@@ -112,9 +111,6 @@ func (c *cluster) effects(plan job.Plan, report *job.Report) []func() {
 	}
 	podsDone := func() bool { return report.CreateRefused == "" }
 	effects = append(effects, c.deletes(plan.Deletes, report, podsDone)...)
-	if report.PodsOnly {
-		return effects
-	}
 	said := false
 	add(func() {
 		if podsDone() && plan.Status != nil {

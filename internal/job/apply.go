@@ -22,9 +22,6 @@ type Report struct {
 	// StatusRefused is the API server's message when it did not accept the status;
 	// then the releases were not carried out.
 	StatusRefused string
-	// PodsOnly says that only creates and deletes were to be carried out, Unreleased that
-	// releases were not.
-	PodsOnly, Unreleased bool
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog
 	// Vanished are the UIDs of Pods that a delete or release found gone.
@@ -65,10 +62,10 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state := plan.Next
 	state.ErrorRetry = Retry{}
 	state.Pods = slices.Clone(state.Pods)
-	if report.PodsOnly || report.CreateRefused != "" || report.StatusRefused != "" {
+	if report.CreateRefused != "" || report.StatusRefused != "" {
 		state = state.withStatusOf(plan.before)
 	} else {
-		state.markReleased(plan.Releases, report.Unreleased)
+		state.markReleased(plan.Releases)
 	}
 	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
@@ -84,7 +81,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	case report.StatusRefused != "":
 		state.StatusRetry = state.StatusRetry.refused(plan.config, report.StatusRefused, now)
 		state.Doubtful = true
-	case plan.Status != nil && !report.PodsOnly && report.CreateRefused == "":
+	case plan.Status != nil && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
 	}
 	sortPods(state.Pods)
@@ -98,21 +95,11 @@ func (r Retry) refused(config Config, message string, now time.Time) Retry {
 	return r
 }
 
-// Released returns the State after the releases of a Plan were carried out, which Apply was told
-// are left (Report.Unreleased).
-func (s State) Released(plan Plan, report Report, now time.Time) State {
-	s.Pods = slices.Clone(s.Pods)
-	s.markReleased(plan.Releases, false)
-	s.takePodReports(plan, report, now)
-	s.takeLogs(report.Logs)
-	return s
-}
-
-func (s *State) markReleased(releases []Release, unreleased bool) {
+func (s *State) markReleased(releases []Release) {
 	known := byUID(s.Pods)
 	for _, release := range releases {
 		if i, ok := known[release.UID]; ok {
-			s.Pods[i].Tracked, s.Pods[i].Announced = unreleased, true
+			s.Pods[i].Tracked, s.Pods[i].Announced = false, true
 		}
 	}
 }

@@ -51,9 +51,6 @@ type cluster struct {
 	// reread makes the workflow look at the cluster after a refused status, as the
 	// real one does.
 	reread bool
-	// bulk is the number of creates and deletes above which they are carried out
-	// alone, and the rest is planned again; 0 means never.
-	bulk int
 	// logs is what becomes of the logs that releases ask for.
 	logs logMode
 	// roundTrips makes every State go through JSON.

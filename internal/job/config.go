@@ -2,6 +2,16 @@ package job
 
 import "time"
 
+// MaxPods is how many Pods one plan creates, deletes or releases at most (parity 2.10).
+const MaxPods = 500
+
+// bulkThreshold is the number of creates and deletes of a plan, and that of its releases, up to
+// which it does not wait for the limit of bulk work.
+const bulkThreshold = 10
+
+// Bulk reports whether so many creates and deletes, or releases, are work on many Pods.
+func Bulk(changes, releases int) bool { return changes > bulkThreshold || releases > bulkThreshold }
+
 // Config holds the planner's constants; DefaultConfig has upstream's (parity 2.5).
 type Config struct {
 	// BackoffBase and BackoffCap bound the delay of Pods after failures.
@@ -29,7 +39,7 @@ func DefaultConfig() Config {
 		BackoffCap:  10 * time.Minute,
 		RetryBase:   time.Second,
 		RetryCap:    time.Minute,
-		MaxPods:     500,
+		MaxPods:     MaxPods,
 		MaxActive:   10_000,
 		MaxAttempts: 20,
 		ListBase:    30 * time.Minute,

@@ -53,7 +53,7 @@ func (s State) terminal() *batchv1.JobCondition {
 func (p *pass) cleanUp() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if pod.active() && !p.delayed(*pod) {
+		if pod.active() && p.mayDelete(*pod) {
 			p.remove([]int{i})
 		} else if pod.Fate == Undecided {
 			pod.Fate = PodUncounted

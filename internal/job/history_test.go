@@ -70,7 +70,6 @@ func setFlag(t *testing.T, name, value string) {
 func runHistory(t *rapid.T) {
 	c := drawCluster(t).withLedger()
 	c.roundTrips, c.reread = false, true
-	c.bulk = rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "bulk")
 	c.logs = rapid.SampledFrom([]logMode{logsRead, logsMissing, logsLate}).Draw(t, "logs")
 	t.Repeat(c.happenings())
 	if c.spec.Deleting {

@@ -106,7 +106,7 @@ func (l *ledger) rebase() {
 
 // report takes in what came of a plan.
 func (l *ledger) report(plan job.Plan, report job.Report) {
-	if report.CreateRefused == "" && report.StatusRefused == "" && !report.PodsOnly {
+	if report.CreateRefused == "" && report.StatusRefused == "" {
 		if plan.Status != nil {
 			l.status = *plan.Status
 		}

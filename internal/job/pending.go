@@ -65,7 +65,7 @@ func (p *pass) failPending() {
 			p.wake(due, WakePending)
 			continue
 		}
-		if p.delayed(*pod) {
+		if !p.mayDelete(*pod) {
 			continue
 		}
 		reason := pod.Pending

@@ -98,6 +98,12 @@ func (p *pass) delayed(pod Pod) bool {
 	return true
 }
 
+// mayDelete reports whether this plan has room for the delete of a Pod, which has not just failed.
+// The next plan deletes the others.
+func (p *pass) mayDelete(pod Pod) bool {
+	return len(p.plan.Deletes) < p.config.MaxPods && !p.delayed(pod)
+}
+
 // failing says in words which Pods the API server would not delete or release.
 func (p *pass) failing() string {
 	count, first := 0, Pod{}

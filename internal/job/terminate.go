@@ -35,11 +35,20 @@ func (t Termination) Targets(pods []PodFact) []Delete {
 }
 
 // Recorded reports whether the Plan must be in the history before it is carried out: another
-// plan would not take back what it does. The rest follows from the Job and from what the
+// plan would not take back what it does, or it asks for logs, which come from nodes that may not
+// answer while a workflow task waits. The rest follows from the Job and from what the
 // history holds, so that a workflow task which is repeated wants it again, by the same names.
 func (p Plan) Recorded() bool {
+	return p.decides() || slices.ContainsFunc(p.Releases, func(release Release) bool { return release.Logs })
+}
+
+// decides reports whether another plan would not take back what the Plan does.
+func (p Plan) decides() bool {
 	return p.Terminate != "" || len(p.Deletes) > 0 || len(p.Creates) > 0 && p.Next.hasFailures()
 }
+
+// Bulk reports whether the Plan is work on many Pods.
+func (p Plan) Bulk() bool { return Bulk(len(p.Creates)+len(p.Deletes), len(p.Releases)) }
 
 func (s State) hasFailures() bool {
 	return s.Failed > 0 || s.Backoff.Failures > 0 || slices.ContainsFunc(s.Indexes, func(record IndexRecord) bool { return record.Failures+record.Ignored > 0 })
@@ -50,7 +59,7 @@ func (s State) hasFailures() bool {
 func (p Plan) Asked() State {
 	state := p.before
 	state.Unanswered = state.Unanswered || p.Status != nil
-	if !p.Recorded() {
+	if !p.decides() {
 		return state
 	}
 	state.Doubtful = true
@@ -107,7 +116,7 @@ func (s State) resolve(pod *Pod, listed bool) {
 func (p *pass) deleteAgain() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if pod.active() && pod.Fate != Undecided && (pod.Asked || pod.PendingFailed) && !p.delayed(*pod) {
+		if pod.active() && pod.Fate != Undecided && (pod.Asked || pod.PendingFailed) && p.mayDelete(*pod) {
 			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: pod.Fate == PodUncounted})
 			pod.Deleting, pod.Asked = true, false
 		}

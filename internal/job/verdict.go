@@ -147,10 +147,7 @@ func (p *pass) conclude(v Verdict) {
 	p.setCondition(v.Interim, corev1.ConditionTrue, v.Reason, v.Message)
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if pod.UID == "" {
-			continue
-		}
-		if pod.active() && !p.delayed(*pod) {
+		if pod.active() && p.mayDelete(*pod) {
 			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
 			pod.Deleting = true
 		}

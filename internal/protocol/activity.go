@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"cmp"
-
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/event"
@@ -22,13 +20,6 @@ const (
 	SignalAcceptedActivity = "SignalAccepted"
 	// CarryOutActivity: JobRequest -> JobResult.
 	CarryOutActivity = "CarryOut"
-	// CreatePodsActivity: CreatePodsRequest -> JobResult; bulk queue, heartbeats.
-	CreatePodsActivity = "CreatePods"
-	// DeletePodsActivity: DeletePodsRequest -> JobResult; bulk queue, heartbeats.
-	DeletePodsActivity = "DeletePods"
-	// ReleasePodsActivity: ReleasePodsRequest -> JobResult; bulk queue, heartbeats;
-	// carries out many Releases.
-	ReleasePodsActivity = "ReleasePods"
 	// ReleaseOrphansActivity: ReleaseOrphansRequest -> ReleaseOrphansResult; removes the
 	// tracking finalizer of every Pod of a Job that is gone or being deleted.
 	ReleaseOrphansActivity = "ReleaseOrphans"
@@ -45,21 +36,13 @@ const (
 // Activities are the names of all activities.
 var Activities = []string{
 	StartRunActivity, WriteStatusActivity, FindRunsActivity, SignalAcceptedActivity, SetSuspendActivity,
-	CarryOutActivity, CreatePodsActivity, DeletePodsActivity, ReleasePodsActivity, ReleaseOrphansActivity, ListPodsActivity, TerminatePodsActivity,
+	CarryOutActivity, ReleaseOrphansActivity, ListPodsActivity, TerminatePodsActivity,
 	WatchPodsActivity,
 }
 
 // InvalidRequestErrorType is the type of the error, not to be retried, of an activity that
 // was asked for what no workflow of Ostinato asks for.
 const InvalidRequestErrorType = "InvalidRequest"
-
-// BulkThreshold is the number of Pod creates and deletes, and that of releases, up
-// to which a plan is carried out by CarryOut alone; more creates and deletes go
-// to the bulk queue first, more releases afterwards.
-const BulkThreshold = 10
-
-// BulkChunk is how many Pods one request for bulk work names at most.
-const BulkChunk = 500
 
 // MaxLooks is how many runs one FindRunsRequest names at most.
 const MaxLooks = 50
@@ -126,8 +109,7 @@ type JobRequest struct {
 	Events []event.Event `json:"events,omitempty"`
 }
 
-// JobResult reports what a JobRequest, CreatePodsRequest, DeletePodsRequest or
-// ReleasePodsRequest did.
+// JobResult reports what a JobRequest did.
 type JobResult struct {
 	// Gone: the Job does not exist or has another UID; no Pod was created.
 	Gone bool `json:"gone,omitempty"`
@@ -167,72 +149,6 @@ type CreatedPod struct {
 	UID  string `json:"uid"`
 	// Released: it was found, has ended and does not carry the tracking finalizer any more.
 	Released bool `json:"released,omitempty"`
-}
-
-// CreatedPods is the heartbeat of CreatePods.
-type CreatedPods []CreatedPod
-
-// BulkProgress is the heartbeat of DeletePods and ReleasePods.
-type BulkProgress struct {
-	// Done is how many items of the request are dealt with.
-	Done int `json:"done"`
-	// Result is what has come to light so far. Logs are read first.
-	Result JobResult `json:"result"`
-}
-
-// Stopped reports whether what comes later in a plan was not carried out.
-func (r JobResult) Stopped() bool {
-	return r.Gone || r.Foreign || r.Unplanned || r.Matched != nil || r.Refused != nil || r.StatusRefused != ""
-}
-
-// Add takes in the result of what came later in the same plan.
-func (r *JobResult) Add(later JobResult) {
-	r.Gone, r.Foreign, r.Unplanned = r.Gone || later.Gone, r.Foreign || later.Foreign, r.Unplanned || later.Unplanned
-	r.Created = append(r.Created, later.Created...)
-	r.Vanished = append(r.Vanished, later.Vanished...)
-	r.Found = append(r.Found, later.Found...)
-	r.Failures = append(r.Failures, later.Failures...)
-	r.Logs = append(r.Logs, later.Logs...)
-	if later.Refused != nil {
-		r.Refused = later.Refused
-	}
-	r.StatusRefused = cmp.Or(later.StatusRefused, r.StatusRefused)
-	if later.Matched != nil {
-		r.Matched = later.Matched
-	}
-	if later.Current != nil {
-		r.Current = later.Current
-	}
-	if later.CurrentSpec != nil {
-		r.CurrentSpec = later.CurrentSpec
-	}
-}
-
-// CreatePodsRequest creates Pods in slow-start batches (parity 2.10 e).
-type CreatePodsRequest struct {
-	Job     ObjectReference `json:"job"`
-	Digest  string          `json:"digest,omitempty"`
-	Creates []job.Create    `json:"creates"`
-	// Judge is as in a JobRequest.
-	Judge job.Indexes `json:"judge,omitzero"`
-	// Base is as in a JobRequest.
-	Base *job.Base `json:"base,omitempty"`
-}
-
-// DeletePodsRequest deletes Pods.
-type DeletePodsRequest struct {
-	Job     ObjectReference `json:"job"`
-	Digest  string          `json:"digest,omitempty"`
-	Deletes []job.Delete    `json:"deletes"`
-	// Judge is as in a JobRequest.
-	Judge job.Indexes `json:"judge,omitzero"`
-}
-
-// ReleasePodsRequest releases Pods whose outcome is recorded; it reads the logs
-// that are asked for first.
-type ReleasePodsRequest struct {
-	Job      ObjectReference `json:"job"`
-	Releases []job.Release   `json:"releases"`
 }
 
 // ReleaseOrphansRequest names a Job that is gone or being deleted.

@@ -21,12 +21,8 @@ type (
 	plainFindRunsResult     FindRunsResult
 	plainJobRequest         JobRequest
 	plainJobResult          JobResult
-	plainCreatePodsRequest  CreatePodsRequest
-	plainDeletePodsRequest  DeletePodsRequest
-	plainReleasePodsRequest ReleasePodsRequest
 	plainListPodsRequest    ListPodsRequest
 	plainTerminateRequest   TerminatePodsRequest
-	plainCreatedPods        []CreatedPod
 	plainJobClosed          JobClosed
 	plainJobDescription     JobDescription
 	plainCronJobDescription CronJobDescription
@@ -99,21 +95,6 @@ func (j *JobResult) UnmarshalJSON(data []byte) error {
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (c *CreatePodsRequest) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainCreatePodsRequest)(c))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *DeletePodsRequest) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainDeletePodsRequest)(d))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *ReleasePodsRequest) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainReleasePodsRequest)(r))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *TerminatePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainTerminateRequest)(t))
 }
@@ -121,23 +102,6 @@ func (t *TerminatePodsRequest) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainListPodsRequest)(l))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *CreatedPods) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainCreatedPods)(c))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *BulkProgress) UnmarshalJSON(data []byte) error {
-	// The result has no turn of its own at the gate that the whole holds.
-	var plain struct {
-		Done   int            `json:"done"`
-		Result plainJobResult `json:"result"`
-	}
-	err := packed.Unmarshal(data, &plain)
-	b.Done, b.Result = plain.Done, JobResult(plain.Result)
-	return err
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -171,30 +170,5 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 	}
 	if last := len(again.State.Active) - 1; again.State.Active[last].Name != state.Active[29_999].Name {
 		t.Errorf("the newest run is %+v", again.State.Active[last])
-	}
-}
-
-// TestLargeHeartbeatsAreReadAtATime: a part of a value does not wait for the turn that the value has.
-func TestLargeHeartbeatsAreReadAtATime(t *testing.T) {
-	var found []string
-	for n := range 3000 {
-		found = append(found, fmt.Sprintf("pod-%d-%s", n, strings.Repeat("x", 50)))
-	}
-	data, err := json.Marshal(protocol.BulkProgress{Done: 7, Result: protocol.JobResult{Vanished: found}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			var progress protocol.BulkProgress
-			if err := json.Unmarshal(data, &progress); err != nil || progress.Done != 7 || len(progress.Result.Vanished) != len(found) {
-				t.Errorf("%d done, %d vanished: %v", progress.Done, len(progress.Result.Vanished), err)
-			}
-		})
-	}
-	all.Wait()
-	if err := json.Unmarshal([]byte(elements("result")), new(protocol.BulkProgress)); err == nil {
-		t.Error("a bomb of elements is read without an error")
 	}
 }

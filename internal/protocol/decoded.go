@@ -15,11 +15,9 @@ func Decoded() []any {
 		// Activities.
 		new(StartRunRequest), new(StartRunResult), new(WriteStatusRequest), new(WriteStatusResult), new(FindRunsRequest), new(FindRunsResult),
 		new(SignalAcceptedRequest), new(SignalAcceptedResult), new(JobRequest), new(JobResult),
-		new(CreatePodsRequest), new(DeletePodsRequest), new(ReleasePodsRequest),
 		new(ListPodsRequest), new(TerminatePodsRequest), new(PodList), new(ReleaseOrphansRequest), new(ReleaseOrphansResult),
 		new(SetSuspendRequest), new(SetSuspendResult),
 		// Heartbeats.
-		new(CreatedPods), new(BulkProgress),
 		// Side effects.
 		new(Evaluation), new(BackfillTimes),
 	}

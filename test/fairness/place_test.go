@@ -59,12 +59,12 @@ func TestWorkIsGivenItsPlace(t *testing.T) {
 	place(cronJob, at(1))
 	place(harness.JobWorkflow(weighed, stack.Trigger(t, weighed, "hello")), at(3))
 
-	const many = protocol.BulkThreshold + 1
+	const many = 11 // Pods, which the bulk queue creates
 	stack.CreateJob(t, weighed, "many", harness.JobSpec(harness.Parallelism(many), harness.Completions(many)))
 	byHand := harness.JobWorkflow(weighed, "many")
 	place(byHand, at(3))
 	harness.Eventually(t, harness.Bulk, func(ctx context.Context) error { return stack.JobHas(ctx, weighed, "many", batchv1.JobComplete) })
-	if got := activityPlaces(t, byHand)[protocol.CreatePodsActivity]; !proto.Equal(got, at(3)) {
+	if got := activityPlaces(t, byHand)[protocol.CarryOutActivity]; !proto.Equal(got, at(3)) {
 		t.Errorf("the creates of Pods stand at %v, want %v", got, at(3))
 	}
 

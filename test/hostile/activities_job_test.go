@@ -45,14 +45,10 @@ func everyActivity(reference protocol.ObjectReference, digest string, pod protoc
 	deletes := []job.Delete{{Name: pod.Name, UID: pod.UID}}
 	return map[string]any{
 		protocol.CarryOutActivity: protocol.JobRequest{
-			Job: reference, Digest: digest, Deletes: deletes, Releases: releases, Status: &batchv1.JobStatus{Failed: 7},
+			Job: reference, Digest: digest, Creates: []job.Create{{Name: names.Pod(reference.Name, reference.UID, 1), Attempt: 1}},
+			Deletes: deletes, Releases: releases, Status: &batchv1.JobStatus{Failed: 7},
 			Events: []event.Event{event.Warning("FailedCreate", "by an attacker")},
 		},
-		protocol.CreatePodsActivity: protocol.CreatePodsRequest{
-			Job: reference, Digest: digest, Creates: []job.Create{{Name: names.Pod(reference.Name, reference.UID, 1), Attempt: 1}},
-		},
-		protocol.DeletePodsActivity:     protocol.DeletePodsRequest{Job: reference, Digest: digest, Deletes: deletes},
-		protocol.ReleasePodsActivity:    protocol.ReleasePodsRequest{Job: reference, Releases: releases},
 		protocol.ReleaseOrphansActivity: protocol.ReleaseOrphansRequest{Job: reference},
 		protocol.ListPodsActivity:       protocol.ListPodsRequest{Job: reference, Undecided: []string{pod.UID}, Rebuild: true},
 		protocol.TerminatePodsActivity:  protocol.TerminatePodsRequest{Job: reference, Digest: digest, Termination: job.TerminateForVerdict, Undecided: []string{pod.UID}},
@@ -145,11 +141,11 @@ func TestNoActivityTouchesAPodThatIsNotTheJobs(t *testing.T) {
 		target := targets[what]
 		// Without a UID there is no such Pod; nor is there one of another namespace.
 		requests := everyActivity(referenceTo(ours), digestOf(ours), target)
-		for _, activity := range []string{protocol.DeletePodsActivity, protocol.ReleasePodsActivity, protocol.CarryOutActivity, protocol.ListPodsActivity} {
+		for _, activity := range []string{protocol.CarryOutActivity, protocol.ListPodsActivity} {
 			request := requests[activity]
 			if reconcile, ok := request.(protocol.JobRequest); ok {
-				// What the Job's own status says is no other object's matter.
-				reconcile.Status, reconcile.Events = nil, nil
+				// What the Job's own status says, and its own Pods, are no other object's matter.
+				reconcile.Creates, reconcile.Status, reconcile.Events = nil, nil, nil
 				request = reconcile
 			}
 			t.Run(what+"/"+activity, func(t *testing.T) {
@@ -237,7 +233,6 @@ func TestOnlyWhatTheJobPrescribesIsCreated(t *testing.T) {
 		}
 		reference, digest := referenceTo(object), digestOf(object)
 		for activity, request := range map[string]any{
-			protocol.CreatePodsActivity: protocol.CreatePodsRequest{Job: reference, Digest: digest, Creates: test.creates},
 			protocol.CarryOutActivity:   protocol.JobRequest{Job: reference, Digest: digest, Creates: test.creates},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {

@@ -81,8 +81,6 @@ func answered(result json.RawMessage, err error) answer {
 func queueOf(activity string) string {
 	cluster := names.Cluster("")
 	switch activity {
-	case protocol.CreatePodsActivity, protocol.DeletePodsActivity, protocol.ReleasePodsActivity:
-		return cluster.BulkTaskQueue()
 	case protocol.WatchPodsActivity:
 		return cluster.WatchTaskQueue()
 	}

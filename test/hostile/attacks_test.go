@@ -121,7 +121,7 @@ func messages(t *testing.T) []message {
 		"20,000 releases":                           {protocol.CarryOutActivity, queue, request(`"releases":` + repeated(`{"name":"x","uid":"y"}`, 20_000))},
 		"20,000 Jobs to look at":                    {protocol.FindRunsActivity, queue, squeezed(t, `{"cronJob":`+ofCronJob+`,"look":`+repeated(`{"name":"x","uid":"y"}`, 20_000)+`}`)},
 		"an activity of no type":                    {"Evil", queue, json.RawMessage(`{}`)},
-		"the log of a Pod that runs":                {protocol.ReleasePodsActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},
+		"the log of a Pod that runs":                {protocol.CarryOutActivity, names.Cluster("").BulkTaskQueue(), json.RawMessage(`{"job":` + reference + `,"releases":[{"name":"x","uid":"y","phase":"Failed","logs":true}]}`)},
 	}
 	facts := squeezed(t, `{"job":"`+string(ours.UID)+`","pods":`+repeated(fmt.Sprintf(`{"name":"e","uid":"e","phase":"Running","tracked":true,"message":%q}`, long[:30_000]), 500)+`}`)
 	closed := json.RawMessage(`{"cronJobUID":"x","name":"x","result":{"attempts":` + repeated("{}", 600_000) + `}}`)

@@ -220,9 +220,9 @@ func TestTheLogOfAPodThatRunsOrHasSucceededIsNobodys(t *testing.T) {
 			if len(pods) != 1 || pods[0].Status.Phase != phase {
 				t.Fatalf("%d Pods of index %s", len(pods), index)
 			}
-			request := json.RawMessage(fmt.Sprintf(`{"job":%s,"releases":[{"name":%q,"uid":%q,"phase":"Failed","logs":true,"container":"main"}]}`,
-				text(t, referenceTo(ours)), pods[0].Name, pods[0].UID))
-			attacker.both(t, protocol.ReleasePodsActivity, request, func(t *testing.T, given answer) {
+			request := json.RawMessage(fmt.Sprintf(`{"job":%s,"digest":%q,"releases":[{"name":%q,"uid":%q,"phase":"Failed","logs":true,"container":"main"}]}`,
+				text(t, referenceTo(ours)), digestOf(ours), pods[0].Name, pods[0].UID))
+			attacker.both(t, protocol.CarryOutActivity, request, func(t *testing.T, given answer) {
 				result := tells[protocol.JobResult](t, given)
 				if len(result.Logs) != 1 || result.Logs[0].Lines != "" || result.Logs[0].Missing != "the Pod has not failed" {
 					t.Errorf("logs %+v", result.Logs)
