@@ -87,7 +87,7 @@ func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
 	if problem != nil {
 		return BackfillTimes{Mistake: "the CronJob's schedule has no times: " + problem.Message}
 	}
-	line := timeline{schedule: calculator.schedule, zone: calculator.zone, base: later(anchor.Created, anchor.Last)}
+	line := timeline{Calculator: calculator, base: later(anchor.Created, anchor.Last)}
 	if every, ok := calculator.schedule.(cron.ConstantDelaySchedule); ok {
 		line.base = gridBefore(line.base, from, every.Delay)
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"sort"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -8,8 +9,7 @@ import (
 
 // timeline is a Calculator with the point that "@every" counts from.
 type timeline struct {
-	schedule cron.Schedule
-	zone     *time.Location
+	*Calculator
 	// base is the last scheduled run, or the CronJob's creation.
 	base time.Time
 	// ran is set when base is a run, whose minute has its Job already.
@@ -22,7 +22,7 @@ type timeline struct {
 // Next returns the first time after t that the schedule names; zero when there is
 // none. "@every" counts from t.
 func (c *Calculator) Next(t time.Time) time.Time {
-	return timeline{schedule: c.schedule, zone: c.zone, base: t}.next(t)
+	return timeline{Calculator: c, base: t}.next(t)
 }
 
 // next returns the first scheduled time after t; zero when there is none.
@@ -80,21 +80,98 @@ func gridAfter(base, t time.Time, delay time.Duration) time.Time {
 	return time.Unix(base.Unix()+max(steps, 1)*seconds, 0).UTC()
 }
 
-// latest returns the last scheduled time in (after, now], given that first, the
-// next after it, is not later than now. It bisects, since next is monotonic, and
-// so takes about thirty steps for any distance.
-func (l timeline) latest(after, now time.Time) time.Time {
-	due := func(seconds int64) bool {
-		scheduled := l.next(time.Unix(seconds, 0))
-		return !scheduled.IsZero() && !scheduled.After(now)
-	}
-	low, high := after.Unix(), now.Unix()
-	for high-low > 1 {
-		if middle := low + (high-low)/2; due(middle) {
-			low = middle
-		} else {
-			high = middle
+// names reports whether the time is one of the timeline's.
+func (l timeline) names(at time.Time) bool { return l.next(at.Add(-time.Second)).Equal(at) }
+
+// more reports whether there are more than limit times in (after, until].
+func (l timeline) more(after, until time.Time, limit int) bool {
+	next := after
+	for range limit + 1 {
+		if next = l.next(next); next.IsZero() || next.After(until) {
+			return false
 		}
 	}
-	return l.next(time.Unix(low, 0))
+	return true
+}
+
+// recent returns the last times in (after, until], ascending, and no more than limit.
+func (l timeline) recent(after, until time.Time, limit int) []time.Time {
+	if l.more(after, until, limit) {
+		after = firstSecond(after, until, func(at time.Time) bool { return !l.more(at, until, limit) })
+	}
+	var times []time.Time
+	for next := l.next(after); !next.IsZero() && !next.After(until); next = l.next(next) {
+		times = append(times, next)
+	}
+	return times
+}
+
+// both returns the times in (after, until] that another timeline names too, ascending. Of
+// more than walkLimit times of either it looks at the last.
+func (l timeline) both(other timeline, after, until time.Time) []time.Time {
+	many := func(after time.Time) bool {
+		return l.more(after, until, walkLimit) && other.more(after, until, walkLimit)
+	}
+	if many(after) {
+		after = firstSecond(after, until, func(at time.Time) bool { return !many(at) })
+	}
+	var times []time.Time
+	for at := l.next(after); !at.IsZero() && !at.After(until); {
+		switch also := other.next(at.Add(-time.Second)); {
+		case also.IsZero():
+			return times
+		case also.Equal(at):
+			times = append(times, at)
+			at = l.next(at)
+		default:
+			at = l.next(also.Add(-time.Second))
+		}
+	}
+	return times
+}
+
+// firstSecond returns the first second in (after, until] from which on a condition holds, or until. It bisects: about
+// thirty steps for any distance.
+func firstSecond(after, until time.Time, holds func(time.Time) bool) time.Time {
+	first := after.Unix() + 1
+	steps := sort.Search(int(max(until.Unix()-first, 0)), func(i int) bool { return holds(time.Unix(first+int64(i), 0)) })
+	return time.Unix(first+int64(steps), 0)
+}
+
+// missed sums up the times in (after, now]; those apart by themselves.
+func (l timeline) missed(after, now time.Time, apart []time.Time) []MissedRuns {
+	var missed []MissedRuns
+	for _, single := range apart {
+		if !single.After(after) || single.After(now) {
+			continue
+		}
+		until := single.Add(-time.Second)
+		missed = append(missed, l.stretch(after, until)...)
+		if l.next(until).Equal(single) {
+			missed = append(missed, MissedRuns{First: single, Last: single, Count: 1})
+		}
+		after = single
+	}
+	return append(missed, l.stretch(after, now)...)
+}
+
+// stretch sums up the times in (after, until].
+func (l timeline) stretch(after, until time.Time) []MissedRuns {
+	var m MissedRuns
+	var before time.Time
+	for scheduled := l.next(after); !scheduled.IsZero() && !scheduled.After(until) && m.Count < walkLimit; scheduled = l.next(scheduled) {
+		if m.Count++; m.Count == 1 {
+			m.First = scheduled
+		}
+		before, m.Last = m.Last, scheduled
+	}
+	if m.Count == 0 {
+		return nil
+	}
+	if rest := l.recent(m.Last, until, 1); m.Count == walkLimit && len(rest) > 0 {
+		step := max(int64(m.Last.Sub(before)/time.Second), 1)
+		m.Count += (rest[0].Unix() - m.Last.Unix()) / step
+		m.Last, m.Estimated = rest[0], true
+	}
+	return []MissedRuns{m}
 }

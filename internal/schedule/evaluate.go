@@ -3,6 +3,8 @@ package schedule
 import (
 	"slices"
 	"time"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 // upcomingTimes is the number of scheduled times computed ahead. The workflow
@@ -84,7 +86,7 @@ func (s State) Anchor() Anchor {
 
 // timeline returns the times that are counted from the anchor.
 func (a Anchor) timeline(calculator *Calculator) timeline {
-	line := timeline{schedule: calculator.schedule, zone: calculator.zone, base: a.Created}
+	line := timeline{Calculator: calculator, base: a.Created}
 	if !a.Last.IsZero() {
 		line.base, line.ran = a.Last, true
 	}
@@ -142,8 +144,6 @@ type MissedRuns struct {
 	Estimated bool `json:"estimated,omitempty"`
 	// Reason says why they are not started, where it is known already.
 	Reason string `json:"reason,omitempty"`
-	// before is the time before Last, where there are two or more.
-	before time.Time
 }
 
 // Evaluate computes the scheduled times around now. Its work is bounded for every
@@ -166,7 +166,7 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
 		}
 	}
-	both, changed, since := from.replaced(&line, spec.mostApart(), now)
+	both, changed, since := from.replaced(&line, max(spec.mostCaughtUp()+1, tooManyMissed), now)
 	line.came, line.since = both, since
 	apart := from.Apart
 	if len(changed) > 0 {
@@ -221,67 +221,76 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 	}
 }
 
-// missed sums up the times in (after, now]; those apart by themselves.
-func (l timeline) missed(after, now time.Time, apart []time.Time) []MissedRuns {
-	var missed []MissedRuns
-	for _, single := range apart {
-		if !single.After(after) || single.After(now) {
-			continue
-		}
-		until := single.Add(-time.Second)
-		missed = append(missed, l.stretch(after, until)...)
-		if l.next(until).Equal(single) {
-			missed = append(missed, MissedRuns{First: single, Last: single, Count: 1})
-		}
-		after = single
+// catchUp divides what has come since the anchor: Missed, Waiting and Due.
+func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apart []time.Time) {
+	kept, why := spec.caughtUp(line.recent(after, now, spec.mostCaughtUp()+1), now)
+	until := now
+	if last := len(kept) - 1; last >= 0 {
+		e.Waiting, e.Due = kept[:last:last], kept[last]
+		until = kept[0].Add(-time.Second)
 	}
-	return append(missed, l.stretch(after, now)...)
+	if spec.catchesUpAll() {
+		e.CaughtUp = lastLate(kept, now)
+	}
+	e.Missed = line.missed(after, until, apart)
+	for i := range e.Missed {
+		e.Missed[i].Reason = why
+	}
 }
 
-// passed returns the latest time that has come, and sums up those before it.
-func (l timeline) passed(after, now time.Time, apart []time.Time) (missed []MissedRuns, due time.Time) {
-	missed = l.missed(after, now, apart)
-	if len(missed) == 0 {
-		return nil, time.Time{}
+// prompt reports whether a scheduled time is noticed in time, so that it was not missed.
+func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
+
+// caughtUp returns which of the scheduled times that have come since the last look,
+// ascending, get their runs: they are the last of them. Why says for those before them that
+// they are not caught up; empty where a later one took their place.
+func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why string) {
+	last := len(times) - 1
+	if last < 0 {
+		return nil, ""
 	}
-	last := &missed[len(missed)-1]
-	due = last.Last
-	last.Last = last.before
-	if last.Count--; last.Count > 0 {
-		return missed, due
+	first := last
+	for first >= 0 && last-first < s.mostCaughtUp() && s.mayCatchUp(times[first], now) {
+		first--
 	}
-	if len(missed) == 1 {
-		return nil, due
+	if first >= 0 && !s.mayCatchUp(times[first], now) {
+		why = ReasonNotCaughtUp
+	} else if first >= 0 && s.catchesUpAll() {
+		why = ReasonCatchUpLimit
 	}
-	return missed[:len(missed)-1], due
+	return times[first+1:], why
 }
 
-// stretch sums up the times in (after, until].
-func (l timeline) stretch(after, until time.Time) []MissedRuns {
-	var m MissedRuns
-	for scheduled := l.next(after); !scheduled.IsZero() && !scheduled.After(until) && m.Count < walkLimit; scheduled = l.next(scheduled) {
-		if m.Count++; m.Count == 1 {
-			m.First = scheduled
+// mostCaughtUp bounds the scheduled times of which caughtUp keeps any.
+func (s Spec) mostCaughtUp() int {
+	if s.catchesUpAll() {
+		return limit(s.CatchUpLimit, defaultCatchUpLimit)
+	}
+	return 1
+}
+
+// mayCatchUp reports whether the run of a scheduled time may start, late as it is.
+func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
+	switch {
+	case prompt(scheduled, now):
+		return true
+	case s.CatchUp == ostinatov1.CatchUpNone:
+		return false
+	case s.CatchUpWindowSeconds != nil:
+		return now.Truncate(time.Second).Sub(scheduled) <= deadline(*s.CatchUpWindowSeconds)
+	}
+	return true
+}
+
+// lastLate returns the last of the times that were not noticed in time; zero if all were.
+func lastLate(times []time.Time, now time.Time) time.Time {
+	var late time.Time
+	for _, scheduled := range times {
+		if !prompt(scheduled, now) {
+			late = scheduled
 		}
-		m.before, m.Last = m.Last, scheduled
 	}
-	if m.Count == 0 {
-		return nil
-	}
-	if latest := l.latest(m.Last, until); m.Count == walkLimit && !latest.IsZero() && !latest.After(until) && latest.After(m.Last) {
-		step := max(int64(m.Last.Sub(m.before)/time.Second), 1)
-		m.Count += (latest.Unix() - m.Last.Unix()) / step
-		m.before, m.Last, m.Estimated = l.before(latest, m.Last), latest, true
-	}
-	return []MissedRuns{m}
-}
-
-// before returns the last scheduled time before another; from is one before both.
-func (l timeline) before(scheduled, from time.Time) time.Time {
-	if found := l.latest(from.Add(-time.Second), scheduled.Add(-time.Second)); found.Before(scheduled) && !found.IsZero() {
-		return found
-	}
-	return from
+	return late
 }
 
 // deadlineStart is the earliest time that a run may still be late from.

@@ -80,41 +80,6 @@ func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []tim
 	return both, changed, since
 }
 
-// both returns the times in (after, until] that another timeline names too, ascending. Of
-// more than walkLimit times of either it looks at the last.
-func (l timeline) both(other timeline, after, until time.Time) []time.Time {
-	many := func(after time.Time) bool {
-		return l.more(after, until, walkLimit) && other.more(after, until, walkLimit)
-	}
-	if many(after) {
-		low, high := after.Unix(), until.Unix()
-		for high-low > 1 {
-			if middle := low + (high-low)/2; many(time.Unix(middle, 0)) {
-				low = middle
-			} else {
-				high = middle
-			}
-		}
-		after = time.Unix(high, 0)
-	}
-	var times []time.Time
-	for at := l.next(after); !at.IsZero() && !at.After(until); {
-		switch also := other.next(at.Add(-time.Second)); {
-		case also.IsZero():
-			return times
-		case also.Equal(at):
-			times = append(times, at)
-			at = l.next(at)
-		default:
-			at = l.next(also.Add(-time.Second))
-		}
-	}
-	return times
-}
-
-// names reports whether the time is one of the timeline's.
-func (l timeline) names(at time.Time) bool { return l.next(at.Add(-time.Second)).Equal(at) }
-
 func ascending(a, b []time.Time) []time.Time {
 	times := slices.Concat(a, b)
 	slices.SortFunc(times, time.Time.Compare)

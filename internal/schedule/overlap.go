@@ -47,8 +47,6 @@ func (s Spec) inOrder() bool { return s.queues() || s.catchesUpAll() }
 
 func (s Spec) queueLimit() int { return limit(s.QueueLimit, defaultQueueLimit) }
 
-func (s Spec) catchUpLimit() int { return limit(s.CatchUpLimit, defaultCatchUpLimit) }
-
 func limit(value int32, otherwise int) int {
 	if value <= 0 {
 		return otherwise
