@@ -28,10 +28,8 @@ func (c *Calculator) Next(t time.Time) time.Time {
 // next returns the first scheduled time after t; zero when there is none.
 func (l timeline) next(t time.Time) time.Time {
 	if t.Before(l.since) {
-		for _, came := range l.came {
-			if came.After(t) {
-				return came
-			}
+		if _, came := split(l.came, t); len(came) > 0 {
+			return came[0]
 		}
 		t = l.since
 	}

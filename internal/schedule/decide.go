@@ -129,29 +129,17 @@ func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
 
 // advance takes in the upcoming times that have come.
 func (s *State) advance(spec Spec, now time.Time) {
-	count := 0
-	for count < len(s.Calendar.Upcoming) && !s.Calendar.Upcoming[count].After(now) {
-		count++
-	}
-	if count == 0 {
+	passed, upcoming := split(s.Calendar.Upcoming, now)
+	if len(passed) == 0 {
 		return
 	}
-	passed := s.Calendar.Upcoming[:count]
-	s.Calendar.Upcoming = s.Calendar.Upcoming[count:]
+	s.Calendar.Upcoming = upcoming
 	kept, why := spec.caughtUp(passed, now)
 	var missed []MissedRuns
-	for _, scheduled := range passed[:count-len(kept)] {
+	for _, scheduled := range passed[:len(passed)-len(kept)] {
 		missed = append(missed, single(scheduled, why))
 	}
 	s.come(spec, missed, kept, lastLate(kept, now))
-}
-
-// supersede makes the run that was due a missed one, since a later one is due.
-func (s *State) supersede() {
-	if due := s.Calendar.Due; !due.IsZero() {
-		s.Calendar.Missed = append(s.Calendar.Missed, single(due, ""))
-		s.Calendar.Due = time.Time{}
-	}
 }
 
 // settleMissed gives missed times their outcome.
@@ -215,8 +203,7 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
 		}
-		s.supersede()
-		s.promote()
+		s.missAll([]time.Time{due}, "")
 	}
 }
 

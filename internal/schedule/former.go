@@ -39,15 +39,6 @@ func (s *State) closeFormer(spec Spec) {
 	}
 }
 
-// dropUnnamed makes times that wait missed ones, since the edited schedule does not name
-// them.
-func (s *State) dropUnnamed(unnamed []time.Time) {
-	for _, scheduled := range unnamed {
-		s.takeOut(scheduled)
-		s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, ReasonScheduleChanged))
-	}
-}
-
 // replaced returns the times that have come by former schedules since the anchor: those that
 // the present one names too, and the stretches of those that it does not; and from when on
 // the present one counts alone. The present one is nil where it can't be used. Of times that

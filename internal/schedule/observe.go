@@ -57,7 +57,7 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 		s.Calendar.Recheck = evaluation.Recheck
 	}
 	if !before.madeFor(spec) {
-		s.dropUnnamed(evaluation.Unnamed)
+		s.missAll(evaluation.Unnamed, ReasonScheduleChanged)
 	}
 	if spec.Suspend || spec.Deleting {
 		return s

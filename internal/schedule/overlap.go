@@ -45,8 +45,7 @@ func (s Spec) catchesUpAll() bool {
 // first. Otherwise at most one waits, and the next takes its place.
 func (s Spec) inOrder() bool { return s.queues() || s.catchesUpAll() }
 
-func (s Spec) queueLimit() int { return limit(s.QueueLimit, defaultQueueLimit) }
-
+// limit is a limit of the spec's with its default and its bound.
 func limit(value int32, otherwise int) int {
 	if value <= 0 {
 		return otherwise
