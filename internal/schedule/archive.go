@@ -58,8 +58,7 @@ func (a Archive) Put(entry LedgerEntry) Archive {
 	}
 	a.Until = scheduled
 	for len(a.Packed) > maxArchive {
-		_, size := a.first()
-		a = a.without(size)
+		_, a = a.first()
 	}
 	return a
 }
@@ -67,54 +66,45 @@ func (a Archive) Put(entry LedgerEntry) Archive {
 // since returns the archive without the entries at its beginning that were over before a time.
 func (a Archive) since(from time.Time) Archive {
 	for len(a.Packed) > 0 {
-		entry, size := a.first()
-		if size > 0 && !entry.last().Before(from) {
+		entry, rest := a.first()
+		if entry.Outcome != "" && !entry.last().Before(from) {
 			break
 		}
-		a = a.without(size)
+		a = rest
 	}
 	return a
 }
 
-// without returns the archive without its first entry, which takes so many bytes; 0 empties it.
-func (a Archive) without(size int) Archive {
-	if entry, _ := a.first(); size > 0 && size < len(a.Packed) {
-		return Archive{From: entry.Scheduled.Unix(), Until: a.Until, Packed: a.Packed[size:]}
+// first returns the first entry and the rest of the archive. Where it can't be read, both are empty: anybody who may
+// write to Temporal may have made the state up.
+func (a Archive) first() (entry LedgerEntry, rest Archive) {
+	packed := a.Packed
+	apart, size := binary.Varint(packed)
+	if size <= 0 || size >= len(packed) || apart > maxApart || apart < -maxApart {
+		return LedgerEntry{}, Archive{}
 	}
-	return Archive{}
-}
-
-// first returns the first entry, and how many bytes it takes; 0 where it can't be read:
-// anybody who may write to Temporal may have made the state up.
-func (a Archive) first() (LedgerEntry, int) {
-	apart, size := binary.Varint(a.Packed)
-	if size <= 0 || size >= len(a.Packed) || apart > maxApart || apart < -maxApart {
-		return LedgerEntry{}, 0
-	}
-	flags := a.Packed[size]
-	size++
-	entry := LedgerEntry{Scheduled: time.Unix(a.From+apart, 0).UTC(), Outcome: Outcomes[flags&7], Manual: flags&archiveManual != 0}
-	if result := int(flags >> archiveResult & 3); result > 0 {
+	flags, packed := packed[size], packed[size+1:]
+	entry = LedgerEntry{Scheduled: time.Unix(a.From+apart, 0).UTC(), Outcome: Outcomes[flags&7], Manual: flags&archiveManual != 0}
+	if result := flags >> archiveResult & 3; result > 0 {
 		entry.Result = RunResults[result-1]
 	}
 	if flags&archiveLong != 0 {
-		lasts, length := binary.Uvarint(a.Packed[size:])
-		if length <= 0 || lasts > maxApart {
-			return LedgerEntry{}, 0
+		lasts, length := binary.Uvarint(packed)
+		count, more := binary.Uvarint(packed[max(length, 0):])
+		if length <= 0 || more <= 0 || max(lasts, count) > maxApart {
+			return LedgerEntry{}, Archive{}
 		}
-		size += length
-		count, length := binary.Uvarint(a.Packed[size:])
-		if length <= 0 || count > maxApart {
-			return LedgerEntry{}, 0
-		}
-		size += length
+		packed = packed[length+more:]
 		entry.Until, entry.Count = entry.Scheduled.Add(time.Duration(lasts)*time.Second), int64(count)
 	}
 	if year := entry.Scheduled.Year(); year < 1 || entry.last().Year() > 9999 {
 		// It could not be written as JSON.
-		return LedgerEntry{}, 0
+		return LedgerEntry{}, Archive{}
 	}
-	return entry, size
+	if len(packed) == 0 {
+		return entry, Archive{}
+	}
+	return entry, Archive{From: entry.Scheduled.Unix(), Until: a.Until, Packed: packed}
 }
 
 // Entries returns what the archive holds, oldest first: the time, the outcome and the result,
@@ -125,12 +115,12 @@ func (a Archive) Entries() []LedgerEntry {
 		return nil
 	}
 	for len(a.Packed) > 0 {
-		entry, size := a.first()
-		if size == 0 {
+		entry, rest := a.first()
+		if entry.Outcome == "" {
 			break
 		}
 		entries = append(entries, entry)
-		a = a.without(size)
+		a = rest
 	}
 	return entries
 }
