@@ -39,7 +39,7 @@ type Backfill struct {
 // AddBackfill returns the state with one more backfill, of times that TimesBetween has found.
 func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.Time, now time.Time) State {
 	s := state.clone()
-	if mistake := s.noRoom(0); mistake != "" {
+	if mistake := NoRoom(s, 0); mistake != "" {
 		return RefuseBackfill(s, mistake)
 	}
 	s.TriggerSequence++
@@ -82,10 +82,8 @@ func CancelBackfills(state State) State {
 
 // NoRoom says why no backfill can be added beside those of the state and others that are
 // about to be; empty when one can.
-func NoRoom(state State, others int) string { return state.noRoom(others) }
-
-func (s State) noRoom(others int) string {
-	if len(s.Backfills)+others < maxBackfills {
+func NoRoom(state State, others int) string {
+	if len(state.Backfills)+others < maxBackfills {
 		return ""
 	}
 	return fmt.Sprintf(`%d backfills wait already: send this one when one of them is done, or {"cancel": true} to end them`, maxBackfills)
@@ -114,11 +112,6 @@ func backfillNote(note string) string {
 	return "backfill: " + note
 }
 
-// madeFor reports whether its times are those of the spec's schedule.
-func (b Backfill) madeFor(spec Spec) bool {
-	return b.Schedule == spec.Schedule && equalZone(b.TimeZone, spec.TimeZone)
-}
-
 // entry returns the outcome of all of the times that wait.
 func (b Backfill) entry(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
 	rest := MissedRuns{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}
@@ -138,7 +131,7 @@ func (s *State) dropBackfills(spec Spec, now time.Time) {
 			reason = ReasonCancelled
 			s.Outbox = append(s.Outbox, event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
 				len(backfill.Times), backfill.Total)))
-		case !backfill.madeFor(spec):
+		case !spec.runsAt(backfill.Schedule, backfill.TimeZone):
 			reason = ReasonScheduleChanged
 		default:
 			return false

@@ -35,34 +35,25 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 // passed before the most recent one get their outcome by Decide.
 func Take(state State, spec Spec, evaluation Evaluation) State {
 	s := state.clone()
-	before := s.Calendar
-	s.Calendar = Calendar{
-		Made:     true,
-		Schedule: evaluation.Schedule,
-		TimeZone: evaluation.TimeZone,
-		Problem:  evaluation.Problem,
-		Due:      before.Due,
-		Missed:   before.Missed,
-		Former:   before.Former,
-
-		Waiting: before.Waiting, CaughtUp: before.CaughtUp, Announced: before.Announced,
-	}
-	if !before.madeFor(spec) && setsZone(evaluation.Schedule) {
-		s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
-	}
-	if problem := evaluation.Problem; problem != nil && (before.Problem == nil || *before.Problem != *problem) {
-		s.Outbox = append(s.Outbox, problem.event())
-	}
-	if evaluation.Problem != nil {
-		s.Calendar.Recheck = evaluation.Recheck
-	}
+	before, calendar := s.Calendar, &s.Calendar
+	calendar.Made, calendar.Schedule, calendar.TimeZone, calendar.Problem = true, evaluation.Schedule, evaluation.TimeZone, evaluation.Problem
+	calendar.Upcoming, calendar.Recheck, calendar.Lead = nil, time.Time{}, 0
 	if !before.madeFor(spec) {
+		if setsZone(evaluation.Schedule) {
+			s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
+		}
 		s.missAll(evaluation.Unnamed, ReasonScheduleChanged)
+	}
+	if problem := evaluation.Problem; problem != nil {
+		calendar.Recheck = evaluation.Recheck
+		if before.Problem == nil || *before.Problem != *problem {
+			s.Outbox = append(s.Outbox, event.Warning(string(problem.Reason), problem.Message))
+		}
 	}
 	if spec.Suspend || spec.Deleting {
 		return s
 	}
-	s.Calendar.Upcoming, s.Calendar.Recheck, s.Calendar.Lead = slices.Clone(evaluation.Upcoming), evaluation.Recheck, evaluation.Lead
+	calendar.Upcoming, calendar.Recheck, calendar.Lead = slices.Clone(evaluation.Upcoming), evaluation.Recheck, evaluation.Lead
 	if evaluation.last().IsZero() {
 		return s
 	}
@@ -88,7 +79,7 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	if to.Suspend && !from.Suspend && !s.Suspension.lasts() {
 		s.Suspension = Suspension{From: s.suspendedSince(from, now)}
 	}
-	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
+	if !to.runsAt(from.Schedule, from.TimeZone) {
 		s.replaceSchedule(from, now)
 	}
 	if !to.inOrder() {
@@ -139,29 +130,38 @@ func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	return s
 }
 
-// Finish returns the state after a Job of the CronJob finished. It may be told
-// twice, and of Jobs that the workflow did not start.
+// Finish returns the state after a Job of the CronJob finished. It may be called twice for a Job, and for Jobs that the
+// workflow did not start.
 func Finish(state State, spec Spec, finished Finished) State {
 	s := state.clone()
 	if index := s.activeIndex(finished.Run); index >= 0 {
 		finished.Run = s.Active[index]
+	}
+	// Without history the Job is deleted before it is seen (parity 1.8).
+	s.finish(finished, spec.HistoryLimit(finished.Condition) > 0)
+	return s
+}
+
+// finish takes in that a Job has finished. The end of an active run counts, and may be announced.
+func (s *State) finish(finished Finished, announce bool) {
+	if index := s.activeIndex(finished.Run); index >= 0 {
 		s.Active = slices.Delete(s.Active, index, index+1)
 		s.count(finished.end())
-		// Without history the Job is deleted before it is seen (parity 1.8).
-		if spec.HistoryLimit(finished.Condition) > 0 {
-			s.Outbox = append(s.Outbox, sawCompleted(finished))
+		if announce {
+			s.Outbox = append(s.Outbox, event.Normal("SawCompletedJob",
+				"Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition)))
 		}
 	}
 	if finished.Condition == batchv1.JobComplete {
 		s.LastSuccessful = later(s.LastSuccessful, finished.CompletionTime)
 	}
-	known := slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) })
 	s.conclude(finished.Run, finished.end())
 	s.concludeSighted(finished)
-	if !known {
-		s.Finished = append(s.Finished, finished.kept())
+	if !slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) }) {
+		// The history limits need no more of it.
+		finished.EndTime, finished.Reason, finished.FailedPods = time.Time{}, "", 0
+		s.Finished = append(s.Finished, finished)
 	}
-	return s
 }
 
 // Missing returns the state after a Job of the CronJob went away, finished or not.
@@ -175,9 +175,4 @@ func Missing(state State, run Run, now time.Time) State {
 	}
 	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 	return s
-}
-
-func sawCompleted(finished Finished) event.Event {
-	return event.Normal("SawCompletedJob",
-		"Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition))
 }

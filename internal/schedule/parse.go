@@ -37,8 +37,6 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-func (p Problem) event() event.Event { return event.Warning(string(p.Reason), p.Message) }
-
 // Calculator computes the scheduled times of a parsed schedule.
 type Calculator struct {
 	schedule cron.Schedule

@@ -28,12 +28,6 @@ func (f Finished) end() end {
 	return result
 }
 
-// kept is what the history limits need to know of it.
-func (f Finished) kept() Finished {
-	f.EndTime, f.Reason, f.FailedPods = time.Time{}, "", 0
-	return f
-}
-
 // ended returns the entry with the end of its run. An end that is known stays, but that
 // a Job is gone says less than how it had ended.
 func (e LedgerEntry) ended(end end) LedgerEntry {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -56,9 +57,10 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 		Schedule:                   cronJob.Spec.Schedule,
 		TimeZone:                   cronJob.Spec.TimeZone,
 		StartingDeadlineSeconds:    cronJob.Spec.StartingDeadlineSeconds,
-		ConcurrencyPolicy:          cronJob.Spec.ConcurrencyPolicy,
-		SuccessfulJobsHistoryLimit: 3,
-		FailedJobsHistoryLimit:     1,
+		ConcurrencyPolicy:          cmp.Or(cronJob.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent),
+		Suspend:                    ptr.Deref(cronJob.Spec.Suspend, false),
+		SuccessfulJobsHistoryLimit: ptr.Deref(cronJob.Spec.SuccessfulJobsHistoryLimit, 3),
+		FailedJobsHistoryLimit:     ptr.Deref(cronJob.Spec.FailedJobsHistoryLimit, 1),
 		MaxConcurrent:              ptr.Deref(cronJob.Spec.MaxConcurrent, 0),
 		QueueLimit:                 ptr.Deref(cronJob.Spec.QueueLimit, 0),
 		CatchUp:                    cronJob.Spec.CatchUp,
@@ -70,19 +72,12 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 	if spec.CatchUp == ostinatov1.CatchUpLatest {
 		spec.CatchUp = ""
 	}
-	if spec.ConcurrencyPolicy == "" {
-		spec.ConcurrencyPolicy = batchv1.AllowConcurrent
-	}
-	if cronJob.Spec.Suspend != nil {
-		spec.Suspend = *cronJob.Spec.Suspend
-	}
-	if cronJob.Spec.SuccessfulJobsHistoryLimit != nil {
-		spec.SuccessfulJobsHistoryLimit = *cronJob.Spec.SuccessfulJobsHistoryLimit
-	}
-	if cronJob.Spec.FailedJobsHistoryLimit != nil {
-		spec.FailedJobsHistoryLimit = *cronJob.Spec.FailedJobsHistoryLimit
-	}
 	return spec
+}
+
+// runsAt reports whether the spec has this schedule and time zone.
+func (s Spec) runsAt(schedule string, timeZone *string) bool {
+	return s.Schedule == schedule && ptr.Equal(s.TimeZone, timeZone)
 }
 
 // Digest returns a short hash of what the CronJob object says. Two Specs of one digest

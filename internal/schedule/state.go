@@ -121,20 +121,13 @@ type Calendar struct {
 
 // madeFor reports whether the calendar was computed from the spec's schedule.
 func (c Calendar) madeFor(spec Spec) bool {
-	return c.Made && c.Schedule == spec.Schedule && equalZone(c.TimeZone, spec.TimeZone)
+	return c.Made && spec.runsAt(c.Schedule, c.TimeZone)
 }
 
 // rechecks reports whether the next time is still to be computed again, or the Problem
 // judged.
 func (c Calendar) rechecks() bool {
 	return (len(c.Upcoming) > 0 || c.Problem != nil) && !c.Recheck.IsZero()
-}
-
-func equalZone(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // Pending says why a due run has not started yet.
@@ -258,24 +251,14 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 		run.Manual = run.Scheduled.IsZero()
 		state.Active = append(state.Active, run)
 	}
-	// A run that finished while nobody looked is in both lists: its end is still
-	// to be announced.
+	// A run that finished while nobody looked is in both lists: its end is still to be announced.
 	known := later(state.Settled, state.LastScheduled)
 	for _, entry := range finished {
 		if run := entry.Run; !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0 {
 			state = Found(state, []Sighting{{Run: run, Finished: &entry}})
 			continue
 		}
-		state.Finished = append(state.Finished, entry.kept())
-		state.conclude(entry.Run, entry.end())
-		if entry.Condition == batchv1.JobComplete {
-			state.LastSuccessful = later(state.LastSuccessful, entry.CompletionTime)
-		}
-		if index := state.activeIndex(entry.Run); index >= 0 {
-			state.Active = slices.Delete(state.Active, index, index+1)
-			state.count(entry.end())
-			state.Outbox = append(state.Outbox, sawCompleted(entry))
-		}
+		state.finish(entry, true)
 	}
 	return state
 }
