@@ -265,32 +265,6 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	return start
 }
 
-// triggeredStart returns the start of the first trigger's run that does not wait for
-// others, unless there is none or its retry has to wait.
-func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
-	trigger := s.nextTrigger(spec)
-	if trigger == nil || now.Before(trigger.Retry.Until) {
-		return nil
-	}
-	start := &Start{
-		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
-		Scheduled: trigger.At.Truncate(time.Second),
-		Manual:    true,
-		Sequence:  trigger.Sequence,
-		Overlap:   trigger.Overlap,
-		Note:      trigger.Note,
-		Asked:     trigger.Asked,
-		WhyLate:   ReasonOutage,
-	}
-	switch {
-	case trigger.Reason != "":
-		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
-	case trigger.Blocked:
-		start.WhyLate = ReasonJobAlreadyActive
-	}
-	return start
-}
-
 // startBefore returns when a due run may not start any more, as tooLate and
 // advance will say then.
 func (s *State) startBefore(spec Spec, due time.Time) time.Time {
@@ -305,21 +279,6 @@ func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 		}
 	}
 	return before
-}
-
-// dropTriggers forgets the manual runs of a CronJob that is being deleted.
-func (s *State) dropTriggers(now time.Time) {
-	for _, trigger := range s.Triggers {
-		s.record(trigger.entry(SkippedSuperseded, ReasonDeleting, now))
-	}
-	s.Triggers = nil
-}
-
-func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) LedgerEntry {
-	return LedgerEntry{
-		Scheduled: t.At.Truncate(time.Second), Recorded: now, Outcome: outcome, Reason: reason, Message: t.Note, Manual: true,
-		Asked: t.Asked, Sequence: t.Sequence,
-	}
 }
 
 // changedStatus returns the status to apply: what the state says, without the runs

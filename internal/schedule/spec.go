@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -73,6 +74,36 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 		spec.CatchUp = ""
 	}
 	return spec
+}
+
+// Validate reports whether the Spec can be that of a CronJob object: anybody who may
+// write to Temporal may have sent it.
+func (s Spec) Validate() error {
+	switch {
+	case len(s.Schedule) > maxText:
+		return fmt.Errorf("schedule of %d bytes, want %d at most", len(s.Schedule), maxText)
+	case s.TimeZone != nil && len(*s.TimeZone) > maxText:
+		return fmt.Errorf("time zone of %d bytes, want %d at most", len(*s.TimeZone), maxText)
+	case s.StartingDeadlineSeconds != nil && *s.StartingDeadlineSeconds < 0:
+		return fmt.Errorf("startingDeadlineSeconds is %d, want 0 or more", *s.StartingDeadlineSeconds)
+	case s.SuccessfulJobsHistoryLimit < 0 || s.FailedJobsHistoryLimit < 0:
+		return fmt.Errorf("history limits are %d and %d, want 0 or more", s.SuccessfulJobsHistoryLimit, s.FailedJobsHistoryLimit)
+	case s.MaxConcurrent < 0 || s.QueueLimit < 0 || s.CatchUpLimit < 0 || s.PauseAfterFailures < 0:
+		return fmt.Errorf("maxConcurrent, queueLimit, catchUpLimit and pauseAfterFailures are %d, %d, %d and %d, want 0 or more",
+			s.MaxConcurrent, s.QueueLimit, s.CatchUpLimit, s.PauseAfterFailures)
+	case s.CatchUpWindowSeconds != nil && *s.CatchUpWindowSeconds < 0:
+		return fmt.Errorf("catchUpWindowSeconds is %d, want 0 or more", *s.CatchUpWindowSeconds)
+	}
+	switch s.CatchUp {
+	case "", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll:
+	default:
+		return fmt.Errorf("catchUp is %.70q", s.CatchUp)
+	}
+	switch s.ConcurrencyPolicy {
+	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent:
+		return nil
+	}
+	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
 }
 
 // runsAt reports whether the spec has this schedule and time zone.

@@ -162,22 +162,6 @@ func (s Suspension) covers(scheduled time.Time) bool {
 	return !s.From.IsZero() && !scheduled.Before(s.From) && (s.To.IsZero() || scheduled.Before(s.To))
 }
 
-// Trigger asks for one manual run.
-type Trigger struct {
-	// Sequence numbers the CronJob's triggers, ascending; the Job's name is made from it.
-	Sequence int64 `json:"sequence"`
-	// At is when the trigger arrived.
-	At time.Time `json:"at"`
-	// Note is the sender's, Asked who that is.
-	Note string `json:"note,omitempty"`
-	Asked
-	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
-	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// Blocked is set once it has waited for active runs.
-	Blocked bool `json:"blocked,omitempty"`
-	Refused
-}
-
 // Finished is a finished Job.
 type Finished struct {
 	Run Run `json:"run"`
