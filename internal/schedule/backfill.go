@@ -339,19 +339,6 @@ func (s *State) refuseBackfilled(start Start, refused Refused, now time.Time) {
 	}
 }
 
-// backfilled reports whether a Job that was found is that of a time that waits, and takes
-// the time off.
-func (s *State) backfilled(run *Run) bool {
-	for _, backfill := range s.Backfills {
-		if run.Manual && names.BackfilledJob(s.Name, s.UID, backfill.Sequence, run.Scheduled) == run.Name &&
-			s.settleBackfilled(backfill.Sequence, run.Scheduled) {
-			run.Backfill = backfill.Sequence
-			return true
-		}
-	}
-	return false
-}
-
 // validate reports whether the Backfill can be one that was carried over.
 func (b Backfill) validate() error {
 	switch mistake := OverlapMistake(b.Overlap); {

@@ -65,26 +65,23 @@ func (s *State) setConditions(spec Spec, now time.Time) {
 		condition.ObservedGeneration = spec.Generation
 		conditions = with(conditions, condition, now)
 	}
-	ready, stalled := readiness(conditions)
-	if spec.Deleting {
-		ready.Status, ready.Reason, ready.Message = false, ReasonDeleting, ""
+	for _, condition := range readiness(conditions) {
+		if condition.ObservedGeneration = spec.Generation; spec.Deleting && condition.Type == ostinatov1.ConditionReady {
+			condition.Status, condition.Reason, condition.Message = false, ReasonDeleting, ""
+		}
+		conditions = with(conditions, condition, now)
 	}
-	ready.ObservedGeneration, stalled.ObservedGeneration = spec.Generation, spec.Generation
-	s.Conditions = with(with(conditions, ready, now), stalled, now)
+	s.Conditions = conditions
 }
 
 // with returns the conditions with one in the place of that of its type. A transition time
 // changes only with the condition's status.
 func with(conditions []Condition, condition Condition, now time.Time) []Condition {
 	condition.Since = now.UTC().Truncate(time.Second)
-	conditions = slices.Clone(conditions)
-	if index := indexOf(conditions, condition.Type); index >= 0 {
-		if conditions[index].Status == condition.Status {
-			condition.Since = conditions[index].Since
-		}
-		conditions[index] = condition
-		return conditions
+	if known := find(conditions, condition.Type); known.Type != "" && known.Status == condition.Status {
+		condition.Since = known.Since
 	}
+	conditions = slices.DeleteFunc(slices.Clone(conditions), func(other Condition) bool { return other.Type == condition.Type })
 	conditions = append(conditions, condition)
 	slices.SortStableFunc(conditions, func(a, b Condition) int {
 		return slices.Index(ConditionTypes, a.Type) - slices.Index(ConditionTypes, b.Type)
@@ -92,14 +89,12 @@ func with(conditions []Condition, condition Condition, now time.Time) []Conditio
 	return conditions
 }
 
-func indexOf(conditions []Condition, kind string) int {
-	return slices.IndexFunc(conditions, func(condition Condition) bool { return condition.Type == kind })
-}
-
 // find returns the condition of a type; the zero Condition where there is none.
 func find(conditions []Condition, kind string) Condition {
-	if index := indexOf(conditions, kind); index >= 0 {
-		return conditions[index]
+	for _, condition := range conditions {
+		if condition.Type == kind {
+			return condition
+		}
 	}
 	return Condition{}
 }
@@ -148,9 +143,9 @@ func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 
 // readiness returns Ready and Stalled, which follow from the other conditions. Runs that
 // fail change neither: the schedule goes on, or is suspended as the CronJob asks for.
-func readiness(conditions []Condition) (ready, stalled Condition) {
-	ready = Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
-	stalled = Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
+func readiness(conditions []Condition) []Condition {
+	ready := Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
+	stalled := Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
 	valid, template := find(conditions, ostinatov1.ConditionScheduleValid), find(conditions, ostinatov1.ConditionTemplateValid)
 	switch {
 	case !valid.Status:
@@ -164,7 +159,7 @@ func readiness(conditions []Condition) (ready, stalled Condition) {
 	if stalled.Status {
 		ready.Status, ready.Reason, ready.Message = false, stalled.Reason, stalled.Message
 	}
-	return ready, stalled
+	return []Condition{ready, stalled}
 }
 
 // judged returns the conditions with TemplateValid as an answer of the API server says, and
@@ -178,8 +173,7 @@ func judged(conditions []Condition, judgement Judgement) []Condition {
 		valid.Reason = conditionReasonTemplateRefused
 	}
 	conditions = with(conditions, valid, judgement.At)
-	ready, stalled := readiness(conditions)
-	for _, condition := range []Condition{ready, stalled} {
+	for _, condition := range readiness(conditions) {
 		if known := find(conditions, condition.Type); known.Type != "" {
 			condition.ObservedGeneration = known.ObservedGeneration
 			conditions = with(conditions, condition, judgement.At)

@@ -41,19 +41,14 @@ func Found(state State, jobs []Sighting) State {
 // setApart has times computed anew where a Job was found for one that is summed up with
 // others.
 func (s *State) setApart() {
-	for _, sighting := range s.Sighted {
-		for _, stretch := range s.Calendar.Missed {
-			at := sighting.Run.Scheduled
-			if stretch.Count > 1 && !at.Before(stretch.First) && !at.After(stretch.Last) {
-				s.computeAgain(s.Calendar.Missed[0].First)
-				return
-			}
-		}
+	if !slices.ContainsFunc(s.Sighted, func(sighting Sighting) bool {
+		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
+			return stretch.Count > 1 && stretch.entry(LedgerEntry{}).covers(sighting.Run.Scheduled)
+		})
+	}) {
+		return
 	}
-}
-
-// computeAgain forgets the scheduled times from one on, which have no outcome yet.
-func (s *State) computeAgain(from time.Time) {
+	from := s.Calendar.Missed[0].First
 	s.Calendar.Missed, s.Calendar.Upcoming = nil, nil
 	if s.Calendar.Problem != nil {
 		s.Calendar.Recheck = from
@@ -79,9 +74,8 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 	s.Sighted = nil
 	for _, sighting := range sighted {
 		run := sighting.Run
-		asked := s.askedFor(run)
+		asked, expected := s.askedFor(&run)
 		if !sighting.Taken {
-			expected := s.backfilled(&run) || s.triggered(run)
 			s.Active = append(s.Active, run)
 			if !s.isDue(run) && !s.waits(run) && !expected {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
@@ -175,29 +169,24 @@ func (s *State) waits(run Run) bool {
 	return !run.Manual && slices.ContainsFunc(s.Calendar.Waiting, run.Scheduled.Equal)
 }
 
-// askedFor returns the trigger or backfill that waits and whose Job it is; without a number if
-// it is neither's.
-func (s *State) askedFor(run Run) Trigger {
-	for _, trigger := range s.Triggers {
+// askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for the
+// run waits no longer: it was expected.
+func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
+	for index, trigger := range s.Triggers {
 		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
-			return trigger
+			s.Triggers = slices.Delete(s.Triggers, index, index+1)
+			return trigger, true
 		}
 	}
 	for _, backfill := range s.Backfills {
 		if run.Manual && names.BackfilledJob(s.Name, s.UID, backfill.Sequence, run.Scheduled) == run.Name {
-			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}
+			if expected = s.settleBackfilled(backfill.Sequence, run.Scheduled); expected {
+				run.Backfill = backfill.Sequence
+			}
+			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}, expected
 		}
 	}
-	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}
-}
-
-// triggered reports whether the Job is that of a trigger that waits, and takes that off.
-func (s *State) triggered(run Run) bool {
-	before := len(s.Triggers)
-	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
-		return run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name
-	})
-	return len(s.Triggers) < before
+	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}, false
 }
 
 // correct records that a time has started of which the ledger may say otherwise. A time

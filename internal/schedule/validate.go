@@ -32,38 +32,30 @@ func newest[T any](list []T) []T { return list[max(len(list)-mostCarried, 0):] }
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
 	for _, field := range []struct {
-		name  string
-		value int
+		name         string
+		count, bound int
 	}{
-		{"active", len(s.Active)},
-		{"finished", len(s.Finished)},
-		{"ledger", len(s.Ledger)},
-		{"sighted", len(s.Sighted)},
-		{"missed", len(s.Calendar.Missed)},
-		{"outbox", len(s.Outbox)},
-		{"conditions", len(s.Conditions)},
-		{"upcoming", len(s.Calendar.Upcoming)},
+		{"active", len(s.Active), maxRuns},
+		{"finished", len(s.Finished), maxRuns},
+		{"ledger", len(s.Ledger), maxRuns},
+		{"sighted", len(s.Sighted), maxRuns},
+		{"missed", len(s.Calendar.Missed), maxRuns},
+		{"outbox", len(s.Outbox), maxRuns},
+		{"conditions", len(s.Conditions), maxRuns},
+		{"upcoming", len(s.Calendar.Upcoming), maxRuns},
+		{"triggers", len(s.Triggers), maxTriggers},
+		{"backfills", len(s.Backfills), maxBackfills},
+		{"former schedules", len(s.Calendar.Former), maxFormer},
+		{"waiting", len(s.Calendar.Waiting), mostInState},
 	} {
-		if field.value > maxRuns {
-			return fmt.Errorf("%s: %d, want %d at most", field.name, field.value, maxRuns)
+		if field.count > field.bound {
+			return fmt.Errorf("%s: %d, want %d at most", field.name, field.count, field.bound)
 		}
-	}
-	if len(s.Triggers) > maxTriggers {
-		return fmt.Errorf("triggers: %d, want %d at most", len(s.Triggers), maxTriggers)
-	}
-	if len(s.Backfills) > maxBackfills {
-		return fmt.Errorf("backfills: %d, want %d at most", len(s.Backfills), maxBackfills)
 	}
 	for _, backfill := range s.Backfills {
 		if err := backfill.validate(); err != nil {
 			return err
 		}
-	}
-	if len(s.Calendar.Former) > maxFormer {
-		return fmt.Errorf("former schedules: %d, want %d at most", len(s.Calendar.Former), maxFormer)
-	}
-	if len(s.Calendar.Waiting) > mostInState {
-		return fmt.Errorf("waiting: %d, want %d at most", len(s.Calendar.Waiting), mostInState)
 	}
 	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
 		return fmt.Errorf("a back-off has a negative number of attempts")
