@@ -77,8 +77,7 @@ func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) 
 		switch done := slices.Contains(deleted, wanted.Name); {
 		case done && wanted.Replaced:
 			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
-			s.conclude(run, replaced(now))
-			s.concludeSighted(Finished{Run: run, Condition: jobDeleted, EndTime: now, Reason: ResultReasonReplaced})
+			s.conclude(wanted.replaced(now))
 		case done:
 			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 		case !wanted.Replaced:

@@ -259,81 +259,68 @@ func Tallied(state State) (State, []Tally) {
 	return state, tallies
 }
 
-// end is how a run has ended, as the ledger has it.
-type end struct {
-	result   RunResult
-	reason   string
-	at       time.Time
-	attempts int32
-}
-
-// end returns how the Job has ended.
-func (f Finished) end() end {
-	at := f.EndTime
-	if at.IsZero() {
-		at = f.CompletionTime
+// ended returns the entry with the end of its run. A known end stays, except that how a Job ended says more than that it
+// is gone.
+func (e LedgerEntry) ended(job Finished) LedgerEntry {
+	result, reason := RunFailed, job.Reason
+	switch job.Condition {
+	case batchv1.JobComplete:
+		result, reason = RunComplete, ""
+	case jobDeleted:
+		result = RunDeleted
 	}
-	result := end{result: RunComplete, at: at.UTC(), attempts: f.FailedPods}
-	if f.Condition != batchv1.JobComplete {
-		result.result, result.reason = RunFailed, f.Reason
-	}
-	return result
-}
-
-// ended returns the entry with the end of its run. An end that is known stays, but that
-// a Job is gone says less than how it had ended.
-func (e LedgerEntry) ended(end end) LedgerEntry {
-	if !e.Outcome.HasJob() || e.Result != "" && (e.Result != RunDeleted || end.result == RunDeleted) {
+	if !e.Outcome.HasJob() || e.Result != "" && (e.Result != RunDeleted || result == RunDeleted) {
 		return e
 	}
-	e.Result, e.ResultReason, e.Ended, e.FailedAttempts = end.result, end.reason, end.at, max(end.attempts, 0)
+	e.Result, e.ResultReason, e.Ended, e.FailedAttempts = result, reason, job.ended(), max(job.FailedPods, 0)
 	return e.bounded()
 }
 
-// conclude puts the end of a run into its row.
-func (s *State) conclude(run Run, end end) {
-	for i := len(s.Ledger) - 1; i >= 0; i-- {
-		if entry := s.Ledger[i]; entry.Outcome.HasJob() && entry.Job == run.Name {
-			s.Ledger[i] = entry.ended(end)
+// ended is when the Job ended.
+func (f Finished) ended() time.Time {
+	if f.EndTime.IsZero() {
+		return f.CompletionTime.UTC()
+	}
+	return f.EndTime.UTC()
+}
+
+// conclude puts the end of a run into its row, or keeps it for a row that is still to be written.
+func (s *State) conclude(job Finished) {
+	for i := range s.Sighted {
+		if sameRun(s.Sighted[i].Run, job.Run) && s.Sighted[i].Finished == nil {
+			s.Sighted[i].Finished = &job
+		}
+	}
+	for i, entry := range slices.Backward(s.Ledger) {
+		if entry.Outcome.HasJob() && entry.Job == job.Run.Name {
+			s.Ledger[i] = entry.ended(job)
 			return
 		}
 	}
 }
 
-// concludeSighted keeps the end of a run whose row is still to be written.
-func (s *State) concludeSighted(finished Finished) {
-	for i := range s.Sighted {
-		if sameRun(s.Sighted[i].Run, finished.Run) && s.Sighted[i].Finished == nil {
-			s.Sighted[i].Finished = &finished
-		}
-	}
-}
-
-// count counts the end of a run once: when it is active no longer.
-func (s *State) count(end end) {
-	switch end.result {
-	case RunComplete:
+// count counts the end of a run once: when it is no longer active.
+func (s *State) count(job Finished) {
+	if job.Condition == batchv1.JobComplete {
 		s.ConsecutiveFailures = 0
-	case RunFailed:
-		s.ConsecutiveFailures++
-		s.LastFailure = later(s.LastFailure, end.at)
+		return
 	}
+	s.ConsecutiveFailures++
+	s.LastFailure = later(s.LastFailure, job.ended())
 }
 
 // withoutReplaced returns the ledger as it is once the runs are replaced.
 func withoutReplaced(ledger []LedgerEntry, deletes []Delete, now time.Time) []LedgerEntry {
-	if !slices.ContainsFunc(deletes, func(d Delete) bool { return d.Replaced }) {
-		return ledger
-	}
 	after := State{Ledger: slices.Clone(ledger)}
 	for _, wanted := range deletes {
 		if wanted.Replaced {
-			after.conclude(Run{Name: wanted.Name}, replaced(now))
+			after.conclude(wanted.replaced(now))
 		}
 	}
 	return after.Ledger
 }
 
-func replaced(now time.Time) end {
-	return end{result: RunDeleted, reason: ResultReasonReplaced, at: now}
+// replaced is the end of a run that the next one replaces.
+func (d Delete) replaced(now time.Time) Finished {
+	return Finished{Run: Run{Name: d.Name, UID: d.UID}, Condition: jobDeleted, EndTime: now, Reason: ResultReasonReplaced}
 }

@@ -129,7 +129,7 @@ func Finish(state State, spec Spec, finished Finished) State {
 func (s *State) finish(finished Finished, announce bool) {
 	if index := s.activeIndex(finished.Run); index >= 0 {
 		s.Active = slices.Delete(s.Active, index, index+1)
-		s.count(finished.end())
+		s.count(finished)
 		if announce {
 			s.Outbox = append(s.Outbox, event.Normal("SawCompletedJob",
 				"Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition)))
@@ -138,8 +138,7 @@ func (s *State) finish(finished Finished, announce bool) {
 	if finished.Condition == batchv1.JobComplete {
 		s.LastSuccessful = later(s.LastSuccessful, finished.CompletionTime)
 	}
-	s.conclude(finished.Run, finished.end())
-	s.concludeSighted(finished)
+	s.conclude(finished)
 	if !slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) }) {
 		// The history limits need no more of it.
 		finished.EndTime, finished.Reason, finished.FailedPods = time.Time{}, "", 0
@@ -152,8 +151,7 @@ func Missing(state State, run Run, now time.Time) State {
 	s := state.clone()
 	if index := s.activeIndex(run); index >= 0 {
 		s.Outbox = append(s.Outbox, event.Normal("MissingJob", "Active job went missing: "+s.Active[index].Name))
-		s.conclude(s.Active[index], end{result: RunDeleted, at: now.UTC()})
-		s.concludeSighted(Finished{Run: s.Active[index], Condition: jobDeleted, EndTime: now.UTC()})
+		s.conclude(Finished{Run: s.Active[index], Condition: jobDeleted, EndTime: now.UTC()})
 		s.Active = slices.Delete(s.Active, index, index+1)
 	}
 	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })

@@ -77,7 +77,7 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		asked, expected := s.askedFor(&run)
 		if !sighting.Taken {
 			s.Active = append(s.Active, run)
-			if !s.isDue(run) && !s.waits(run) && !expected {
+			if !s.waits(run) && !expected {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
@@ -112,7 +112,7 @@ func (s *State) sighted(stretch MissedRuns) *Sighting {
 func (s *State) settleSighted(now time.Time) {
 	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
 		switch run := sighting.Run; {
-		case s.isDue(run), s.waits(run):
+		case s.waits(run):
 			s.settle(sighting.entry(s.found(run, now)))
 		case run.Scheduled.After(s.Settled):
 			return false
@@ -143,13 +143,10 @@ func (s *State) found(run Run, now time.Time) LedgerEntry {
 
 // entry returns the outcome with the end of the Job.
 func (s Sighting) entry(found LedgerEntry) LedgerEntry {
-	switch {
-	case s.Finished == nil:
+	if s.Finished == nil {
 		return found
-	case s.Finished.Condition == jobDeleted:
-		return found.ended(end{result: RunDeleted, reason: s.Finished.Reason, at: s.Finished.EndTime})
 	}
-	return found.ended(s.Finished.end())
+	return found.ended(*s.Finished)
 }
 
 // hasRow reports whether the ledger has the run's Job.
@@ -159,14 +156,9 @@ func (s *State) hasRow(run Run) bool {
 	})
 }
 
-// isDue reports whether the run is the one that is due.
-func (s *State) isDue(run Run) bool {
-	return !run.Manual && !s.Calendar.Due.IsZero() && run.Scheduled.Equal(s.Calendar.Due)
-}
-
-// waits reports whether the run is one of those that start after the one that is due.
+// waits reports whether the run is due, or one of those that start after that.
 func (s *State) waits(run Run) bool {
-	return !run.Manual && slices.ContainsFunc(s.Calendar.Waiting, run.Scheduled.Equal)
+	return !run.Manual && slices.ContainsFunc(s.queue(), run.Scheduled.Equal)
 }
 
 // askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for the

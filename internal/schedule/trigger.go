@@ -82,7 +82,12 @@ func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	s.TriggerSequence++
 	trigger := Trigger{Sequence: s.TriggerSequence, At: now, Note: request.Note, Asked: request.Asked.bounded()}
 	if mistake := OverlapMistake(request.Overlap); mistake != "" {
-		s.refuseTrigger(trigger, mistake, now)
+		s.Outbox = append(s.Outbox, event.Warning("TriggerRefused", mistake))
+		if trigger.Note != "" {
+			mistake += "; " + trigger.Note
+		}
+		trigger.Note = mistake
+		s.record(trigger.entry(FailedToCreate, ReasonInvalidSignal, now))
 		return s
 	}
 	trigger.Overlap, trigger.Asked = request.Overlap, trigger.Asked.changing(request.Overlap)
@@ -166,22 +171,6 @@ func (s *State) nextTrigger(spec Spec) *Trigger {
 // triggerIndex finds the trigger of a start; -1 when it is settled.
 func (s *State) triggerIndex(start Start) int {
 	return slices.IndexFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == start.Sequence })
-}
-
-// refuseTrigger answers a trigger that can't be read.
-func (s *State) refuseTrigger(trigger Trigger, mistake string, now time.Time) {
-	s.Outbox = append(s.Outbox, event.Warning("TriggerRefused", mistake))
-	entry := trigger.entry(FailedToCreate, ReasonInvalidSignal, now)
-	entry.Message = withNote(mistake, trigger.Note)
-	s.record(entry)
-}
-
-// withNote adds a person's note to a text.
-func withNote(text, note string) string {
-	if note == "" {
-		return text
-	}
-	return text + "; " + note
 }
 
 // triggeredStart returns the start of the first trigger's run that does not wait for
