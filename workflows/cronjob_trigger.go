@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,34 +13,15 @@ import (
 
 // takeTrigger asks for a manual run. What the planner can't carry out it answers for.
 func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
-	note, unread := noteOf(ctx, received)
-	overlap := batchv1.ConcurrencyPolicy(decodeOverlap(received.payload.GetData()))
-	if overlap != "" {
-		unread = ""
+	read := argumentOf(ctx, received)
+	request := schedule.TriggerRequest{
+		Note: read.Note, Overlap: batchv1.ConcurrencyPolicy(read.overlap),
+		Asked: schedule.Asked{By: read.By, Through: schedule.ThroughSignal},
 	}
-	request := schedule.TriggerRequest{Note: note.Note, Overlap: overlap, Asked: schedule.Asked{By: note.By, Through: schedule.ThroughSignal}}
-	if unread != "" {
-		request.Note = "the signal's argument was left unread: " + unread
+	if read.unread != "" && read.overlap == "" {
+		request.Note = "the signal's argument was left unread: " + read.unread
 	}
 	c.state = schedule.AddTrigger(c.state, request, workflow.Now(ctx))
-}
-
-// decodeOverlap reads the overlap of a trigger's argument, which may be quoted once more as
-// a string. A value that is no string is kept as its JSON text, to be refused in words.
-//
-//workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
-func decodeOverlap(data []byte) string {
-	var quoted string
-	if json.Unmarshal(data, &quoted) == nil {
-		data = []byte(quoted)
-	}
-	var fields struct {
-		Overlap json.RawMessage `json:"overlap"`
-	}
-	if data = bytes.TrimSpace(data); !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
-		return ""
-	}
-	return decodeNoteField(fields.Overlap)
 }
 
 // askedTrigger is a run that an update has asked for. An update's handler runs beside the main
