@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -44,12 +45,7 @@ func (m *mailbox) pending() bool { return len(m.order.waiting) > 0 }
 
 // holds reports whether a signal waits whose name satisfies a condition.
 func (m *mailbox) holds(condition func(signal string) bool) bool {
-	for _, signal := range m.order.waiting {
-		if condition(signal) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.order.waiting, condition)
 }
 
 const (

@@ -44,10 +44,7 @@ func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protoco
 		},
 	})
 	err := workflow.ExecuteActivity(watch, protocol.WatchPodsActivity, input).Get(ctx, nil)
-	if temporal.IsCanceledError(err) {
-		return err
-	}
-	if refused(err) {
+	if temporal.IsCanceledError(err) || refused(err) {
 		return err
 	}
 	if err != nil {
