@@ -1,8 +1,11 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -27,17 +30,12 @@ func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.Cro
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	c := newCronJob(ctx, options, input)
 	c.cancelled = func() bool { return cancelled.Err() != nil }
-	err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe)
-	if err == nil {
-		err = workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger)
-	}
-	if err == nil {
-		err = c.handleBackfills(ctx)
-	}
-	if err == nil {
-		err = c.handleTriggers(ctx)
-	}
-	if err != nil {
+	if err := cmp.Or(
+		workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe),
+		workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger),
+		c.handleBackfills(ctx),
+		c.handleTriggers(ctx),
+	); err != nil {
 		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
 	}
 	return c.run(ctx)
@@ -142,10 +140,6 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
-	var status ostinatov1.CronJobStatus
-	if result.Status != nil {
-		status = *result.Status
-	}
 	var finished []schedule.Finished
 	var gone []protocol.FinishedJob
 	for _, ended := range result.Ended {
@@ -155,7 +149,7 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 			gone = append(gone, ended)
 		}
 	}
-	c.state = schedule.NewState(c.state.Identity, status, finished)
+	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), finished)
 	c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
 	result.Ended = gone
 	c.takeFound(ctx, result)

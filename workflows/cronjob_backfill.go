@@ -165,12 +165,3 @@ func noted(request schedule.BackfillRequest, through string) schedule.BackfillRe
 	request.Note, request.By, request.Through = trimNote(request.Note), trimNote(request.By), through
 	return request
 }
-
-// backfillText says in the UI how far the backfills have come.
-func (c *runningCronJob) backfillText() string {
-	text := ""
-	for _, backfill := range c.state.Backfills {
-		text += fmt.Sprintf("\nBackfill: %d of %d times to go, next %s\n", len(backfill.Times), backfill.Total, timeText(backfill.Times[0]))
-	}
-	return text
-}

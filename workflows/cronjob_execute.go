@@ -52,7 +52,7 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 		// the run and what steers.
 		givesWay: func() bool { return c.mailbox.holds(steers) && workflow.Now(ctx).Before(plan.Start.Scheduled) },
 	})
-	if !c.answeredFor(ctx, object{result.Gone, result.CurrentSpec}, err) {
+	if !c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		return
 	}
 	report := schedule.Report{Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft}
@@ -86,23 +86,23 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
-	if c.answeredFor(ctx, object{result.Gone, result.CurrentSpec}, err) {
+	if c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		c.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, workflow.Now(ctx))
 	}
 }
 
 // answeredFor reports whether a call was carried out for the CronJob that was planned with. Otherwise
 // it takes in what there is instead.
-func (c *runningCronJob) answeredFor(ctx workflow.Context, found object, err error) bool {
+func (c *runningCronJob) answeredFor(ctx workflow.Context, gone bool, spec *schedule.Spec, err error) bool {
 	switch {
 	case errors.Is(err, errGaveWay):
 		return false
 	case err != nil:
 		c.failed(ctx, "Carrying out the plan failed", err)
 		return false
-	case found.gone, found.spec != nil:
+	case gone, spec != nil:
 		planned := digest(c.spec)
-		if c.learn(ctx, found); !c.gone && digest(c.spec) == planned {
+		if c.learn(ctx, gone, spec); !c.gone && digest(c.spec) == planned {
 			// Otherwise the same would be planned and turned away at once, for ever.
 			c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 		}
@@ -141,7 +141,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		c.state = paused
 	}
 	planned := digest(c.spec)
-	if c.learn(ctx, object{result.Gone || result.Foreign, result.CronJobSpec}); !c.gone && digest(c.spec) == planned {
+	if c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec); !c.gone && digest(c.spec) == planned {
 		c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
 		return
 	}
@@ -163,11 +163,10 @@ func summary(plan schedule.Plan) string {
 		parts = append(parts, "create job "+plan.Start.Name)
 	}
 	for _, wanted := range plan.Events {
-		if wanted.Reason != "JobAlreadyActive" {
-			parts = append(parts, wanted.Message)
-		} else {
-			parts = append(parts, "run blocked by Forbid")
+		if wanted.Reason == "JobAlreadyActive" {
+			wanted.Message = "run blocked by Forbid"
 		}
+		parts = append(parts, wanted.Message)
 	}
 	if prune > 0 {
 		parts = append(parts, "delete old jobs")

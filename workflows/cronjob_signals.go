@@ -152,22 +152,20 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	}
 }
 
-// object is what an answer says of the CronJob object: that it is gone, or that its spec is another one.
-type object struct {
-	gone bool
-	spec *schedule.Spec
-}
-
-func (c *runningCronJob) learn(ctx workflow.Context, found object) {
-	c.gone = c.gone || found.gone
-	if found.spec != nil {
-		c.edit(ctx, *found.spec)
+// learn takes what an answer says of the CronJob object: that it is gone, or that its spec is another one.
+func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) {
+	c.gone = c.gone || gone
+	if spec == nil || spec.Validate() != nil || digest(*spec) == digest(c.spec) {
+		return
 	}
+	c.state = schedule.SpecChanged(c.state, c.spec, *spec, workflow.Now(ctx))
+	c.state.Reported = nil
+	c.spec = *spec
 }
 
 // takeFound takes in the runs that were looked up.
 func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRunsResult) {
-	c.learn(ctx, object{result.Gone, result.CurrentSpec})
+	c.learn(ctx, result.Gone, result.CurrentSpec)
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
@@ -180,16 +178,6 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 	for _, run := range result.Running {
 		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}})
 	}
-}
-
-// edit takes the spec that an activity has read.
-func (c *runningCronJob) edit(ctx workflow.Context, spec schedule.Spec) {
-	if spec.Validate() != nil || digest(spec) == digest(c.spec) {
-		return
-	}
-	c.state = schedule.SpecChanged(c.state, c.spec, spec, workflow.Now(ctx))
-	c.state.Reported = nil
-	c.spec = spec
 }
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree. While
@@ -220,7 +208,7 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 			"Error writing spec.suspend for signal "+signal+": "+shortError(err)))
 		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", signal, "error", err)
 	default:
-		c.learn(ctx, object{result.Gone || result.Foreign, result.CronJobSpec})
+		c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
 	}
 	c.heard.steering = c.heard.steering[1:]
 }

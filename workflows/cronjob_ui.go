@@ -3,8 +3,11 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -24,52 +27,42 @@ const (
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 	ledger := c.state.Rows()
+	var backfills []protocol.Backfill
+	for _, backfill := range c.state.Backfills {
+		backfills = append(backfills, protocol.BackfillOf(backfill))
+	}
 	return protocol.CronJobDescription{
 		CronJob:   c.cronJob,
 		Spec:      c.spec,
 		Status:    schedule.StatusOf(c.state, c.spec),
 		Ledger:    ledger[max(len(ledger)-describedRows, 0):],
-		Backfills: c.backfills(),
+		Backfills: backfills,
 	}, nil
-}
-
-func (c *runningCronJob) backfills() []protocol.Backfill {
-	var backfills []protocol.Backfill
-	for _, backfill := range c.state.Backfills {
-		backfills = append(backfills, protocol.BackfillOf(backfill))
-	}
-	return backfills
 }
 
 // details renders the workflow's current details for the Temporal UI.
 func (c *runningCronJob) details() string {
 	var b strings.Builder
-	b.WriteString("**" + escape(c.scheduleText()) + "** " + escape(c.nextText()) + "\n")
-	b.WriteString(c.backfillText())
+	fmt.Fprintf(&b, "**%s** %s\n", escape(strings.TrimSpace(c.spec.Schedule+" "+ptr.Deref(c.spec.TimeZone, ""))), escape(c.nextText()))
+	for _, backfill := range c.state.Backfills {
+		fmt.Fprintf(&b, "\nBackfill: %d of %d times to go, next %s\n", len(backfill.Times), backfill.Total, timeText(backfill.Times[0]))
+	}
 	if len(c.state.Active) > 0 {
 		b.WriteString("\n| active job | scheduled |\n|---|---|\n")
 		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
-			b.WriteString("| " + escape(run.Name) + " | " + scheduledText(run.Scheduled, run.Manual) + " |\n")
+			fmt.Fprintf(&b, "| %s | %s |\n", escape(run.Name), scheduledText(run.Scheduled, run.Manual))
 		}
 		if more := len(c.state.Active) - activeRows; more > 0 {
-			b.WriteString(fmt.Sprintf("| and %d more | |\n", more))
+			fmt.Fprintf(&b, "| and %d more | |\n", more)
 		}
 	}
 	if ledger := c.state.Rows(); len(ledger) > 0 {
 		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
-		for index := len(ledger) - 1; index >= max(0, len(ledger)-recentRows); index-- {
-			b.WriteString(ledgerRow(ledger[index]))
+		for _, entry := range slices.Backward(ledger[max(0, len(ledger)-recentRows):]) {
+			b.WriteString(ledgerRow(entry))
 		}
 	}
 	return b.String()
-}
-
-func (c *runningCronJob) scheduleText() string {
-	text := c.spec.Schedule
-	if c.spec.TimeZone != nil {
-		text += " " + *c.spec.TimeZone
-	}
-	return text
 }
 
 func (c *runningCronJob) nextText() string {
@@ -131,12 +124,7 @@ func tookText(entry schedule.LedgerEntry) string {
 // whatText names the Job and says what kept it from starting, or from starting in time, and
 // who has asked for it.
 func whatText(entry schedule.LedgerEntry) string {
-	var parts []string
-	for _, part := range []string{entry.Job, entry.Reason, entry.Message} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := slices.DeleteFunc([]string{entry.Job, entry.Reason, entry.Message}, func(part string) bool { return part == "" })
 	return strings.Join(parts, ": ") + askedText(entry.Asked)
 }
 
