@@ -6,9 +6,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// alarm is the one timer a workflow keeps. It is left running when it goes off
-// no later than wanted, since a wake too early costs less than the timers that
-// every new fact would cancel and start.
+// alarm is the one timer a workflow keeps. It keeps running if it goes off no later than wanted: an early wake costs
+// less than replacing the timer with every new fact.
 type alarm struct {
 	at     time.Time
 	reason string
@@ -56,8 +55,7 @@ func (a *alarm) stop() {
 }
 
 const (
-	// pauseBase and pauseCap bound the pause after a call that failed in a way that a
-	// repetition at once can't change.
+	// pauseBase and pauseCap bound the pause after a failed call.
 	pauseBase = time.Second
 	pauseCap  = time.Minute
 )

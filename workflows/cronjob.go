@@ -16,16 +16,14 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled
-// time, asks the planner, carries out what that says and sleeps again, until the
-// object is gone. Who cancels it stops nothing: it says so in an Event and continues as new.
-// It returns an error only when it continues as new, or was started with an input that
-// nobody of Ostinato sends.
+// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled time, asks the planner and
+// carries out the plan, until the object is gone. Cancelling it stops nothing: it emits an Event and continues as new.
+// It returns an error only to continue as new, and for an input that Ostinato does not send.
 func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.CronJobInput) error {
 	if err := valid(ctx, input.CronJob.CronJobWorkflowID(options.Cluster), input); err != nil {
 		return err
 	}
-	// What is under way when somebody cancels the workflow is carried out to its end.
+	// A cancellation does not interrupt what is under way.
 	cancelled := ctx
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	c := newCronJob(ctx, options, input)
@@ -44,7 +42,7 @@ func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.Cro
 // runningCronJob is a running CronJob workflow.
 type runningCronJob struct {
 	cluster names.Cluster
-	// startLead is what new scheduled times are recorded with.
+	// startLead is recorded with new scheduled times.
 	startLead        time.Duration
 	cronJob          protocol.ObjectReference
 	searchAttributes bool
@@ -60,11 +58,11 @@ type runningCronJob struct {
 	asked []askedBackfill
 	// askedTriggers are the runs that updates have asked for.
 	askedTriggers []*askedTrigger
-	// children are the runs whose end this workflow run hears of by itself.
+	// children are the runs whose Job workflows this workflow run has started.
 	children []*childRun
 	// task is the workflow task under way, as present returns it.
 	task workflowTask
-	// unread says that the state is still to be taken from the object's status and its Jobs.
+	// unread says that the object's status and Jobs are still to be read.
 	unread bool
 	// pause follows calls that failed.
 	pause backoff
@@ -72,8 +70,7 @@ type runningCronJob struct {
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
 
-	// cancelled reports whether somebody has cancelled this workflow run, answered that the
-	// state has the Event that says so.
+	// cancelled reports whether this workflow run was cancelled, answered whether the Event about that is in the state.
 	cancelled func() bool
 	answered  bool
 }
@@ -107,8 +104,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 	return c
 }
 
-// begin takes the state from the object's status and from the Jobs that there are: the workflow is new, or
-// another one ran in its place.
+// begin reads the object's status and Jobs: the workflow is new, or another one ran in its place.
 func (c *runningCronJob) begin(ctx workflow.Context) error {
 	for c.unread && !c.gone {
 		c.find(ctx)
@@ -155,8 +151,7 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	c.takeFound(ctx, result)
 }
 
-// run is the main loop: take what was received, act, wait. Thousands of workflows wait at a time, each on a stack of its
-// own: what acting needs of it is given back before.
+// run is the main loop. Thousands of workflows wait at a time, so act returns its stack before the wait.
 func (c *runningCronJob) run(ctx workflow.Context) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -172,13 +167,13 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 	}
 }
 
-// rest is until when to wait, and what for; nothing is to be waited for where reason is empty.
+// rest says until when to wait, and for what; an empty reason means not to wait.
 type rest struct {
 	wake   time.Time
 	reason string
 }
 
-// act takes what was received and carries out one plan at most. done says that the workflow is over.
+// act handles what was received and carries out at most one plan. done says that the workflow is over.
 func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
 	c.present(ctx)
 	c.hear(ctx)
@@ -188,7 +183,7 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	case c.gone:
 		return rest{}, true, c.finish(ctx)
 	case !c.pause.over(now) && c.mayContinueAsNew(ctx):
-		// What has failed has left the state as it was.
+		// A failed call leaves the state as it was.
 		return rest{}, true, c.continueAsNew(ctx)
 	case !c.pause.over(now):
 		return rest{c.pause.until, "retry"}, false, nil
@@ -215,9 +210,8 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	return rest{plan.Wake, wakeReason(plan)}, false, nil
 }
 
-// evaluated records new scheduled times when the known ones have run out, so that a
-// replay by a worker with other time zone data takes the same decisions, and returns the
-// state with them.
+// evaluated returns the state with scheduled times, recorded anew if they ran out: a replay with other time zone data
+// decides the same.
 func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, now time.Time) schedule.State {
 	if !schedule.NeedsEvaluation(state, c.spec, now) {
 		return state
@@ -230,8 +224,7 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 	})
 	var evaluation protocol.Evaluation
 	if err := recorded.Get(&evaluation); err != nil {
-		// Only a history written by other code can bring this about: the workflow
-		// task fails and is repeated until a worker can read it.
+		// Only other code can have written it: the task fails and is repeated until a worker can read it.
 		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
 	return schedule.Take(state, c.spec, schedule.Evaluation(evaluation))
@@ -250,7 +243,7 @@ func wakeReason(plan schedule.Plan) string {
 	return "retry"
 }
 
-// answerCancellation has an Event say what a cancellation does.
+// answerCancellation emits an Event that says what a cancellation does.
 func (c *runningCronJob) answerCancellation(ctx workflow.Context) {
 	if !c.cancelled() || c.answered {
 		return
@@ -261,8 +254,7 @@ func (c *runningCronJob) answerCancellation(ctx workflow.Context) {
 	workflow.GetLogger(ctx).Warn("Cancelled; the CronJob is there, so its workflow goes on")
 }
 
-// wait blocks until the wake is due, a signal arrives, a run starts or ends, or somebody
-// cancels the workflow.
+// wait blocks until the wake is due, a signal arrives, a run starts or ends, or somebody cancels the workflow.
 func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	workflow.SetCurrentDetails(ctx, c.details())
 	c.alarm.set(ctx, until.wake, until.reason, until.reason+" "+until.wake.UTC().Format(time.RFC3339))
@@ -272,9 +264,8 @@ func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	})
 }
 
-// ahead returns the plan that starts the next run, where it is time to prepare that. The
-// activity holds it until the time of the run. What is evaluated for it is kept only if
-// the plan is carried out.
+// ahead returns the plan that starts the next run, if it is time to prepare it. The activity waits for the run's time.
+// The evaluation is kept only if the plan is carried out.
 func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Plan, bool) {
 	due, ok := schedule.Ahead(c.state, c.spec, now)
 	if !ok {
@@ -283,15 +274,13 @@ func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Pl
 	return schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due)
 }
 
-// cronJobHistoryBudget is the number of events after which a CronJob workflow
-// continues as new when none of its children runs; at twice that it does not
-// wait for them. Short histories replay fast and meet few code versions.
+// cronJobHistoryBudget is the number of events after which a CronJob workflow continues as new if no child runs; at
+// twice that it does not wait for them.
 const cronJobHistoryBudget = 1000
 
-// mayContinueAsNew reports whether this is a quiet point at which to continue as
-// new: nothing received is unhandled but what can be looked at as well by the next run of
-// the workflow, and no child is being started. A run that was
-// cancelled takes the first, since Temporal accepts no second cancellation of it.
+// mayContinueAsNew reports whether this is a quiet point at which to continue as new: what is unhandled can be carried
+// over, and no child is being started. A cancelled run takes the first such point: Temporal accepts no second
+// cancellation.
 func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	suggested, length := info.GetContinueAsNewSuggested() || c.answered, info.GetCurrentHistoryLength()
@@ -306,8 +295,7 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 	return !c.mailbox.pending() && len(c.asked) == 0 && len(c.askedTriggers) == 0 && workflow.AllHandlersFinished(ctx)
 }
 
-// continueAsNew goes on in a new workflow run. The ends of runs still active come
-// to it as job-closed signals. Of a successor to the object the bridge tells again.
+// continueAsNew goes on in a new workflow run, which hears of the ends of active runs by signal.
 func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	state := c.state.Bounded()
 	var heard *protocol.CronJobHeard
@@ -325,11 +313,10 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 	})
 }
 
-// finish ends the workflow of an object that is gone, or goes over to the object
-// that took its name. Runs still active are left to themselves: the garbage
-// collector deletes their Jobs with their owner.
+// finish ends the workflow of an object that is gone, or continues with the object that took its name. Jobs that run
+// are left to the garbage collector.
 func (c *runningCronJob) finish(ctx workflow.Context) error {
-	// Who waits for the answer to an update gets it.
+	// Pending updates get their answers.
 	_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 	if c.take(ctx); c.heard.stranger == nil {
 		return nil

@@ -21,13 +21,11 @@ import (
 type childRun struct {
 	run    schedule.Run
 	future workflow.ChildWorkflowFuture
-	// accepted is set once the server has started the child, or said that it won't:
-	// before that, continue-as-new would lose it.
+	// accepted is set once the server has answered the start: before that, continue-as-new would lose the child.
 	accepted bool
 }
 
-// startChild starts the Job workflow of a run. It outlives this workflow run:
-// neither continue-as-new nor cancellation here reaches it.
+// startChild starts the Job workflow of a run, which outlives this workflow run.
 func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, started protocol.StartedJob) {
 	run := started.Run
 	for _, child := range c.children {
@@ -108,10 +106,8 @@ func (c *runningCronJob) takeChildren(ctx workflow.Context) {
 	c.children = running
 }
 
-// childClosed takes a child's end. A child that was not started, because the bridge
-// was first, or that ended without a result, because somebody terminated it or the Job
-// is another controller's now, says nothing about its Job: the run goes on as one whose
-// end is brought by signal.
+// childClosed takes a child's end. A child that was not started (the bridge was first) or has no result (terminated, or
+// another controller's Job) says nothing about its Job, whose end then comes by signal.
 func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 	result, err := resultOf(ctx, child.future)
 	if err != nil || result.Outcome == job.HandedOver {
@@ -128,7 +124,7 @@ func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 	})
 }
 
-// resultOf returns a child's result, which that of a failed Job gives as an error.
+// resultOf returns a child's result, which for a failed Job is in its error.
 func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobClosing, err error) {
 	err = child.Get(ctx, &result)
 	var application *temporal.ApplicationError

@@ -11,7 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// takeTrigger asks for a manual run. What the planner can't carry out it answers for.
+// takeTrigger asks the planner for a manual run.
 func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 	read := argumentOf(ctx, received)
 	request := schedule.TriggerRequest{
@@ -24,8 +24,7 @@ func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 	c.state = schedule.AddTrigger(c.state, request, workflow.Now(ctx))
 }
 
-// askedTrigger is a run that an update has asked for. An update's handler runs beside the main
-// loop, which replaces the state, and so leaves it to that.
+// askedTrigger is a run that an update has asked for, which the main loop takes.
 type askedTrigger struct {
 	request schedule.TriggerRequest
 	// sequence is the trigger's number; 0 until the main loop has taken it.
@@ -40,7 +39,7 @@ func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 	})
 }
 
-// validateTrigger refuses, in words, what can't be understood.
+// validateTrigger refuses what can't be understood.
 func validateTrigger(_ workflow.Context, request protocol.TriggerRequest) error {
 	if mistake := schedule.OverlapMistake(request.Overlap); mistake != "" {
 		return errors.New(mistake)
@@ -55,7 +54,7 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 		Asked: schedule.Asked{By: trimNote(request.By), Through: schedule.ThroughUpdate},
 	}}
 	c.askedTriggers = append(c.askedTriggers, asked)
-	// Who cancels the workflow stops nothing.
+	// A cancellation of the workflow stops nothing.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err = workflow.Await(ctx, func() (known bool) {
 		if asked.sequence != 0 {

@@ -121,8 +121,7 @@ func tookText(entry schedule.LedgerEntry) string {
 	return entry.Duration().Round(time.Second).String()
 }
 
-// whatText names the Job and says what kept it from starting, or from starting in time, and
-// who has asked for it.
+// whatText names the Job and says what kept it from starting, or from starting in time, and who has asked for it.
 func whatText(entry schedule.LedgerEntry) string {
 	parts := slices.DeleteFunc([]string{entry.Job, entry.Reason, entry.Message}, func(part string) bool { return part == "" })
 	return strings.Join(parts, ": ") + askedText(entry.Asked)
@@ -162,8 +161,7 @@ var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`
 func escape(text string) string { return markdown.Replace(text) }
 
 const (
-	// pageRows is how many rows the ledger query answers with unless it says, mostPageRows
-	// how many at most.
+	// pageRows is how many rows the ledger query answers with unless it says, mostPageRows how many at most.
 	pageRows     = 50
 	mostPageRows = 300
 )
@@ -193,8 +191,8 @@ func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.Ledg
 	return answer, nil
 }
 
-// tally counts the outcomes that are new. The SDK's handler counts nothing during a
-// replay, so each counts once unless the workflow task that settled it is repeated.
+// tally counts the outcomes that are new. The SDK's handler counts nothing during a replay, so each counts once unless
+// the workflow task that settled it is repeated.
 func (c *runningCronJob) tally(ctx workflow.Context) {
 	var tallies []schedule.Tally
 	c.state, tallies = schedule.Tallied(c.state)

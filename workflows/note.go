@@ -14,8 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// maxNote bounds the note and the sender's name, in bytes: they end up in
-// annotations and Events.
+// maxNote bounds the note and the sender's name, in bytes: they end up in annotations and Events.
 const maxNote = 512
 
 // Why nothing is made of an argument.
@@ -30,20 +29,19 @@ type argument struct {
 	// reason and force are those of a resume, overlap is a trigger's.
 	reason, overlap string
 	force           bool
-	// unread says why nothing is made of it; of an object, of which neither note nor by is made.
+	// unread says why the argument has no meaning, or an object neither note nor by.
 	unread string
 }
 
-// argumentOf reads the argument of a signal that people send. Whatever it is, the signal counts: people type them by hand.
+// argumentOf reads the argument of a signal that people type. The signal counts whatever it is.
 func argumentOf(ctx workflow.Context, received message) argument {
 	read := decodeArgument(received.payload.GetData())
 	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", read.By, "note", read.Note, "unread", read.unread)
 	return read
 }
 
-// decodeArgument reads a JSON object (also when it is quoted once more as a string), a plain JSON string, other JSON or
-// bare text, which become the note, or nothing. It never fails. Values that are not strings are kept as their JSON text,
-// and what is not true is no force.
+// decodeArgument reads a JSON object (possibly quoted as a string); other JSON and bare text become the note. Values
+// that are not strings are kept as their JSON text.
 //
 //workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
 func decodeArgument(data []byte) argument {
@@ -83,8 +81,7 @@ func decodeField(field json.RawMessage) string {
 	return trimNote(text)
 }
 
-// trimNote makes text fit for an annotation and an Event: printable, bounded,
-// cut at a character.
+// trimNote makes text fit for an annotation and an Event: printable, bounded, cut at a character.
 func trimNote(text string) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -111,7 +108,7 @@ func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	switch {
 	case read.reason == "" && !read.force:
 	case wish.Suspend:
-		// Who suspends may call the note what who resumes calls it.
+		// A suspend may call its note reason, as a resume does.
 		wish.Note.Note, wish.Unread = cmp.Or(read.Note, read.reason), ""
 	default:
 		wish.Reason, wish.Force, wish.Unread = read.reason, read.force, ""
@@ -119,9 +116,8 @@ func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	return wish
 }
 
-// and returns the wishes with one more. Where there are too many the next takes the place
-// of the first: the last word counts. No two have the same time, by which SetSuspend knows
-// the one that it has carried out.
+// and returns the wishes with one more. Of too many the first is superseded by the next. SetSuspend tells them apart by
+// their times, which differ.
 func (w wishes) and(wish protocol.Wish) wishes {
 	if last := len(w) - 1; last >= 0 && !wish.At.After(w[last].At) {
 		wish.At = w[last].At.Add(time.Nanosecond)
@@ -133,8 +129,7 @@ func (w wishes) and(wish protocol.Wish) wishes {
 	return w[1:].after(w[0])
 }
 
-// after returns the wishes behind one that was not carried out: the next takes its place,
-// or it waits on where there is none.
+// after returns the wishes behind one that was not carried out: the next supersedes it, or it goes on waiting.
 func (w wishes) after(wish protocol.Wish) wishes {
 	if len(w) == 0 {
 		return wishes{wish}

@@ -4,12 +4,10 @@ import (
 	"time"
 )
 
-// MaxLead bounds how long before its time a run is prepared, and so how long before the
-// due time a signal has to be accepted to be sure to win.
+// MaxLead bounds how long before its time a run is prepared. A signal accepted earlier than that is sure to win.
 const MaxLead = 4 * time.Second
 
-// Ahead returns the time of the next run where it is time to prepare its start, so that
-// only the create is left for the due time.
+// Ahead returns the time of the next run, if it is time to prepare its start.
 func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
 	if len(state.Calendar.Upcoming) == 0 || spec.Suspend || spec.Deleting || state.heldBack(spec) {
 		return time.Time{}, false
@@ -18,9 +16,8 @@ func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
 	return due, now.Before(due) && !now.Before(due.Add(-state.lead()))
 }
 
-// DecideAhead says what Decide will say at the due time, where that is to start the run.
-// Nothing of it may be carried out before: Start.Scheduled says so. Otherwise it is left
-// for the due time.
+// DecideAhead says what Decide will say at the due time, if that is to start the run. Nothing of it may be carried out
+// before Start.Scheduled.
 func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 	plan = Decide(state, spec, due)
 	start := plan.Start
@@ -30,7 +27,7 @@ func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 	return plan, true
 }
 
-// WakesAhead reports whether a wake is that for Ahead.
+// WakesAhead reports whether a wake is for Ahead.
 func WakesAhead(state State, wake time.Time) bool {
 	if len(state.Calendar.Upcoming) == 0 {
 		return false
@@ -39,8 +36,7 @@ func WakesAhead(state State, wake time.Time) bool {
 	return lead > 0 && wake.Equal(state.Calendar.Upcoming[0].Add(-lead))
 }
 
-// lead is how long before its time the next run is prepared. Anybody who may write to
-// Temporal may have made it up, within bounds.
+// lead is how long before its time the next run is prepared, whatever a forged state says.
 func (s State) lead() time.Duration { return min(max(s.Calendar.Lead, 0), MaxLead) }
 
 // wake returns the next time at which the plan can change by itself.
@@ -57,7 +53,7 @@ func (s *State) wake(spec Spec, now time.Time) time.Time {
 		return wake
 	}
 	if s.template().ObservedGeneration != spec.Generation {
-		// A run may have proved the template since.
+		// A run may have proved it since.
 		earliest(s.Judging.Until)
 	}
 	if trigger := s.nextTrigger(spec); trigger != nil {

@@ -28,8 +28,7 @@ type BackfillRequest struct {
 	To   time.Time `json:"to,omitzero"`
 	// Parallelism is how many of the runs may be active at once; 0 means 1.
 	Parallelism int `json:"parallelism,omitempty"`
-	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's
-	// concurrencyPolicy; empty for that.
+	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy; empty for that.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// DryRun asks for the answer only.
 	DryRun bool `json:"dryRun,omitempty"`
@@ -43,8 +42,8 @@ type BackfillRequest struct {
 
 func (r BackfillRequest) parallelism() int { return max(r.Parallelism, 1) }
 
-// Mistake says what the sender is to change; empty when nothing is wrong with the request
-// itself. The times come from TimesBetween.
+// Mistake says what the sender is to change; empty when nothing is wrong with the request itself. The times come from
+// TimesBetween.
 func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 	if r.Cancel {
 		r.Note, r.By, r.Through, r.Cancel = "", "", "", false
@@ -83,9 +82,8 @@ type BackfillTimes struct {
 	Mistake string      `json:"mistake,omitempty"`
 }
 
-// TimesBetween returns the times that the spec's schedule names from one time to another,
-// both included. "@every" has those that it would name if it went on as it does now. It
-// depends on time zone data, so a workflow records what it says.
+// TimesBetween returns the times of the schedule from one time to another, both included. "@every" counts as it does
+// now. The answer depends on time zone data: workflows record it.
 func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
 	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
@@ -109,8 +107,7 @@ func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
 	return found
 }
 
-// gridBefore returns a point of the grid base + n x delay that is more than a minute before
-// the time, or base where that is.
+// gridBefore returns a point of the grid base + n x delay more than a minute before the time, or base if that is.
 func gridBefore(base, at time.Time, delay time.Duration) time.Time {
 	seconds := int64(delay / time.Second)
 	steps := (base.Unix() - at.Unix() + 60 + seconds) / seconds
@@ -122,8 +119,7 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Backfill is a list of past times that are run, one after the other, as manual runs.
 type Backfill struct {
-	// Sequence numbers it among the CronJob's triggers and backfills; with a time it makes
-	// the name of that time's Job.
+	// Sequence numbers it among triggers and backfills; with a time it makes the name of a Job.
 	Sequence int64 `json:"sequence"`
 	// Schedule and TimeZone are what the times were computed from.
 	Schedule string  `json:"schedule"`
@@ -141,7 +137,7 @@ type Backfill struct {
 	Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Refused is of the first of Times.
+	// Refused is about the first of Times.
 	Refused
 }
 
@@ -170,8 +166,7 @@ func RefuseBackfill(state State, mistake string) State {
 	return s
 }
 
-// AnswerDryRun returns the state with the answer to a backfill that is not to be carried
-// out.
+// AnswerDryRun returns the state with the answer to a backfill that is not to be carried out.
 func AnswerDryRun(state State, times []time.Time) State {
 	s := state.clone()
 	s.Outbox = append(s.Outbox, event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
@@ -179,8 +174,7 @@ func AnswerDryRun(state State, times []time.Time) State {
 	return s
 }
 
-// CancelBackfills returns the state in which no time of a backfill starts any more. Runs
-// that have started go on.
+// CancelBackfills returns the state in which no time of a backfill starts any more. Runs that have started go on.
 func CancelBackfills(state State) State {
 	s := state.clone()
 	for index := range s.Backfills {
@@ -189,8 +183,7 @@ func CancelBackfills(state State) State {
 	return s
 }
 
-// NoRoom says why no backfill can be added beside those of the state and others that are
-// about to be; empty when one can.
+// NoRoom says why no backfill can be added beside the state's and others; empty if one can.
 func NoRoom(state State, others int) string {
 	if len(state.Backfills)+others < maxBackfills {
 		return ""
@@ -250,9 +243,8 @@ func (s *State) dropBackfills(spec Spec, now time.Time) {
 	})
 }
 
-// nextBackfill returns the backfill whose first time may start beside the runs that are
-// active; nil when there is none. Whatever else waits for its start goes first: a backfill
-// that kept a run active for ever would hold up a schedule that may not overlap.
+// nextBackfill returns the backfill whose first time may start now; nil if there is none. Whatever else waits goes
+// first: a backfill must not hold up the schedule.
 func (s *State) nextBackfill(spec Spec) *Backfill {
 	if len(s.Backfills) == 0 || s.mayStartDue(spec) || len(s.Triggers) > 0 {
 		return nil
@@ -279,8 +271,7 @@ func (s *State) nextBackfill(spec Spec) *Backfill {
 	return backfill
 }
 
-// backfillStart returns the start of the next backfilled run, unless there is none or its
-// retry has to wait.
+// backfillStart returns the start of the next backfilled run, unless there is none or its retry has to wait.
 func (s *State) backfillStart(spec Spec, now time.Time) *Start {
 	backfill := s.nextBackfill(spec)
 	if backfill == nil || now.Before(backfill.Retry.Until) {
@@ -316,8 +307,8 @@ func (s *State) backfillIndex(sequence int64) int {
 	return slices.IndexFunc(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
-// refuseBackfilled takes in that the Job of a time was refused. The time is given up like a
-// trigger, and all times where the object takes no backfills.
+// refuseBackfilled takes in that the Job of a time was refused. Like a trigger, the time is given up after some
+// attempts; all are if the object takes no backfills.
 func (s *State) refuseBackfilled(start Start, refused Refused, now time.Time) {
 	index := s.backfillIndex(start.Backfill)
 	if index < 0 {

@@ -19,8 +19,7 @@ type timeline struct {
 	since time.Time
 }
 
-// Next returns the first time after t that the schedule names; zero when there is
-// none. "@every" counts from t.
+// Next returns the first time after t that the schedule names; zero when there is none. "@every" counts from t.
 func (c *Calculator) Next(t time.Time) time.Time {
 	return timeline{Calculator: c, base: t}.next(t)
 }
@@ -47,9 +46,8 @@ func (l timeline) next(t time.Time) time.Time {
 	return nextWall(spec, zone, t).UTC()
 }
 
-// nextEvery computes "@every" on the grid base + n x delay, so that a long gap
-// costs nothing and a deadline never moves the grid. Jobs are named by the
-// minute, so of several grid points in one minute only the first counts.
+// nextEvery computes "@every" on the grid base + n x delay, whatever the gap. Jobs are named by the minute: of several
+// grid points in a minute only the first counts.
 func (l timeline) nextEvery(t time.Time, delay time.Duration) time.Time {
 	base := l.base.Truncate(time.Second).UTC()
 	if t.Before(base) {
@@ -104,8 +102,7 @@ func (l timeline) recent(after, until time.Time, limit int) []time.Time {
 	return times
 }
 
-// both returns the times in (after, until] that another timeline names too, ascending. Of
-// more than walkLimit times of either it looks at the last.
+// both returns the times in (after, until] that another timeline names too, among the last walkLimit times of each.
 func (l timeline) both(other timeline, after, until time.Time) []time.Time {
 	many := func(after time.Time) bool {
 		return l.more(after, until, walkLimit) && other.more(after, until, walkLimit)

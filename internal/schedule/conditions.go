@@ -74,8 +74,7 @@ func (s *State) setConditions(spec Spec, now time.Time) {
 	s.Conditions = conditions
 }
 
-// with returns the conditions with one in the place of that of its type. A transition time
-// changes only with the condition's status.
+// with returns the conditions with one replaced. Its transition time changes only with its status.
 func with(conditions []Condition, condition Condition, now time.Time) []Condition {
 	condition.Since = now.UTC().Truncate(time.Second)
 	if known := find(conditions, condition.Type); known.Type != "" && known.Status == condition.Status {
@@ -118,8 +117,7 @@ func (s *State) suspended(spec Spec) Condition {
 	return suspended
 }
 
-// lastRunSucceeded says how the run that ended last has ended. Nothing is known where its row
-// has fallen out of the ledger: the condition stays as it is then.
+// lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
 func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 	var last LedgerEntry
 	for _, entry := range s.Ledger {
@@ -141,8 +139,7 @@ func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 	return condition, known
 }
 
-// readiness returns Ready and Stalled, which follow from the other conditions. Runs that
-// fail change neither: the schedule goes on, or is suspended as the CronJob asks for.
+// readiness returns Ready and Stalled, which follow from the other conditions. Failed runs change neither.
 func readiness(conditions []Condition) []Condition {
 	ready := Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
 	stalled := Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
@@ -162,8 +159,7 @@ func readiness(conditions []Condition) []Condition {
 	return []Condition{ready, stalled}
 }
 
-// judged returns the conditions with TemplateValid as an answer of the API server says, and
-// with what follows from it.
+// judged returns the conditions with TemplateValid by a judgement, and with what follows from it.
 func judged(conditions []Condition, judgement Judgement) []Condition {
 	valid := Condition{
 		Type: ostinatov1.ConditionTemplateValid, Status: judgement.Refusal == "", Reason: conditionReasonTemplateTaken, Message: judgement.Refusal,
@@ -182,8 +178,7 @@ func judged(conditions []Condition, judgement Judgement) []Condition {
 	return conditions
 }
 
-// equalConditions compares conditions, but for LastRunSucceeded: like the rows of the ledger
-// it comes with the next write that there is for another reason.
+// equalConditions compares conditions except LastRunSucceeded, which like the ledger's rows waits for the next write.
 func equalConditions(a, b []metav1.Condition) bool {
 	compared := func(conditions []metav1.Condition) []Condition {
 		var all []Condition
@@ -216,8 +211,7 @@ func conditionOf(condition metav1.Condition) Condition {
 	}
 }
 
-// Judgement is what the API server said when it was asked, without effect, for the Job of
-// the next run.
+// Judgement is what the API server said when it was asked, without effect, for the Job of the next run.
 type Judgement struct {
 	// Generation is the CronJob's.
 	Generation int64 `json:"generation"`
@@ -229,8 +223,7 @@ type Judgement struct {
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// StatusJudged returns the status with a judgement in it. It is pure and idempotent; the
-// status passed in is not changed.
+// StatusJudged returns the status with a judgement in it. It is idempotent and leaves its argument.
 func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinatov1.CronJobStatus {
 	if judgement.Unknown {
 		return status
@@ -249,14 +242,12 @@ func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinato
 // template returns the condition TemplateValid; of generation 0 if there is none.
 func (s *State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
 
-// toJudge reports whether the template is to be judged with what else is to be done: each
-// generation is judged once.
+// toJudge reports whether the template is to be judged with what else is to be done: each generation is judged once.
 func (s *State) toJudge(spec Spec, now time.Time) bool {
 	return !spec.Deleting && s.template().ObservedGeneration != spec.Generation && !now.Before(s.Judging.Until)
 }
 
-// applyJudgement takes in what became of a plan's judgement. An answer without one comes
-// from a worker of an older version, or with a refused run.
+// applyJudgement takes in the judgement that a plan asked for. There is none with a refused run.
 func (s *State) applyJudgement(plan Plan, judgement *Judgement, now time.Time) {
 	switch {
 	case !plan.Judge:
@@ -279,8 +270,7 @@ func (p Plan) generation() int64 {
 	return 0
 }
 
-// proveTemplate takes the answer to a run's create for a judgement, where it says
-// otherwise than the one there is, or is of a later generation.
+// proveTemplate takes the answer to a run's create for a judgement, if it differs or is of a later generation.
 func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
 	known, generation := s.template(), plan.generation()
 	switch {

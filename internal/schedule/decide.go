@@ -14,22 +14,19 @@ const (
 	MaxDeletes = 500
 )
 
-// Plan is what Decide wants done, in one go; Apply takes in what came of it. Of an
-// idle Plan nothing is to be done, and Next is the new state.
+// Plan is what Decide wants done; Apply takes in the result. Of an idle Plan, Next is the new state.
 type Plan struct {
 	// Start asks for at most one run.
 	Start *Start
-	// Deletes are the runs that Start replaces, which must be gone before; without a start they are
-	// those that fall out of the history limits, after Status.
+	// Deletes are the runs that Start replaces, deleted before it; without a start those beyond the history limits,
+	// deleted after Status.
 	Deletes []Delete
-	// Status is the status to apply, without the run of Start (see StatusStarted);
-	// nil when the object has it already, and where it is to follow the start: the next
-	// plan is then to be made when the run's workflow has begun.
+	// Status is the status to apply, without the run of Start (see StatusStarted); nil if the object has it already, or
+	// if it follows the start: plan again then when the run's workflow has begun.
 	Status *ostinatov1.CronJobStatus
 	// Judge asks for a Judgement of the template; a start is one by itself.
 	Judge bool
-	// Pause asks to suspend the CronJob, since runs have failed, and for nothing else.
-	// Paused is to be called when that is done.
+	// Pause asks only to suspend the CronJob after failures. Call Paused when that is done.
 	Pause bool
 	// Events are to be emitted after the writes.
 	Events []event.Event
@@ -39,15 +36,14 @@ type Plan struct {
 	Next State
 }
 
-// Idle reports whether there is nothing to carry out. A judgement comes with something
-// else, unless it has failed before: a new generation is reported in any case.
+// Idle reports whether there is nothing to carry out. Only a judgement that failed before comes alone.
 func (p Plan) Idle() bool {
 	return !p.Pause && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
-// Decide says what a CronJob does now. Scheduled times come from the last
-// Evaluation taken; call it while NeedsEvaluation reports true.
+// Decide says what a CronJob does now. Scheduled times come from the last Evaluation taken; call it while
+// NeedsEvaluation reports true.
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
@@ -87,8 +83,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	return plan
 }
 
-// markSuspension opens and closes the suspension. While it lasts no times are
-// kept: whatever passes is looked up at its end.
+// markSuspension opens and closes the suspension. While it lasts no times are kept: they are computed at its end.
 func (s *State) markSuspension(spec Spec, now time.Time) {
 	lasting := s.Suspension.lasts()
 	switch {
@@ -112,8 +107,8 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	}
 }
 
-// suspendedSince returns from when a suspension counts that is heard of now: a run that has
-// just become due, and that nothing else has held up, does not start because of it.
+// suspendedSince returns from when a suspension counts that is heard of now: from a run that just became due, unless
+// something else has held it up.
 func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
 	if s.heldBack(spec) {
 		return now
@@ -188,8 +183,8 @@ func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerE
 	return entry
 }
 
-// tooLate reports whether startingDeadlineSeconds excludes a run. Lateness
-// counts in whole seconds, so that a deadline of 0 means: on time.
+// tooLate reports whether startingDeadlineSeconds excludes a run. Lateness counts in whole seconds, so that a deadline
+// of 0 means: on time.
 func tooLate(spec Spec, scheduled, now time.Time) bool {
 	return spec.StartingDeadlineSeconds != nil &&
 		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
@@ -207,10 +202,8 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 	}
 }
 
-// chooseStart picks the one run to start now: the due one or the first of the triggers,
-// whichever came first, and after both what is backfilled. A workflow task that is
-// repeated later, when more has come, so asks for the same run first. A suspension does not
-// stop what people have asked for.
+// chooseStart picks the run to start now: the due one or the first trigger's, whichever came first, then backfilled
+// ones. So a repeated workflow task asks for the same run first. A suspension does not stop manual runs.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	var due *Start
 	if s.heldBack(spec) {
@@ -265,8 +258,7 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	return start
 }
 
-// startBefore returns when a due run may not start any more, as tooLate and
-// advance will say then.
+// startBefore returns when a due run may not start any more, as tooLate and advance will say then.
 func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 	var before time.Time
 	if len(s.Calendar.Upcoming) > 0 && !spec.inOrder() {
@@ -281,8 +273,7 @@ func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 	return before
 }
 
-// changedStatus returns the status to apply: what the state says, without the runs
-// that are to be replaced.
+// changedStatus returns the status to apply: what the state says, without the runs that are to be replaced.
 func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.CronJobStatus {
 	rest := *s
 	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
@@ -306,10 +297,8 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 	return &status
 }
 
-// follows reports whether the status is written once the run's workflow has begun, so that
-// nothing stands between the create of a Job and that. It comes with the start where the
-// object's status bounds which runs may be beside one another, for a run that somebody has
-// asked for, who looks for it, and where the status tells of an edit too.
+// follows reports whether the status is written once the run's workflow has begun, to start that sooner. It comes with
+// the start if status.active bounds concurrency, for manual runs, and after an edit.
 func (s *State) follows(spec Spec, plan Plan) bool {
 	return !plan.Start.Manual && spec.Capacity() == 0 && s.Reported != nil && s.Reported.ObservedGeneration == spec.Generation
 }

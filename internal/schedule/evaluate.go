@@ -7,23 +7,22 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// upcomingTimes is the number of scheduled times computed ahead. The workflow
-// records an Evaluation once for so many runs.
+// upcomingTimes is the number of scheduled times computed ahead. The workflow records an Evaluation once for so many
+// runs.
 const upcomingTimes = 10
 
-// Zone data change: a time that was computed long ago may no longer be when the
-// zone's clocks show it. So a time further away than keptFor is not acted on. It says
-// when the next run is, and is computed again recheckBefore it, far enough ahead for any
-// change of summer time, and every recheckEvery. Runs closer to one another than keptFor
-// cost no wake for this.
+// Zone data change: a time that was computed long ago may no longer be when the zone's clocks show it. So a time
+// further away than keptFor is not acted on. It says when the next run is, and is computed again recheckBefore it, far
+// enough ahead for any change of summer time, and every recheckEvery. Runs closer to one another than keptFor cost no
+// wake for this.
 const (
 	keptFor       = 12 * time.Hour
 	recheckBefore = 2 * time.Hour
 	recheckEvery  = 30 * 24 * time.Hour
 )
 
-// lookUpEvery is how often a time zone is looked up that the database does not have: that of
-// another worker may, or this one's at its next start.
+// lookUpEvery is how often a time zone is looked up that the database does not have: that of another worker may, or
+// this one's at its next start.
 const lookUpEvery = time.Hour
 
 // walkLimit bounds the scheduled times that are counted one by one.
@@ -32,8 +31,7 @@ const walkLimit = 1000
 // tooManyMissed is upstream's bound for its warning.
 const tooManyMissed = 100
 
-// dawn is before any CronJob. Earlier times are not looked at: a creationTimestamp
-// of 1970 is none.
+// dawn is before any CronJob. Earlier times are not looked at: a creationTimestamp of 1970 is none.
 var dawn = time.Date(2015, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Anchor says from when scheduled times count.
@@ -46,9 +44,9 @@ type Anchor struct {
 	Settled time.Time
 	// Apart are times, ascending, that are not to be summed up with others.
 	Apart []time.Time
-	// Former are the schedules by which times have come that have no outcome, Waiting those of
-	// them that are recorded and wait to be started. Found is the last of them whose Job was
-	// found: the present schedule's intervals count from it.
+	// Former are the schedules by which times have come that have no outcome, Waiting those of them that are recorded
+	// and wait to be started. Found is the last of them whose Job was found: the present schedule's intervals count
+	// from it.
 	Former  []FormerSchedule
 	Waiting []time.Time
 	Found   time.Time
@@ -102,16 +100,14 @@ func (a Anchor) start() time.Time {
 	return later(later(base, a.Settled), dawn)
 }
 
-// Evaluation is the part of a decision that depends on the time zone database.
-// The workflow records it in a SideEffect.
+// Evaluation is the part of a decision that depends on the time zone database. The workflow records it in a SideEffect.
 type Evaluation struct {
 	Schedule string  `json:"schedule"`
 	TimeZone *string `json:"timeZone,omitempty"`
-	// Problem is set when the schedule can't be used; it then names no time, not even one
-	// that waits or is missed.
+	// Problem is set when the schedule can't be used; it then names no time, not even one that waits or is missed.
 	Problem *Problem `json:"problem,omitempty"`
-	// Due is the most recent scheduled time after the anchor and not after now;
-	// zero if no run is due, or if it came too long ago to be caught up.
+	// Due is the most recent scheduled time after the anchor and not after now; zero if no run is due, or if it came
+	// too long ago to be caught up.
 	Due time.Time `json:"due,omitzero"`
 	// Waiting are those before Due that are to be started too, ascending.
 	Waiting []time.Time `json:"waiting,omitempty"`
@@ -123,15 +119,13 @@ type Evaluation struct {
 	Unnamed []time.Time `json:"unnamed,omitempty"`
 	// TooMany is set where more than 100 times have come.
 	TooMany bool `json:"tooMany,omitempty"`
-	// Upcoming are the next scheduled times after now, ascending: those that come soon,
-	// or else the first alone.
+	// Upcoming are the next scheduled times after now, ascending: those that come soon, or else the first alone.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
-	// Recheck is when to compute Upcoming again, or to look up the time zone; zero when
-	// Upcoming comes soon, and where only an edit can end the Problem.
+	// Recheck is when to compute Upcoming again, or to look up the time zone; zero when Upcoming comes soon, and where
+	// only an edit can end the Problem.
 	Recheck time.Time `json:"recheck,omitzero"`
-	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most; zero
-	// for at its time. It is the setting of the worker that computes them, and no part of
-	// what Evaluate does.
+	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most; zero for at its time. It is the
+	// setting of the worker that computes them, and no part of what Evaluate does.
 	Lead time.Duration `json:"lead,omitempty"`
 }
 
@@ -146,11 +140,11 @@ type MissedRuns struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Evaluate computes the scheduled times around now. Its work is bounded for every
-// schedule and every distance between anchor and now.
+// Evaluate computes the scheduled times around now. Its work is bounded for every schedule and every distance between
+// anchor and now.
 //
-// Due is exact for irregular schedules too, where upstream's estimate of the
-// number of missed runs can overshoot and lose the run (parity 1.4).
+// Due is exact for irregular schedules too, where upstream's estimate of the number of missed runs can overshoot and
+// lose the run (parity 1.4).
 func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
@@ -241,9 +235,9 @@ func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apa
 // prompt reports whether a scheduled time is noticed in time, so that it was not missed.
 func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
 
-// caughtUp returns which of the scheduled times that have come since the last look,
-// ascending, get their runs: they are the last of them. Why says for those before them that
-// they are not caught up; empty where a later one took their place.
+// caughtUp returns which of the scheduled times that have come since the last look, ascending, get their runs: they are
+// the last of them. Why says for those before them that they are not caught up; empty where a later one took their
+// place.
 func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why string) {
 	last := len(times) - 1
 	if last < 0 {
@@ -301,19 +295,17 @@ func deadlineStart(spec Spec, after, now time.Time) time.Time {
 	return later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
 }
 
-// deadline converts startingDeadlineSeconds without overflow: a century is as
-// good as none.
+// deadline converts startingDeadlineSeconds without overflow: a century is as good as none.
 func deadline(seconds int64) time.Duration {
 	const century = 100 * 366 * 24 * 3600
 	return time.Duration(min(seconds, century)) * time.Second
 }
 
-// maxFormer bounds Calendar.Former. Where a CronJob is edited more often while it is
-// suspended, the times of the oldest schedule are taken for those of the next.
+// maxFormer bounds Calendar.Former. Where a CronJob is edited more often while it is suspended, the times of the oldest
+// schedule are taken for those of the next.
 const maxFormer = 10
 
-// FormerSchedule is a schedule that an edit has replaced, kept while times that it named have
-// no outcome.
+// FormerSchedule is a schedule that an edit has replaced, kept while times that it named have no outcome.
 type FormerSchedule struct {
 	Schedule string  `json:"schedule"`
 	TimeZone *string `json:"timeZone,omitempty"`
@@ -321,16 +313,16 @@ type FormerSchedule struct {
 	Until time.Time `json:"until"`
 }
 
-// replaceSchedule notes that an edit has replaced the schedule. When it was made is not
-// known: what the schedule names before and after it stays due.
+// replaceSchedule notes that an edit has replaced the schedule. When it was made is not known: what the schedule names
+// before and after it stays due.
 func (s *State) replaceSchedule(from Spec, now time.Time) {
 	former := append(s.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: now})
 	s.Calendar.Former = former[max(len(former)-maxFormer, 0):]
 	s.Calendar.Upcoming = nil
 }
 
-// closeFormer forgets the former schedules once each of their times has its outcome. While
-// the CronJob is suspended they are not looked up.
+// closeFormer forgets the former schedules once each of their times has its outcome. While the CronJob is suspended
+// they are not looked up.
 func (s *State) closeFormer(spec Spec) {
 	last := len(s.Calendar.Former) - 1
 	if last < 0 || spec.Suspend || spec.Deleting || !s.Calendar.madeFor(spec) {
@@ -342,10 +334,9 @@ func (s *State) closeFormer(spec Spec) {
 	}
 }
 
-// replaced returns the times that have come by former schedules since the anchor: those that
-// the present one names too, and the stretches of those that it does not; and from when on
-// the present one counts alone. The present one is nil where it can't be used. Of times that
-// both name the last ones are told apart, most at most.
+// replaced returns the times that have come by former schedules since the anchor: those that the present one names too,
+// and the stretches of those that it does not; and from when on the present one counts alone. The present one is nil
+// where it can't be used. Of times that both name the last ones are told apart, most at most.
 func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
 	since = a.start()
 	for _, former := range a.Former {

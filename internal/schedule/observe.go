@@ -14,8 +14,8 @@ import (
 // maxTriggers bounds State.Triggers.
 const maxTriggers = 100
 
-// NeedsEvaluation reports whether Decide needs scheduled times that the state does
-// not have: the schedule is new, or the recorded times have run out or grown old.
+// NeedsEvaluation reports whether Decide needs scheduled times that the state does not have: the schedule is new, or
+// the recorded times have run out or grown old.
 func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar
 	recheck := calendar.rechecks() && !calendar.Recheck.After(now)
@@ -33,8 +33,7 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	return count == 0 || !calendar.Upcoming[count-1].After(now) || recheck
 }
 
-// Take returns the state with an Evaluation's times in it. Scheduled times that
-// passed before the most recent one get their outcome by Decide.
+// Take returns the state with an Evaluation's times in it. Decide settles those that passed.
 func Take(state State, spec Spec, evaluation Evaluation) State {
 	s := state.clone()
 	before, calendar := s.Calendar, &s.Calendar
@@ -71,11 +70,8 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 	return s
 }
 
-// SpecChanged returns the state after an edit of the spec was heard of. An edited
-// schedule counts from now: of its scheduled times before, only those are due that the
-// schedule before it named too. Any edit
-// ends the back-off after a refused create, and has a schedule judged again that could not
-// be used.
+// SpecChanged returns the state after an edit. An edited schedule counts from now: earlier times are due only if the
+// former schedule named them too. Any edit ends back-offs, and an unusable schedule is judged again.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	if to.Suspend && !from.Suspend && !s.Suspension.lasts() {
@@ -103,9 +99,8 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	return s
 }
 
-// JudgeAgain returns the state in which the Problem of a schedule, if it has one, is judged
-// anew. It is for a workflow run that continues another: its worker may have other code or
-// zone data than the one before.
+// JudgeAgain returns the state in which a schedule's Problem is judged anew: the worker of a new workflow run may have
+// other code or zone data.
 func JudgeAgain(state State, now time.Time) State {
 	if state.Calendar.Problem != nil {
 		state.Calendar.Recheck = now.UTC()
@@ -169,8 +164,8 @@ func (s Spec) HistoryLimit(condition batchv1.JobConditionType) int32 {
 	return s.FailedJobsHistoryLimit
 }
 
-// prune returns the history deletes that are due (parity 1.8): of each kind the
-// oldest beyond its limit, also while suspended or being deleted.
+// prune returns the history deletes that are due (parity 1.8): of each kind the oldest beyond its limit, also while
+// suspended or being deleted.
 func (s *State) prune(spec Spec, now time.Time) []Delete {
 	if now.Before(s.Prune.Until) {
 		return nil

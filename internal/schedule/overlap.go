@@ -16,8 +16,7 @@ const (
 	defaultCatchUpLimit = 100
 	// mostWaiting is the most that either may be.
 	mostWaiting = 1000
-	// mostInState bounds what waits: runs that are caught up and others, and those that an
-	// edit of the limits has not dropped yet.
+	// mostInState bounds all that waits, also before an edit of the limits drops some.
 	mostInState = 4 * mostWaiting
 )
 
@@ -35,14 +34,12 @@ func (s Spec) Capacity() int {
 // queues reports whether runs wait their turn while others are active.
 func (s Spec) queues() bool { return s.ConcurrencyPolicy == ostinatov1.QueueConcurrent }
 
-// catchesUpAll reports whether all missed runs are started. Under Replace they would
-// replace one another.
+// catchesUpAll reports whether all missed runs are started. Under Replace they would replace one another.
 func (s Spec) catchesUpAll() bool {
 	return s.CatchUp == ostinatov1.CatchUpAll && s.ConcurrencyPolicy != batchv1.ReplaceConcurrent
 }
 
-// inOrder reports whether runs that have to wait start one after the other, the oldest
-// first. Otherwise at most one waits, and the next takes its place.
+// inOrder reports whether waiting runs queue, the oldest first. Otherwise at most one waits, and the next replaces it.
 func (s Spec) inOrder() bool { return s.queues() || s.catchesUpAll() }
 
 // limit is a limit of the spec's with its default and its bound.
@@ -76,8 +73,7 @@ func (s *State) replacements(spec Spec) []Delete {
 	return deletes
 }
 
-// alreadyActive is the Event of a run that is held back; upstream's words where upstream
-// has them (parity 1.9).
+// alreadyActive is the Event of a run that is held back; upstream's words where upstream has them (parity 1.9).
 func alreadyActive(spec Spec) event.Event {
 	if spec.MaxConcurrent == 0 && !spec.queues() {
 		return event.Normal("JobAlreadyActive",

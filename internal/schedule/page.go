@@ -13,8 +13,8 @@ type Question struct {
 	Before int64 `json:"before,omitempty"`
 	// Limit is how many rows there are to be at most.
 	Limit int `json:"limit,omitempty"`
-	// Since and Until bound the scheduled times, both included; of a stretch a row is of
-	// interest where one of its times may be. Zero is no bound.
+	// Since and Until bound the scheduled times, both included; a stretch counts if one of its times may be within.
+	// Zero is no bound.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 }
@@ -41,9 +41,8 @@ type Page struct {
 	Dropped int64
 }
 
-// PageOf returns the entries that are asked for. Those behind the ledger's have a time, an
-// outcome and a result, and nothing else. An entry that is added in the middle may make a row
-// come twice, and leaves none out.
+// PageOf returns the entries that are asked for. Archived ones have a time, an outcome and a result only. If entries
+// are added meanwhile, a row may come twice, but none is left out.
 func PageOf(state State, question Question) Page {
 	archived := state.Archive.Entries()
 	ledger := slices.Concat(archived, state.Rows(), state.waitingTriggers())
@@ -71,25 +70,22 @@ const (
 	archiveSpan = 48 * time.Hour
 	// maxArchive bounds Archive.Packed, in bytes: 16,000 in JSON.
 	maxArchive = 12_000
-	// maxApart bounds how far apart in seconds two entries of an archive are; a day
-	// in February comes each eighth year at least.
+	// maxApart bounds how far apart two entries of an archive are, in seconds.
 	maxApart = 100 * 366 * 24 * 60 * 60
 )
 
-// Archive holds the times and outcomes of entries that have fallen out of the ledger, in some
-// two bytes each.
+// Archive holds the times and outcomes of entries that have fallen out of the ledger, in some two bytes each.
 type Archive struct {
-	// From is what the time of the first entry is relative to, and Until the time of the last,
-	// both in seconds since 1970.
+	// From is the base of the first entry's time, Until the last entry's time, in seconds since 1970.
 	From  int64 `json:"from,omitempty"`
 	Until int64 `json:"until,omitempty"`
-	// Packed are the entries, oldest first: for each the seconds since the one before, a byte
-	// of flags, and for a stretch the seconds that it lasts and how many times it stands for.
+	// Packed are the entries, oldest first: seconds since the one before, a byte of flags, and for a stretch its
+	// duration and number of times.
 	Packed []byte `json:"packed,omitempty"`
 }
 
-// Flags of an entry: three bits for the index of its outcome among Outcomes, then these, and
-// two bits for one more than the index of its result among RunResults.
+// Flags of an entry: three bits for the index of its outcome among Outcomes, then these, and two bits for one more than
+// the index of its result among RunResults.
 const (
 	archiveManual = 1 << 3
 	archiveLong   = 1 << 4
@@ -135,8 +131,8 @@ func (a Archive) since(from time.Time) Archive {
 	return a
 }
 
-// first returns the first entry and the rest of the archive. Where it can't be read, both are empty: anybody who may
-// write to Temporal may have made the state up.
+// first returns the first entry and the rest of the archive; both are empty if it can't be read (the state may be
+// forged).
 func (a Archive) first() (entry LedgerEntry, rest Archive) {
 	packed := a.Packed
 	apart, size := binary.Varint(packed)
@@ -167,8 +163,7 @@ func (a Archive) first() (entry LedgerEntry, rest Archive) {
 	return entry, Archive{From: entry.Scheduled.Unix(), Until: a.Until, Packed: packed}
 }
 
-// Entries returns what the archive holds, oldest first: the time, the outcome and the result,
-// and nothing else of an entry.
+// Entries returns what the archive holds, oldest first: times, outcomes and results.
 func (a Archive) Entries() []LedgerEntry {
 	var entries []LedgerEntry
 	if len(a.Packed) > maxArchive {

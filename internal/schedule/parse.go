@@ -11,12 +11,11 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// MaxSchedule and MaxTimeZone bound the texts of a CronJob's schedule and time zone, in bytes.
-// The API server holds Ostinato's CronJobs to them, those of batch/v1 may be longer.
+// MaxSchedule and MaxTimeZone bound the texts of a CronJob's schedule and time zone, in bytes. The API server holds
+// Ostinato's CronJobs to them, those of batch/v1 may be longer.
 const MaxSchedule, MaxTimeZone = 1024, 255
 
-// ProblemReason says in what way a schedule can't be used. The values are
-// upstream's Event reasons (parity 1.9).
+// ProblemReason says in what way a schedule can't be used. The values are upstream's Event reasons (parity 1.9).
 type ProblemReason string
 
 const (
@@ -24,13 +23,13 @@ const (
 	UnparseableSchedule ProblemReason = "UnparseableSchedule"
 	// UnknownTimeZone: the time zone database does not have spec.timeZone.
 	UnknownTimeZone ProblemReason = "UnknownTimeZone"
-	// NeverFires: the schedule names no time that ever comes (30 February). Upstream's
-	// Event is InvalidSchedule, about a time difference; ours says what to change.
+	// NeverFires: the schedule names no time that ever comes (30 February). Upstream's Event is InvalidSchedule, about
+	// a time difference; ours says what to change.
 	NeverFires ProblemReason = "NeverFires"
 )
 
-// Problem is a user's mistake in schedule or timeZone. It is an outcome: the
-// CronJob waits for an edit or, where the zone is unknown, for a worker that knows it.
+// Problem is a user's mistake in schedule or timeZone. It is an outcome: the CronJob waits for an edit or, where the
+// zone is unknown, for a worker that knows it.
 type Problem struct {
 	Reason ProblemReason `json:"reason"`
 	// Message is upstream's Event message, except for NeverFires.
@@ -46,10 +45,8 @@ type Calculator struct {
 	zone *time.Location
 }
 
-// Parse reads a schedule and its time zone; nil means the local zone. A
-// schedule that sets a zone itself (TZ=, CRON_TZ=) is used as it is, as
-// upstream does (parity 1.3). The Problem is nil exactly when the Calculator can
-// be used.
+// Parse reads a schedule and its time zone; nil means the local zone. A zone in the schedule itself (TZ=, CRON_TZ=)
+// wins, as upstream (parity 1.3). It returns either a Calculator or a Problem.
 func Parse(schedule string, timeZone *string) (*Calculator, *Problem) {
 	zone := time.Local
 	if timeZone != nil {
@@ -78,8 +75,7 @@ func Parse(schedule string, timeZone *string) (*Calculator, *Problem) {
 	return calculator, nil
 }
 
-// neverFires returns the Problem of a schedule that names no time that ever comes, with
-// what is to be changed.
+// neverFires returns the Problem of a schedule that names no time that ever comes, with what is to be changed.
 func (c *Calculator) neverFires() *Problem {
 	change := "the months that it names do not have the days that it names: change the day of month or the month"
 	if spec, ok := c.schedule.(*cron.SpecSchedule); ok {
@@ -96,8 +92,7 @@ func (c *Calculator) neverFires() *Problem {
 	return &Problem{NeverFires, fmt.Sprintf("schedule %q never fires: %s", c.written, change)}
 }
 
-// setsZone reports whether a schedule is taken to set a zone itself; upstream
-// looks for the letters anywhere.
+// setsZone reports whether a schedule is taken to set a zone itself; upstream looks for the letters anywhere.
 func setsZone(schedule string) bool { return strings.Contains(schedule, "TZ") }
 
 // unsupportedZone is the warning about such a schedule.

@@ -9,19 +9,17 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Sighting is a Job that the CronJob controls and that the state did not know: made by the
-// workflow before, or by somebody else.
+// Sighting is a Job that the CronJob controls and that the state did not know: made by the workflow before, or by
+// somebody else.
 type Sighting struct {
 	Run Run `json:"run"`
 	// Finished is how the Job has ended; nil while it runs.
 	Finished *Finished `json:"finished,omitempty"`
-	// Taken is set once it is among the active or finished runs, and its scheduled time
-	// is not settled yet.
+	// Taken is set once it is among the active or finished runs, and its scheduled time is not settled yet.
 	Taken bool `json:"taken,omitempty"`
 }
 
-// Found returns the state after Jobs of the CronJob were looked up, those that are known
-// included.
+// Found returns the state after Jobs of the CronJob were looked up, those that are known included.
 func Found(state State, jobs []Sighting) State {
 	s := state.clone()
 	for _, job := range jobs {
@@ -38,8 +36,8 @@ func Found(state State, jobs []Sighting) State {
 	return s
 }
 
-// setApart has times computed anew where a Job was found for one that is summed up with
-// others.
+// setApart forgets the times without an outcome, to compute them anew, if a Job was found for one that is summed up
+// with others.
 func (s *State) setApart() {
 	if !slices.ContainsFunc(s.Sighted, func(sighting Sighting) bool {
 		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
@@ -67,8 +65,7 @@ func (s State) Knows(run Run) bool {
 		slices.ContainsFunc(s.Sighted, func(other Sighting) bool { return sameRun(other.Run, run) })
 }
 
-// takeSighted takes in the Jobs that were found: they count for the concurrency policy
-// and the history limits at once.
+// takeSighted takes in the Jobs that were found: from now on they count for concurrency and history limits.
 func (s *State) takeSighted(spec Spec, now time.Time) {
 	sighted := s.Sighted
 	s.Sighted = nil
@@ -161,8 +158,8 @@ func (s *State) waits(run Run) bool {
 	return !run.Manual && slices.ContainsFunc(s.queue(), run.Scheduled.Equal)
 }
 
-// askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for the
-// run waits no longer: it was expected.
+// askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for
+// the run waits no longer: it was expected.
 func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
 	for index, trigger := range s.Triggers {
 		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
@@ -181,8 +178,8 @@ func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
 	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}, false
 }
 
-// correct records that a time has started of which the ledger may say otherwise. A time
-// inside a stretch is taken out of its count and follows it.
+// correct amends the ledger for a run that did start although it was recorded as skipped. A time inside a merged row is
+// removed from that and gets its own row after it.
 func (s *State) correct(started LedgerEntry) {
 	if s.hasRow(Run{Name: started.Job}) {
 		return

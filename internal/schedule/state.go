@@ -16,17 +16,15 @@ type Identity struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Created is the CronJob's creationTimestamp: scheduled times count from it while
-	// there is no LastScheduled.
+	// Created is the CronJob's creationTimestamp: scheduled times count from it while there is no LastScheduled.
 	Created time.Time `json:"created"`
 }
 
-// State is what a CronJob workflow remembers between wakes. It is carried
-// through continue-as-new as JSON. NewState makes one from an object's status.
+// State is what a CronJob workflow remembers between wakes. It is carried through continue-as-new as JSON. NewState
+// makes one from an object's status.
 type State struct {
 	Identity
-	// LastScheduled is the scheduled time of the last scheduled run whose Job was created
-	// (status.lastScheduleTime); skips and manual runs do not advance it.
+	// LastScheduled is status.lastScheduleTime: skips and manual runs do not advance it.
 	LastScheduled time.Time `json:"lastScheduled,omitzero"`
 	// LastSuccessful is the latest completionTime of a Complete run.
 	LastSuccessful time.Time `json:"lastSuccessful,omitzero"`
@@ -44,28 +42,23 @@ type State struct {
 	Active []Run `json:"active,omitempty"`
 	// Finished lists the finished Jobs that still exist, for the history limits.
 	Finished []Finished `json:"finished,omitempty"`
-	// Prune is the back-off of history deletes that did not succeed, StatusRetry that of
-	// the status.
+	// Prune is the back-off of history deletes that did not succeed, StatusRetry that of the status.
 	Prune       Backoff `json:"prune,omitzero"`
 	StatusRetry Backoff `json:"statusRetry,omitzero"`
 	// Triggers lists the manual runs that were asked for and not yet decided.
 	Triggers []Trigger `json:"triggers,omitempty"`
-	// TriggerSequence is the number of the last trigger or backfill. A workflow that starts anew
-	// sets it to its start in milliseconds: the Jobs of an earlier workflow's
-	// triggers may still exist. It never depends on when a trigger is handled, since
-	// a workflow task that is repeated has to come to the same names.
+	// TriggerSequence is the number of the last trigger or backfill. A new workflow begins with its start in
+	// milliseconds: Jobs of an earlier workflow's triggers may exist. It must not depend on when a trigger is handled:
+	// a repeated workflow task needs the same names.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
-	// Backfills lists the backfills that have times left to start, in the order in which
-	// they are served.
+	// Backfills lists the backfills that have times left to start, in the order in which they are served.
 	Backfills []Backfill `json:"backfills,omitempty"`
-	// Ledger is the outcome of recent scheduled times, in the order in which it was
-	// known; LedgerDropped counts the entries that have fallen out, and Archive has what is
-	// kept of those of the last two days.
+	// Ledger holds recent outcomes, in the order in which they were known; LedgerDropped counts older entries, and
+	// Archive holds those of the last two days in short.
 	Ledger        []LedgerEntry `json:"ledger,omitempty"`
 	LedgerDropped int64         `json:"ledgerDropped,omitempty"`
 	Archive       Archive       `json:"archive,omitzero"`
-	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did
-	// since one was Complete.
+	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did since one was Complete.
 	LastFailure         time.Time `json:"lastFailure,omitzero"`
 	ConsecutiveFailures int32     `json:"consecutiveFailures,omitempty"`
 	// Forgiven is how many of them do not count for pauseAfterFailures any more.
@@ -86,8 +79,8 @@ type State struct {
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
 
-// Calendar holds the scheduled times recorded by the last Evaluation, so that a
-// worker with other time zone data replays the same.
+// Calendar holds the scheduled times recorded by the last Evaluation, so that a worker with other time zone data
+// replays the same.
 type Calendar struct {
 	// Made is set once there was an Evaluation.
 	Made bool `json:"made,omitempty"`
@@ -98,22 +91,18 @@ type Calendar struct {
 	Problem *Problem `json:"problem,omitempty"`
 	// Due is the scheduled time of the due run; zero if there is none.
 	Due time.Time `json:"due,omitzero"`
-	// Waiting are scheduled times that have come and start after Due, ascending. There are
-	// some only where runs start in order.
+	// Waiting are the times that start after Due, ascending; there are some only if runs start in order.
 	Waiting []time.Time `json:"waiting,omitempty"`
-	// CaughtUp is the last time of Due and Waiting that was noticed late, Announced the last
-	// that was found to wait.
+	// CaughtUp is the last time of Due and Waiting that was noticed late, Announced the last that was found to wait.
 	CaughtUp  time.Time `json:"caughtUp,omitzero"`
 	Announced time.Time `json:"announced,omitzero"`
 	// Missed are scheduled times that are not started and have no outcome yet.
 	Missed []MissedRuns `json:"missed,omitempty"`
-	// Former are the schedules before this one by which times may have come that have no
-	// outcome, the oldest first.
+	// Former are earlier schedules by which times may have come that have no outcome, oldest first.
 	Former []FormerSchedule `json:"former,omitempty"`
 	// Upcoming are the next scheduled times, ascending.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
-	// Recheck is when to compute Upcoming again, or to look up the time zone that made the
-	// Problem, for zone data that changed since; zero for never.
+	// Recheck is when to compute Upcoming again, or to look up an unknown time zone; zero for never.
 	Recheck time.Time `json:"recheck,omitzero"`
 	// Lead is Evaluation.Lead; lead reads it.
 	Lead time.Duration `json:"lead,omitempty"`
@@ -124,8 +113,7 @@ func (c Calendar) madeFor(spec Spec) bool {
 	return c.Made && spec.runsAt(c.Schedule, c.TimeZone)
 }
 
-// rechecks reports whether the next time is still to be computed again, or the Problem
-// judged.
+// rechecks reports whether the next time is still to be computed again, or the Problem judged.
 func (c Calendar) rechecks() bool {
 	return (len(c.Upcoming) > 0 || c.Problem != nil) && !c.Recheck.IsZero()
 }
@@ -170,8 +158,7 @@ type Finished struct {
 	// StartTime and CompletionTime are the Job's status fields; zero if unset.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
-	// EndTime is when it ended, Failed or Complete. It goes to the ledger, like Reason, the
-	// reason of the condition, and FailedPods, status.failed.
+	// EndTime, Reason (of the condition) and FailedPods (status.failed) go to the ledger.
 	EndTime    time.Time `json:"endTime,omitzero"`
 	Reason     string    `json:"reason,omitempty"`
 	FailedPods int32     `json:"failedPods,omitempty"`
@@ -201,10 +188,8 @@ func (b Backoff) Next(now time.Time) Backoff {
 	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(delay)}
 }
 
-// NewState returns the state of a CronJob whose workflow starts anew, from the
-// object itself: its status says which runs are active and when the last was
-// scheduled, finished are the finished Jobs that it controls. A run of a later time than the status
-// knows was started by a workflow that did not come to write it.
+// NewState returns the state of a CronJob whose workflow starts anew, from its status and the finished Jobs that it
+// controls. A run later than the status knows was started by a workflow that could not write it.
 func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Finished) State {
 	identity.Created = identity.Created.UTC()
 	state := State{Identity: identity}

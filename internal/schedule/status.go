@@ -16,9 +16,8 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// StatusStarted returns the status with a started run in it: the run's Job
-// joins active, and lastScheduleTime advances to its scheduled time unless the run
-// is manual. It is pure and idempotent; the status passed in is not changed.
+// StatusStarted returns the status with a started run in active, and unless it is manual in lastScheduleTime. It is
+// idempotent and leaves its argument.
 func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) ostinatov1.CronJobStatus {
 	active := make([]corev1.ObjectReference, 0, len(status.Active)+1)
 	known := false
@@ -79,8 +78,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	return status
 }
 
-// equalStatus compares what Ostinato decides of a status. The rows of the ledger come with
-// the next write that there is for another reason, as does what sums the status up.
+// equalStatus compares what is worth a write. Rows and summary fields wait for the next one.
 func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.LastScheduleTime.Equal(b.LastScheduleTime) &&
@@ -194,8 +192,7 @@ func (s State) next(spec Spec) string {
 // MaxRecentRuns bounds status.recentRuns.
 const MaxRecentRuns = 10
 
-// StatusRecorded returns the status with the outcome of a start in it. It is pure and
-// idempotent; the status passed in is not changed.
+// StatusRecorded returns the status with the outcome of a start in it. It is idempotent and leaves its argument.
 func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostinatov1.CronJobStatus {
 	entry := start.entry(start.run(run), run.Started)
 	known := slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool { return row.JobName == entry.Job })
@@ -259,8 +256,7 @@ func (s *State) takeRows(status ostinatov1.CronJobStatus) {
 	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
 }
 
-// withoutQueue leaves out the runs that waited and, since times are computed anew from the
-// oldest of them on, what was said of later times that have no Job.
+// withoutQueue leaves out the runs that waited, and later times without a Job: they are computed anew.
 func withoutQueue(rows []LedgerEntry, accounted time.Time) []LedgerEntry {
 	if !slices.ContainsFunc(rows, func(e LedgerEntry) bool { return e.Outcome == Queued }) {
 		return rows

@@ -15,16 +15,13 @@ import (
 const (
 	// maxStatus bounds its JSON without active, and maxActive that of active, in bytes.
 	maxStatus, maxActive = 64 << 10, 300 << 10
-	// MaxStatusActive bounds active: of more runs that are active the status names the ones
-	// that started last.
+	// MaxStatusActive bounds active: of more runs that are active the status names the ones that started last.
 	MaxStatusActive = 1000
 	// MaxStatusText bounds a text in it, in bytes.
 	MaxStatusText = 1024
-	// MaxStatusUID bounds a UID and a resourceVersion, in bytes: those that the API server
-	// makes are no longer.
+	// MaxStatusUID bounds a UID and a resourceVersion, in bytes: those that the API server makes are no longer.
 	MaxStatusUID = 36
-	// MaxStatusName bounds the name of an object, MaxStatusWorkflowID the ID of a workflow, in
-	// bytes.
+	// MaxStatusName bounds the name of an object, MaxStatusWorkflowID the ID of a workflow, in bytes.
 	MaxStatusName       = 253
 	MaxStatusWorkflowID = 1000
 )
@@ -32,9 +29,8 @@ const (
 // BridgeConditionTypes are those that the bridge writes to CronJobs.
 var BridgeConditionTypes = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
 
-// ValidateStatus reports whether a status can be one that a plan writes for a CronJob of the namespace, by what it consists
-// of and how large it is: anybody who may write to Temporal may have asked for it. It does not say whether the status is
-// true.
+// ValidateStatus reports whether a status, which may be forged, has the form and size of one that a plan writes for a
+// CronJob of the namespace. It does not say whether the status is true.
 func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 	if err := atMost("%d active Jobs", len(status.Active), MaxStatusActive); err != nil {
 		return err

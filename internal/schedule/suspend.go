@@ -14,8 +14,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// forgive leaves failures out of the count up to which the CronJob was suspended, whoever
-// did that.
+// forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
 func (s *State) forgive(spec Spec) {
 	if spec.Suspend || s.ConsecutiveFailures < s.Forgiven {
 		s.Forgiven = s.ConsecutiveFailures
@@ -25,14 +24,13 @@ func (s *State) forgive(spec Spec) {
 	}
 }
 
-// pausing reports whether as many runs have failed in a row as suspend the CronJob. Nothing
-// is started then until it is suspended.
+// pausing reports whether enough runs have failed in a row to suspend the CronJob. Nothing starts until it is.
 func (s *State) pausing(spec Spec) bool {
 	return spec.PauseAfterFailures > 0 && !spec.Suspend && !spec.Deleting &&
 		s.ConsecutiveFailures-s.Forgiven >= spec.PauseAfterFailures
 }
 
-// Paused returns the state after the CronJob was suspended since runs have failed.
+// Paused returns the state after the CronJob was suspended because of failures.
 func Paused(state State) State {
 	s := state.clone()
 	s.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", s.ConsecutiveFailures)
@@ -47,8 +45,8 @@ func Paused(state State) State {
 	return s
 }
 
-// PauseRefused returns the state after the API server has refused to have the CronJob
-// suspended since runs have failed. The failures are forgiven: as many more ask for it again.
+// PauseRefused returns the state after the API server refused to suspend the CronJob. The failures are forgiven: as
+// many more ask again.
 func PauseRefused(state State, why string) State {
 	s := state.clone()
 	s.Forgiven = s.ConsecutiveFailures
@@ -57,8 +55,7 @@ func PauseRefused(state State, why string) State {
 	return s
 }
 
-// MayPause reports whether the object asks to be suspended after failures, and has had so
-// many, whatever a plan says.
+// MayPause reports whether the object asks to be suspended after failures, and has had enough.
 func MayPause(object *ostinatov1.CronJob) bool {
 	after := SpecOf(object).PauseAfterFailures
 	return after > 0 && object.Status.ConsecutiveFailures >= after
@@ -77,8 +74,7 @@ type Suspender struct {
 	By string
 	// At is when.
 	At time.Time
-	// Through is a signal, or the field manager that has written spec.suspend; empty where
-	// nothing tells.
+	// Through is a signal, or the field manager that has written spec.suspend; empty where nothing tells.
 	Through string
 	// Why is the reason that was given.
 	Why string
@@ -103,8 +99,7 @@ func (s Suspender) String() string {
 	return text
 }
 
-// Refuses says why a resume does not take back the suspension; empty when it does. A resume
-// that gives neither a name nor a reason takes back every one.
+// Refuses says why a resume does not end the suspension; empty if it does, as without a name and a reason.
 func (s Suspender) Refuses(by, reason string) string {
 	if (by == "" || by == s.By) && (reason == "" || reason == s.Why) {
 		return ""
@@ -120,9 +115,8 @@ func (s Suspender) Refuses(by, reason string) string {
 		strings.Join(asked, " "), cmp.Or(s.String(), "by nobody that the object names"))
 }
 
-// StatusSuspendedBy returns the status with who has suspended the CronJob in the message of
-// its condition Suspended. read is the status that the object has. It is pure and
-// idempotent; the statuses passed in are not changed.
+// StatusSuspendedBy returns the status with the suspender in the message of its condition Suspended, given the object's
+// status. It is idempotent; the statuses passed in are not changed.
 func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ostinatov1.CronJobStatus {
 	index := slices.IndexFunc(status.Conditions, isSuspended)
 	if index < 0 {

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// ThroughUpdate is Asked.Through where an update has asked for the run, as ThroughSignal is
-	// where a signal has.
+	// ThroughUpdate is Asked.Through where an update has asked for the run, as ThroughSignal is where a signal has.
 	ThroughUpdate = "update"
 	// ThroughJob: somebody has made the run's Job.
 	ThroughJob = "job"
@@ -75,8 +74,7 @@ type Trigger struct {
 	Refused
 }
 
-// AddTrigger returns the state with one more manual run asked for, or with the row of one that
-// is refused. Its number is the state's TriggerSequence.
+// AddTrigger returns the state with one more trigger, or its row if refused. Its number is TriggerSequence.
 func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	s.TriggerSequence++
@@ -104,8 +102,7 @@ var overlaps = []batchv1.ConcurrencyPolicy{
 	batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
 }
 
-// OverlapMistake says what is wrong with the overlap that a manual run asks for; empty when
-// nothing is. No overlap is the CronJob's concurrencyPolicy.
+// OverlapMistake says what is wrong with a manual run's overlap; empty if nothing is.
 func OverlapMistake(overlap batchv1.ConcurrencyPolicy) string {
 	if overlap == "" || slices.Contains(overlaps, overlap) {
 		return ""
@@ -113,8 +110,7 @@ func OverlapMistake(overlap batchv1.ConcurrencyPolicy) string {
 	return fmt.Sprintf("overlap is %.40q: use Allow, Forbid, Replace or Queue, or leave it out for the CronJob's concurrencyPolicy", string(overlap))
 }
 
-// Policy returns the concurrency policy that the start is under, given the CronJob's. Only a
-// manual run may ask for another one.
+// Policy returns the start's concurrency policy, given the CronJob's. Only manual runs may ask for another.
 func (s Start) Policy(cronJobs batchv1.ConcurrencyPolicy) batchv1.ConcurrencyPolicy {
 	switch {
 	case s.Manual && s.Overlap != "":
@@ -126,8 +122,7 @@ func (s Start) Policy(cronJobs batchv1.ConcurrencyPolicy) batchv1.ConcurrencyPol
 	return cronJobs
 }
 
-// Under returns the spec as it is for the start: who asks for another concurrency policy
-// asks for it without maxConcurrent.
+// Under returns the spec that applies to the start: an overlap is without maxConcurrent.
 func (s Start) Under(spec Spec) Spec {
 	spec.ConcurrencyPolicy = s.Policy(spec.ConcurrencyPolicy)
 	if s.Manual && s.Overlap != "" {
@@ -139,8 +134,7 @@ func (s Start) Under(spec Spec) Spec {
 // under returns the spec as it is for the trigger's run.
 func (t Trigger) under(spec Spec) Spec { return Start{Manual: true, Overlap: t.Overlap}.Under(spec) }
 
-// settleForbidden records the triggers whose runs may neither start beside those that are
-// active nor wait, and notes which wait.
+// settleForbidden settles the triggers that may neither start now nor wait, and marks those that wait.
 func (s *State) settleForbidden(spec Spec, now time.Time) {
 	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
 		under := trigger.under(spec)
@@ -157,8 +151,7 @@ func (s *State) settleForbidden(spec Spec, now time.Time) {
 	}
 }
 
-// nextTrigger returns the first trigger that does not wait for runs that are active; nil
-// when there is none.
+// nextTrigger returns the first trigger that does not wait for runs that are active; nil when there is none.
 func (s *State) nextTrigger(spec Spec) *Trigger {
 	for index := range s.Triggers {
 		if !s.heldBack(s.Triggers[index].under(spec)) {
@@ -173,8 +166,7 @@ func (s *State) triggerIndex(start Start) int {
 	return slices.IndexFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == start.Sequence })
 }
 
-// triggeredStart returns the start of the first trigger's run that does not wait for
-// others, unless there is none or its retry has to wait.
+// triggeredStart returns the start of the next trigger's run, unless its retry has to wait; nil if there is none.
 func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
 	trigger := s.nextTrigger(spec)
 	if trigger == nil || now.Before(trigger.Retry.Until) {
@@ -214,8 +206,7 @@ func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) Ledg
 	}
 }
 
-// waitingTriggers are the rows of the triggers that wait for other runs to end, or for their
-// Job to be taken. The status has none of them: its ten rows are of what has happened.
+// waitingTriggers are the rows of triggers that wait for other runs, or to retry. The status does not have them.
 func (s State) waitingTriggers() []LedgerEntry {
 	var rows []LedgerEntry
 	for _, trigger := range s.Triggers {
@@ -252,8 +243,7 @@ type TriggerAnswer struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Answer returns what becomes of the trigger with a number (State.TriggerSequence after
-// AddTrigger); known is false as long as nobody can tell.
+// Answer returns what becomes of the trigger with a number (TriggerSequence after AddTrigger), once that is known.
 func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 	job := names.TriggeredJob(state.Name, state.UID, sequence)
 	if index := state.triggerIndex(Start{Sequence: sequence}); index >= 0 {
@@ -278,8 +268,7 @@ func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 	return TriggerAnswer{Runs: RunsRefused, Reason: "it is forgotten: the ledger has no row of it"}, true
 }
 
-// why says in one line why a run has not started. The message is the sender's note, unless the
-// API server or what can't be read has given one.
+// why says in one line why a run has not started. Only for FailedToCreate the message is not the sender's note.
 func (e LedgerEntry) why() string {
 	if e.Outcome == FailedToCreate && e.Message != "" {
 		return e.Reason + ": " + e.Message

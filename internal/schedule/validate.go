@@ -9,15 +9,14 @@ const (
 	maxText = 128 << 10
 	// maxRuns bounds the lists of runs of a State.
 	maxRuns = 15_000
-	// mostCarried bounds those that are carried over: all of them, and the status that was
-	// last written, are one value, which has 4 MiB at most (package packed).
+	// mostCarried bounds those that are carried over: all are one value of 4 MiB at most (package packed).
 	mostCarried = 3_500
 )
 
-// Bounded returns the state without the oldest of what there is too much of to carry over.
+// Bounded returns the state with its lists cut to what can be carried over.
 func (s State) Bounded() State {
 	if len(s.Active) > mostCarried {
-		// The status names them too. Without it, it is written anew.
+		// The status, which names them too, is rewritten.
 		s.Reported = nil
 	}
 	s.Active = newest(s.Active)

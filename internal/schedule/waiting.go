@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// come takes in scheduled times that have come, ascending: those that are missed, then those to be started, of which the
-// ones up to caughtUp are late. Where runs start in order, they wait behind those that wait already; otherwise the last
-// one takes the place of the one that was due.
+// come takes in scheduled times that have come, ascending: missed ones, then those to be started, which up to caughtUp
+// are late. If runs start in order, they queue; otherwise the last one replaces the one that was due.
 func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
 	if !spec.inOrder() {
 		s.missAll(s.queue(), "")
@@ -22,7 +21,7 @@ func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp 
 	s.Calendar.CaughtUp = later(s.Calendar.CaughtUp, caughtUp)
 	for _, scheduled := range kept {
 		if !spec.queues() && scheduled.After(caughtUp) {
-			// It takes the place of the one before it that was held back. Those that are caught up stay.
+			// It replaces one before it that was held back. Those that are caught up stay.
 			_, came := split(s.queue(), s.Calendar.CaughtUp)
 			s.missAll(came, ReasonJobAlreadyActive)
 		}
@@ -114,8 +113,7 @@ func (s *State) announceQueue(spec Spec) {
 	}
 }
 
-// Queue returns the entry of the runs that wait for others to end: they are Queued until they have another outcome. It is
-// nil where none waits.
+// Queue returns the entry of the runs that wait for others to end; nil if none waits.
 func (s State) Queue() *LedgerEntry {
 	waiting, _ := split(s.queue(), s.Calendar.Announced)
 	if len(waiting) == 0 {
