@@ -249,7 +249,7 @@ func (c *runningCronJob) answerCancellation(ctx workflow.Context) {
 		return
 	}
 	c.answered = true
-	c.state.Outbox = append(c.state.Outbox, event.Warning(event.WorkflowCancelled,
+	c.state = schedule.Announce(c.state, event.Warning(event.WorkflowCancelled,
 		"The CronJob's workflow in Temporal was cancelled, which does not stop the CronJob; to stop it, set spec.suspend or delete it"))
 	workflow.GetLogger(ctx).Warn("Cancelled; the CronJob is there, so its workflow goes on")
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -131,11 +132,11 @@ func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
 	}
 	switch {
 	case mistake != "":
-		c.state = schedule.RefuseBackfill(c.state, mistake)
+		c.state = schedule.Announce(c.state, event.Warning("BackfillRefused", mistake))
 	case request.Cancel:
 		c.state = schedule.CancelBackfills(c.state)
 	case request.DryRun:
-		c.state = schedule.AnswerDryRun(c.state, found.Times)
+		c.state = schedule.Announce(c.state, schedule.DryRunEvent(found.Times))
 	default:
 		c.state = schedule.AddBackfill(c.state, c.spec, request, found.Times, now)
 	}

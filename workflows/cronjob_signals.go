@@ -198,7 +198,7 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 		return
 	case err != nil:
 		// The object is the truth.
-		c.state.Outbox = append(c.state.Outbox, event.Warning("FailedUpdate",
+		c.state = schedule.Announce(c.state, event.Warning("FailedUpdate",
 			"Error writing spec.suspend for signal "+signal+": "+shortError(err)))
 		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", signal, "error", err)
 	default:

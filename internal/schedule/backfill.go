@@ -145,7 +145,7 @@ type Backfill struct {
 func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.Time, now time.Time) State {
 	s := state.clone()
 	if mistake := NoRoom(s, 0); mistake != "" {
-		return RefuseBackfill(s, mistake)
+		return Announce(s, event.Warning("BackfillRefused", mistake))
 	}
 	s.TriggerSequence++
 	backfill := Backfill{
@@ -159,19 +159,10 @@ func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.T
 	return s
 }
 
-// RefuseBackfill returns the state with the answer to a backfill that can't be carried out.
-func RefuseBackfill(state State, mistake string) State {
-	s := state.clone()
-	s.Outbox = append(s.Outbox, event.Warning("BackfillRefused", mistake))
-	return s
-}
-
-// AnswerDryRun returns the state with the answer to a backfill that is not to be carried out.
-func AnswerDryRun(state State, times []time.Time) State {
-	s := state.clone()
-	s.Outbox = append(s.Outbox, event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
-		len(times), clock(times[0]), clock(times[len(times)-1]))))
-	return s
+// DryRunEvent answers a backfill that is not to be carried out.
+func DryRunEvent(times []time.Time) event.Event {
+	return event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
+		len(times), clock(times[0]), clock(times[len(times)-1])))
 }
 
 // CancelBackfills returns the state in which no time of a backfill starts any more. Runs that have started go on.

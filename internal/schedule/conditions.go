@@ -180,16 +180,10 @@ func judged(conditions []Condition, judgement Judgement) []Condition {
 
 // equalConditions compares conditions except LastRunSucceeded, which like the ledger's rows waits for the next write.
 func equalConditions(a, b []metav1.Condition) bool {
-	compared := func(conditions []metav1.Condition) []Condition {
-		var all []Condition
-		for _, condition := range conditions {
-			if condition.Type != ostinatov1.ConditionLastRunSucceeded {
-				all = append(all, conditionOf(condition))
-			}
-		}
-		return all
+	compared := func(conditions []metav1.Condition) []metav1.Condition {
+		return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == ostinatov1.ConditionLastRunSucceeded })
 	}
-	return slices.Equal(compared(a), compared(b))
+	return slices.EqualFunc(compared(a), compared(b), func(a, b metav1.Condition) bool { return conditionOf(a) == conditionOf(b) })
 }
 
 func (c Condition) render() metav1.Condition {

@@ -102,7 +102,7 @@ func (a Anchor) start() time.Time {
 
 // Evaluation is the part of a decision that depends on the time zone database. The workflow records it in a SideEffect.
 type Evaluation struct {
-	Schedule string  `json:"schedule"`
+	Schedule string  `json:"schedule,omitempty"`
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Problem is set when the schedule can't be used; it then names no time, not even one that waits or is missed.
 	Problem *Problem `json:"problem,omitempty"`

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,9 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 	calendar.Upcoming, calendar.Recheck, calendar.Lead = nil, time.Time{}, 0
 	if !before.madeFor(spec) {
 		if setsZone(evaluation.Schedule) {
-			s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
+			s.Outbox = append(s.Outbox, event.Warning("UnsupportedSchedule", fmt.Sprintf(
+				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
+				evaluation.Schedule)))
 		}
 		s.missAll(evaluation.Unnamed, ReasonScheduleChanged)
 	}
@@ -106,6 +109,13 @@ func JudgeAgain(state State, now time.Time) State {
 		state.Calendar.Recheck = now.UTC()
 	}
 	return state
+}
+
+// Announce returns the state with an Event to be emitted.
+func Announce(state State, announced event.Event) State {
+	s := state.clone()
+	s.Outbox = append(s.Outbox, announced)
+	return s
 }
 
 // Finish returns the state after a Job of the CronJob finished. It may be called twice for a Job, and for Jobs that the

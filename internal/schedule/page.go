@@ -27,11 +27,6 @@ func (q Question) Mistake() string {
 	return fmt.Sprintf("since, %s, is after until, %s: exchange them", clock(q.Since), clock(q.Until))
 }
 
-// asksFor reports whether an entry is within the bounds.
-func (q Question) asksFor(entry LedgerEntry) bool {
-	return !entry.last().Before(q.Since) && (q.Until.IsZero() || !entry.Scheduled.After(q.Until))
-}
-
 // Page is part of a ledger, newest first.
 type Page struct {
 	Rows []LedgerEntry
@@ -52,7 +47,7 @@ func PageOf(state State, question Question) Page {
 		next = int(min(max(question.Before-1-page.Dropped, 0), int64(next)))
 	}
 	for next--; next >= 0; next-- {
-		if !question.asksFor(ledger[next]) {
+		if entry := ledger[next]; entry.last().Before(question.Since) || !question.Until.IsZero() && entry.Scheduled.After(question.Until) {
 			continue
 		}
 		if len(page.Rows) == max(question.Limit, 1) {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -79,33 +80,16 @@ type State struct {
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
 
-// Calendar holds the scheduled times recorded by the last Evaluation, so that a worker with other time zone data
-// replays the same.
+// Calendar is the last Evaluation, as far as its times are not settled, so that a worker with other time zone data replays
+// the same.
 type Calendar struct {
+	Evaluation
 	// Made is set once there was an Evaluation.
 	Made bool `json:"made,omitempty"`
-	// Schedule and TimeZone are what the times were computed from.
-	Schedule string  `json:"schedule,omitempty"`
-	TimeZone *string `json:"timeZone,omitempty"`
-	// Problem says why there are no times.
-	Problem *Problem `json:"problem,omitempty"`
-	// Due is the scheduled time of the due run; zero if there is none.
-	Due time.Time `json:"due,omitzero"`
-	// Waiting are the times that start after Due, ascending; there are some only if runs start in order.
-	Waiting []time.Time `json:"waiting,omitempty"`
-	// CaughtUp is the last time of Due and Waiting that was noticed late, Announced the last that was found to wait.
-	CaughtUp  time.Time `json:"caughtUp,omitzero"`
+	// Announced is the last time of Due and Waiting that was found to wait.
 	Announced time.Time `json:"announced,omitzero"`
-	// Missed are scheduled times that are not started and have no outcome yet.
-	Missed []MissedRuns `json:"missed,omitempty"`
 	// Former are earlier schedules by which times may have come that have no outcome, oldest first.
 	Former []FormerSchedule `json:"former,omitempty"`
-	// Upcoming are the next scheduled times, ascending.
-	Upcoming []time.Time `json:"upcoming,omitempty"`
-	// Recheck is when to compute Upcoming again, or to look up an unknown time zone; zero for never.
-	Recheck time.Time `json:"recheck,omitzero"`
-	// Lead is Evaluation.Lead; lead reads it.
-	Lead time.Duration `json:"lead,omitempty"`
 }
 
 // madeFor reports whether the calendar was computed from the spec's schedule.
@@ -271,4 +255,70 @@ func later(a, b time.Time) time.Time {
 		return b.UTC()
 	}
 	return a
+}
+
+const (
+	// maxText bounds schedules, time zones, names and notes, in bytes.
+	maxText = 128 << 10
+	// maxRuns bounds the lists of runs of a State.
+	maxRuns = 15_000
+	// mostCarried bounds those that are carried over: all are one value of 4 MiB at most (package packed).
+	mostCarried = 3_500
+)
+
+// Bounded returns the state with its lists cut to what can be carried over.
+func (s State) Bounded() State {
+	if len(s.Active) > mostCarried {
+		// The status, which names them too, is rewritten.
+		s.Reported = nil
+	}
+	s.Active = newest(s.Active)
+	s.Finished = newest(s.Finished)
+	s.Sighted = newest(s.Sighted)
+	s.Outbox = newest(s.Outbox)
+	return s
+}
+
+func newest[T any](list []T) []T { return list[max(len(list)-mostCarried, 0):] }
+
+// Validate reports whether the State can be one that was carried over.
+func (s State) Validate() error {
+	for _, field := range []struct {
+		name         string
+		count, bound int
+	}{
+		{"active", len(s.Active), maxRuns},
+		{"finished", len(s.Finished), maxRuns},
+		{"ledger", len(s.Ledger), maxRuns},
+		{"sighted", len(s.Sighted), maxRuns},
+		{"missed", len(s.Calendar.Missed), maxRuns},
+		{"outbox", len(s.Outbox), maxRuns},
+		{"conditions", len(s.Conditions), maxRuns},
+		{"upcoming", len(s.Calendar.Upcoming), maxRuns},
+		{"triggers", len(s.Triggers), maxTriggers},
+		{"backfills", len(s.Backfills), maxBackfills},
+		{"former schedules", len(s.Calendar.Former), maxFormer},
+		{"waiting", len(s.Calendar.Waiting), mostInState},
+	} {
+		if field.count > field.bound {
+			return fmt.Errorf("%s: %d, want %d at most", field.name, field.count, field.bound)
+		}
+	}
+	for _, backfill := range s.Backfills {
+		if err := backfill.validate(); err != nil {
+			return err
+		}
+	}
+	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
+		return fmt.Errorf("a back-off has a negative number of attempts")
+	}
+	for _, trigger := range s.Triggers {
+		if trigger.Retry.Attempts < 0 {
+			return fmt.Errorf("a trigger has a negative number of attempts")
+		}
+		if mistake := OverlapMistake(trigger.Overlap); mistake != "" {
+			return fmt.Errorf("a trigger's %s", mistake)
+		}
+	}
+	return nil
 }
