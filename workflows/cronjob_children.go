@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -61,18 +60,18 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 }
 
 func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string {
-	summary := "CronJob " + cronJob.Namespace + "/" + cronJob.Name
-	if start.Manual && start.Backfill != 0 {
-		return truncate(summary+", "+start.Scheduled.UTC().Format(time.RFC3339)+", "+start.Note+askedText(start.Asked), maxSummary)
+	summary, at := "CronJob "+cronJob.Namespace+"/"+cronJob.Name, timeText(start.Scheduled)
+	switch {
+	case !start.Manual:
+		return summary + ", scheduled " + at
+	case start.Backfill != 0:
+		summary += ", " + at + ", " + start.Note
+	case start.Note != "":
+		summary += ", triggered " + at + ": " + start.Note
+	default:
+		summary += ", triggered " + at
 	}
-	if start.Manual {
-		summary += ", triggered " + start.Scheduled.UTC().Format(time.RFC3339)
-		if start.Note != "" {
-			summary += ": " + start.Note
-		}
-		return truncate(summary+askedText(start.Asked), maxSummary)
-	}
-	return summary + ", scheduled " + start.Scheduled.UTC().Format(time.RFC3339)
+	return truncate(summary+askedText(start.Asked), maxSummary)
 }
 
 // childrenBegun reports whether each child has begun, or won't.
@@ -136,20 +135,19 @@ func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobC
 
 // runEnded merges the end of a run into the state.
 func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJob) {
-	if !hasFinished(ended) {
-		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
-		return
-	}
 	finished := finishedOf(ended)
 	if finished.EndTime.IsZero() {
 		// A failed Job has no completion time.
 		finished.EndTime = workflow.Now(ctx)
 	}
-	if c.state.Knows(ended.Run) {
+	switch {
+	case !hasFinished(ended):
+		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
+	case c.state.Knows(ended.Run):
 		c.state = schedule.Finish(c.state, c.spec, finished)
-		return
+	default:
+		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
 	}
-	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
 }
 
 // hasFinished reports whether there is a Job, which has finished.

@@ -34,17 +34,14 @@ type askedTrigger struct {
 // handleTriggers serves the update "trigger".
 func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, protocol.TriggerUpdate, c.trigger, workflow.UpdateHandlerOptions{
-		Validator:   validateTrigger,
+		Validator: func(_ workflow.Context, request protocol.TriggerRequest) error {
+			if mistake := schedule.OverlapMistake(request.Overlap); mistake != "" {
+				return errors.New(mistake)
+			}
+			return nil
+		},
 		Description: `Starts a run now: {"overlap": policy, "note": text, "by": name}. Answers {"job": name, "runs": "now", "queued" or "refused", "reason": text}`,
 	})
-}
-
-// validateTrigger refuses what can't be understood.
-func validateTrigger(_ workflow.Context, request protocol.TriggerRequest) error {
-	if mistake := schedule.OverlapMistake(request.Overlap); mistake != "" {
-		return errors.New(mistake)
-	}
-	return nil
 }
 
 // trigger answers the update once it is known what becomes of the run.

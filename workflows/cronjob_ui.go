@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -175,10 +176,7 @@ func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.Ledg
 	if mistake := asked.Mistake(); mistake != "" {
 		return protocol.LedgerPage{}, errors.New(mistake)
 	}
-	if asked.Limit <= 0 {
-		asked.Limit = pageRows
-	}
-	asked.Limit = min(asked.Limit, mostPageRows)
+	asked.Limit = min(cmp.Or(max(asked.Limit, 0), pageRows), mostPageRows)
 	page := schedule.PageOf(c.state, asked)
 	answer := protocol.LedgerPage{Rows: []protocol.LedgerRow{}, Before: page.Before, Dropped: page.Dropped}
 	for _, entry := range page.Rows {

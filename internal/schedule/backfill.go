@@ -40,8 +40,6 @@ type BackfillRequest struct {
 	Through string `json:"-"`
 }
 
-func (r BackfillRequest) parallelism() int { return max(r.Parallelism, 1) }
-
 // Mistake says what the sender is to change; empty when nothing is wrong with the request itself. The times come from
 // TimesBetween.
 func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
@@ -150,7 +148,7 @@ func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.T
 	s.TriggerSequence++
 	backfill := Backfill{
 		Sequence: s.TriggerSequence, Schedule: spec.Schedule, TimeZone: spec.TimeZone,
-		Times: slices.Clone(times), Total: len(times), Parallelism: request.parallelism(), Overlap: request.Overlap,
+		Times: slices.Clone(times), Total: len(times), Parallelism: max(request.Parallelism, 1), Overlap: request.Overlap,
 		At: now.UTC(), Note: request.Note, Asked: Asked{By: request.By, Through: request.Through}.changing(request.Overlap).bounded(),
 	}
 	s.Backfills = append(s.Backfills, backfill)
