@@ -44,17 +44,17 @@ func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 // details renders the workflow's current details for the Temporal UI.
 func (c *runningCronJob) details() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s** %s\n", escape(strings.TrimSpace(c.spec.Schedule+" "+ptr.Deref(c.spec.TimeZone, ""))), escape(c.nextText()))
+	b.WriteString(fmt.Sprintf("**%s** %s\n", escape(strings.TrimSpace(c.spec.Schedule+" "+ptr.Deref(c.spec.TimeZone, ""))), escape(c.nextText())))
 	for _, backfill := range c.state.Backfills {
-		fmt.Fprintf(&b, "\nBackfill: %d of %d times to go, next %s\n", len(backfill.Times), backfill.Total, timeText(backfill.Times[0]))
+		b.WriteString(fmt.Sprintf("\nBackfill: %d of %d times to go, next %s\n", len(backfill.Times), backfill.Total, timeText(backfill.Times[0])))
 	}
 	if len(c.state.Active) > 0 {
 		b.WriteString("\n| active job | scheduled |\n|---|---|\n")
 		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
-			fmt.Fprintf(&b, "| %s | %s |\n", escape(run.Name), scheduledText(run.Scheduled, run.Manual))
+			b.WriteString(fmt.Sprintf("| %s | %s |\n", escape(run.Name), scheduledText(run.Scheduled, run.Manual)))
 		}
 		if more := len(c.state.Active) - activeRows; more > 0 {
-			fmt.Fprintf(&b, "| and %d more | |\n", more)
+			b.WriteString(fmt.Sprintf("| and %d more | |\n", more))
 		}
 	}
 	if ledger := c.state.Rows(); len(ledger) > 0 {
