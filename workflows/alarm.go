@@ -6,9 +6,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// alarm is the one timer a workflow keeps. It is left running when it goes off
-// no later than wanted, since a wake too early costs less than the timers that
-// every new fact would cancel and start.
+// alarm is the one timer a workflow keeps. It keeps running if it goes off no later than wanted: an early wake costs
+// less than replacing the timer with every new fact.
 type alarm struct {
 	at     time.Time
 	reason string
@@ -54,3 +53,29 @@ func (a *alarm) stop() {
 	}
 	*a = alarm{}
 }
+
+const (
+	// pauseBase and pauseCap bound the pause after a failed call.
+	pauseBase = time.Second
+	pauseCap  = time.Minute
+)
+
+// backoff spaces the repetitions of what failed: it doubles with each failure in a row.
+type backoff struct {
+	failures int
+	until    time.Time
+}
+
+// failed notes one more failure and returns the pause after it.
+func (b *backoff) failed(now time.Time) time.Duration {
+	pause := min(pauseBase<<min(b.failures, 10), pauseCap)
+	b.failures++
+	b.until = now.Add(pause)
+	return pause
+}
+
+// over reports whether the pause has ended.
+func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
+
+// reset ends the pause and forgets the failures.
+func (b *backoff) reset() { *b = backoff{} }

@@ -7,51 +7,45 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
 const (
-	// The local attempt ends well before a workflow task does (10 s), so that an
-	// outage of the API server never makes workflow tasks heartbeat.
+	// A local attempt ends well within a workflow task (10 s): an API server outage never makes tasks heartbeat.
 	localAttemptTimeout = 4 * time.Second
 	localBudget         = 5 * time.Second
-	// A regular attempt reports every few seconds, so that a lost worker is noticed and
-	// a call that is given up ends.
+	// Regular attempts heartbeat, so that a lost worker is noticed and a cancelled call ends.
 	regularAttemptTimeout = 30 * time.Second
 	regularHeartbeat      = 5 * time.Second
 	// regularBudget bounds a call, after which its workflow plans anew.
 	regularBudget = 10 * time.Minute
-	// startHeartbeat bounds how long the attempt of a start may be silent: the run of a worker
-	// that is lost begins that much later, and startRetry.
+	// startHeartbeat plus startRetry is how much later a run begins if its worker is lost.
 	startHeartbeat = 4 * time.Second
 	startRetry     = 300 * time.Millisecond
 
-	// bulkTimeout bounds a bulk activity; it is rate limited and may have to queue
-	// behind others, so its heartbeat is what tells a lost worker.
+	// bulkTimeout bounds a bulk activity, which is rate limited and may queue: only its heartbeat reveals a lost
+	// worker.
 	bulkTimeout   = time.Hour
 	bulkHeartbeat = 10 * time.Second
 )
 
-// call describes one activity of ours to be run. Its zero options mean: as a local
-// activity first, which costs one history event, then, when the API server is slow or
-// down, as a regular one, which is retried until the API server answers and costs no
-// events while it is.
+// call is one activity to be run: by default as a local activity, which costs one history event, and if the API server
+// is slow or down as a regular one, which is retried until it answers.
 type call struct {
 	// summary is what the Temporal UI shows for the call.
 	summary  string
 	activity string
 	request  any
 
-	// local bounds a local attempt, which is the only one then; 0 means two within localBudget. slow is called when
-	// it ends without an answer.
+	// local bounds a single local attempt; 0 means two within localBudget. slow is called if it ends without an answer.
 	local time.Duration
 	slow  func()
 	// queue is a bulk task queue; empty for the workflow's own.
 	queue string
 	// first says that the call must be in the history before it is made, as those of some activities always are.
 	first bool
-	// givesWay is asked while a regular attempt is waited for, whenever something
-	// arrives: true gives the call up. nil means never.
+	// givesWay is asked whenever something arrives during a regular attempt: true gives the call up. nil means never.
 	givesWay func() bool
 	// until is when the call is given up at the latest; zero means by its budget.
 	until time.Time
@@ -59,12 +53,11 @@ type call struct {
 	budget time.Duration
 }
 
-// errGaveWay says that a call was given up for something that came meanwhile. What it
-// would have done may have been done in part.
+// errGaveWay says that a call was given up for something that arrived. It may have been carried out in part.
 var errGaveWay = errors.New("the call gave way")
 
-// perform makes the call. Errors that a repetition can't change (non-retryable application
-// errors), cancellation and errGaveWay come back at once.
+// perform makes the call. Errors that a repetition can't change (non-retryable application errors), cancellation and
+// errGaveWay come back at once.
 func perform[Result any](ctx workflow.Context, c call) (result Result, err error) {
 	if !c.recorded() && c.queue == "" {
 		err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, c.localOptions()), c.activity, c.request).Get(ctx, &result)
@@ -85,9 +78,8 @@ func perform[Result any](ctx workflow.Context, c call) (result Result, err error
 	return result, err
 }
 
-// recorded reports whether the call is in the history before it is made, and its answer before anything
-// that follows from it is done. A local activity's is not: it is asked again when the workflow task fails
-// or its worker dies after effects that came later in the same task.
+// recorded reports whether the call is in the history before it is made, and its answer before anything follows from
+// it. A local activity is repeated if its workflow task fails after later effects in the same task.
 func (c call) recorded() bool {
 	switch c.activity {
 	case protocol.StartRunActivity, protocol.FindRunsActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
@@ -156,12 +148,11 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 	}
 	switch c.activity {
 	case protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.CarryOutActivity:
-		// A list of 100,000 Pods takes as long as a slow API server likes, and Pods are created in batches, each of
-		// which may wait for a slow webhook.
+		// A list of 100,000 Pods, or creates that wait for a slow webhook, may take long.
 		options.StartToCloseTimeout = regularBudget
 	}
 	if c.activity == protocol.StartRunActivity {
-		// It is tried until the API server answers.
+		// It is retried until the API server answers.
 		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, startHeartbeat, startRetry
 	}
 	if c.budget > 0 {
@@ -182,4 +173,38 @@ func final(err error) bool {
 	}
 	var application *temporal.ApplicationError
 	return errors.As(err, &application) && application.NonRetryable()
+}
+
+// standing is the namespace a workflow works for, and the weights of namespaces.
+type standing struct {
+	namespace string
+	weights   order.Weights
+}
+
+type standingKey struct{}
+
+// inOrder returns a context whose calls and children stand in Temporal's task queues as work for a namespace.
+func inOrder(ctx workflow.Context, weights order.Weights, namespace string) workflow.Context {
+	return workflow.WithValue(ctx, standingKey{}, standing{namespace, weights})
+}
+
+// priority says where work stands in a task queue. Replays do not compare it: it may change without a version marker.
+func priority(ctx workflow.Context, work order.Work) temporal.Priority {
+	s, _ := ctx.Value(standingKey{}).(standing)
+	return s.weights.Priority(order.Place{Work: work, Namespace: s.namespace})
+}
+
+// work says what kind of work a call is.
+func (c call) work() order.Work {
+	switch c.activity {
+	case protocol.StartRunActivity:
+		return order.Due
+	case protocol.WriteStatusActivity:
+		return order.Told
+	case protocol.FindRunsActivity, protocol.SignalAcceptedActivity, protocol.ListPodsActivity, protocol.TerminatePodsActivity, protocol.SetSuspendActivity:
+		return order.Asked
+	case protocol.ReleaseOrphansActivity:
+		return order.Over
+	}
+	return order.Running
 }

@@ -1,8 +1,11 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -13,31 +16,24 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled
-// time, asks the planner, carries out what that says and sleeps again, until the
-// object is gone. Who cancels it stops nothing: it says so in an Event and continues as new.
-// It returns an error only when it continues as new, or was started with an input that
-// nobody of Ostinato sends.
+// cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled time, asks the planner and
+// carries out the plan, until the object is gone. Cancelling it stops nothing: it emits an Event and continues as new.
+// It returns an error only to continue as new, and for an input that Ostinato does not send.
 func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.CronJobInput) error {
 	if err := valid(ctx, input.CronJob.CronJobWorkflowID(options.Cluster), input); err != nil {
 		return err
 	}
-	// What is under way when somebody cancels the workflow is carried out to its end.
+	// A cancellation does not interrupt what is under way.
 	cancelled := ctx
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	c := newCronJob(ctx, options, input)
 	c.cancelled = func() bool { return cancelled.Err() != nil }
-	err := workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe)
-	if err == nil {
-		err = workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger)
-	}
-	if err == nil {
-		err = c.handleBackfills(ctx)
-	}
-	if err == nil {
-		err = c.handleTriggers(ctx)
-	}
-	if err != nil {
+	if err := cmp.Or(
+		workflow.SetQueryHandler(ctx, protocol.DescribeQuery, c.describe),
+		workflow.SetQueryHandler(ctx, protocol.LedgerQuery, c.ledger),
+		c.handleBackfills(ctx),
+		c.handleTriggers(ctx),
+	); err != nil {
 		return fmt.Errorf("set query and update handlers of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err)
 	}
 	return c.run(ctx)
@@ -46,7 +42,7 @@ func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.Cro
 // runningCronJob is a running CronJob workflow.
 type runningCronJob struct {
 	cluster names.Cluster
-	// startLead is what new scheduled times are recorded with.
+	// startLead is recorded with new scheduled times.
 	startLead        time.Duration
 	cronJob          protocol.ObjectReference
 	searchAttributes bool
@@ -62,11 +58,11 @@ type runningCronJob struct {
 	asked []askedBackfill
 	// askedTriggers are the runs that updates have asked for.
 	askedTriggers []*askedTrigger
-	// children are the runs whose end this workflow run hears of by itself.
+	// children are the runs whose Job workflows this workflow run has started.
 	children []*childRun
 	// task is the workflow task under way, as present returns it.
 	task workflowTask
-	// unread says that the state is still to be taken from the object's status and its Jobs.
+	// unread says that the object's status and Jobs are still to be read.
 	unread bool
 	// pause follows calls that failed.
 	pause backoff
@@ -74,8 +70,7 @@ type runningCronJob struct {
 	// gone says that the object no longer exists: an activity has seen it.
 	gone bool
 
-	// cancelled reports whether somebody has cancelled this workflow run, answered that the
-	// state has the Event that says so.
+	// cancelled reports whether this workflow run was cancelled, answered whether the Event about that is in the state.
 	cancelled func() bool
 	answered  bool
 }
@@ -109,8 +104,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 	return c
 }
 
-// begin takes the state from the object's status and from the Jobs that there are: the workflow is new, or
-// another one ran in its place.
+// begin reads the object's status and Jobs: the workflow is new, or another one ran in its place.
 func (c *runningCronJob) begin(ctx workflow.Context) error {
 	for c.unread && !c.gone {
 		c.find(ctx)
@@ -142,10 +136,6 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
-	var status ostinatov1.CronJobStatus
-	if result.Status != nil {
-		status = *result.Status
-	}
 	var finished []schedule.Finished
 	var gone []protocol.FinishedJob
 	for _, ended := range result.Ended {
@@ -155,14 +145,13 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 			gone = append(gone, ended)
 		}
 	}
-	c.state = schedule.NewState(c.state.Identity, status, finished)
+	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), finished)
 	c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
 	result.Ended = gone
 	c.takeFound(ctx, result)
 }
 
-// run is the main loop: take what was received, act, wait. Thousands of workflows wait at a time, each on a stack of its
-// own: what acting needs of it is given back before.
+// run is the main loop. Thousands of workflows wait at a time, so act returns its stack before the wait.
 func (c *runningCronJob) run(ctx workflow.Context) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -178,13 +167,13 @@ func (c *runningCronJob) run(ctx workflow.Context) error {
 	}
 }
 
-// rest is until when to wait, and what for; nothing is to be waited for where reason is empty.
+// rest says until when to wait, and for what; an empty reason means not to wait.
 type rest struct {
 	wake   time.Time
 	reason string
 }
 
-// act takes what was received and carries out one plan at most. done says that the workflow is over.
+// act handles what was received and carries out at most one plan. done says that the workflow is over.
 func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
 	c.present(ctx)
 	c.hear(ctx)
@@ -194,7 +183,7 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	case c.gone:
 		return rest{}, true, c.finish(ctx)
 	case !c.pause.over(now) && c.mayContinueAsNew(ctx):
-		// What has failed has left the state as it was.
+		// A failed call leaves the state as it was.
 		return rest{}, true, c.continueAsNew(ctx)
 	case !c.pause.over(now):
 		return rest{c.pause.until, "retry"}, false, nil
@@ -221,9 +210,8 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	return rest{plan.Wake, wakeReason(plan)}, false, nil
 }
 
-// evaluated records new scheduled times when the known ones have run out, so that a
-// replay by a worker with other time zone data takes the same decisions, and returns the
-// state with them.
+// evaluated returns the state with scheduled times, recorded anew if they ran out: a replay with other time zone data
+// decides the same.
 func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, now time.Time) schedule.State {
 	if !schedule.NeedsEvaluation(state, c.spec, now) {
 		return state
@@ -236,8 +224,7 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 	})
 	var evaluation protocol.Evaluation
 	if err := recorded.Get(&evaluation); err != nil {
-		// Only a history written by other code can bring this about: the workflow
-		// task fails and is repeated until a worker can read it.
+		// Only other code can have written it: the task fails and is repeated until a worker can read it.
 		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
 	return schedule.Take(state, c.spec, schedule.Evaluation(evaluation))
@@ -256,19 +243,18 @@ func wakeReason(plan schedule.Plan) string {
 	return "retry"
 }
 
-// answerCancellation has an Event say what a cancellation does.
+// answerCancellation emits an Event that says what a cancellation does.
 func (c *runningCronJob) answerCancellation(ctx workflow.Context) {
 	if !c.cancelled() || c.answered {
 		return
 	}
 	c.answered = true
-	c.state.Outbox = append(c.state.Outbox, event.Warning(event.WorkflowCancelled,
+	c.state = schedule.Announce(c.state, event.Warning(event.WorkflowCancelled,
 		"The CronJob's workflow in Temporal was cancelled, which does not stop the CronJob; to stop it, set spec.suspend or delete it"))
 	workflow.GetLogger(ctx).Warn("Cancelled; the CronJob is there, so its workflow goes on")
 }
 
-// wait blocks until the wake is due, a signal arrives, a run starts or ends, or somebody
-// cancels the workflow.
+// wait blocks until the wake is due, a signal arrives, a run starts or ends, or somebody cancels the workflow.
 func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	workflow.SetCurrentDetails(ctx, c.details())
 	c.alarm.set(ctx, until.wake, until.reason, until.reason+" "+until.wake.UTC().Format(time.RFC3339))
@@ -276,4 +262,64 @@ func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	_ = workflow.Await(ctx, func() bool {
 		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0 || len(c.askedTriggers) > 0 || c.cancelled() && !c.answered
 	})
+}
+
+// ahead returns the plan that starts the next run, if it is time to prepare it. The activity waits for the run's time.
+// The evaluation is kept only if the plan is carried out.
+func (c *runningCronJob) ahead(ctx workflow.Context, now time.Time) (schedule.Plan, bool) {
+	due, ok := schedule.Ahead(c.state, c.spec, now)
+	if !ok {
+		return schedule.Plan{}, false
+	}
+	return schedule.DecideAhead(c.evaluated(ctx, c.state, due), c.spec, due)
+}
+
+// cronJobHistoryBudget is the number of events after which a CronJob workflow continues as new if no child runs; at
+// twice that it does not wait for them.
+const cronJobHistoryBudget = 1000
+
+// mayContinueAsNew reports whether this is a quiet point at which to continue as new: what is unhandled can be carried
+// over, and no child is being started. A cancelled run takes the first such point: Temporal accepts no second
+// cancellation.
+func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	suggested, length := info.GetContinueAsNewSuggested() || c.answered, info.GetCurrentHistoryLength()
+	if !suggested && length <= cronJobHistoryBudget {
+		return false
+	}
+	for _, child := range c.children {
+		if !child.accepted || (!suggested && length <= 2*cronJobHistoryBudget) {
+			return false
+		}
+	}
+	return !c.mailbox.pending() && len(c.asked) == 0 && len(c.askedTriggers) == 0 && workflow.AllHandlersFinished(ctx)
+}
+
+// continueAsNew goes on in a new workflow run, which hears of the ends of active runs by signal.
+func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
+	state := c.state.Bounded()
+	var heard *protocol.CronJobHeard
+	if c.heard.reasonToLook() {
+		heard = &protocol.CronJobHeard{Runs: c.heard.runs}
+	}
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, protocol.CronJobInput{
+		CronJob:          c.cronJob,
+		Created:          c.state.Created,
+		Spec:             c.spec,
+		SearchAttributes: c.searchAttributes,
+		State:            &state,
+		Heard:            heard,
+		Wishes:           c.heard.steering,
+	})
+}
+
+// finish ends the workflow of an object that is gone, or continues with the object that took its name. Jobs that run
+// are left to the garbage collector.
+func (c *runningCronJob) finish(ctx workflow.Context) error {
+	// Pending updates get their answers.
+	_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+	if c.take(ctx); c.heard.stranger == nil {
+		return nil
+	}
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, *c.heard.stranger)
 }

@@ -8,12 +8,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// askedBackfill is a backfill, or the end of all, that an update has asked for. An update's
-// handler runs beside the main loop, which replaces the state, and so leaves it to that.
+// askedBackfill is a backfill, or the end of all, that an update has asked for. The main loop takes it: it replaces the
+// state, and the update's handler runs beside it.
 type askedBackfill struct {
 	request schedule.BackfillRequest
 	// spec is what times were computed from.
@@ -29,8 +30,7 @@ func (c *runningCronJob) handleBackfills(ctx workflow.Context) error {
 	})
 }
 
-// validateBackfill refuses, in words, what can't be carried out. It is not called in a
-// replay, so that it may look at time zone data.
+// validateBackfill refuses what can't be carried out. Replays don't call it, so it may read time zone data.
 //
 //workflowcheck:ignore what a validator says is never replayed.
 func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol.BackfillRequest) error {
@@ -48,8 +48,7 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 	return nil
 }
 
-// backfill answers the update. The object is asked first whether it takes backfills, so
-// that nobody is told of runs that would be refused.
+// backfill answers the update, after asking whether the object takes backfills.
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
 	asked := askedBackfill{request: noted(schedule.BackfillRequest(request), schedule.ThroughUpdate), spec: c.spec}
 	result, err := perform[protocol.SignalAcceptedResult](ctx, call{
@@ -92,8 +91,7 @@ func refusedBackfill(why string) error {
 	return temporal.NewNonRetryableApplicationError(why, protocol.BackfillRefusedErrorType, nil)
 }
 
-// times records the times of a range, so that a replay by a worker with other time zone
-// data has the same.
+// times records the times of a range: a replay with other time zone data has the same.
 func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRequest) schedule.BackfillTimes {
 	spec, anchor := c.spec, c.state.Anchor()
 	recorded := workflow.SideEffect(ctx, func(workflow.Context) any {
@@ -101,7 +99,7 @@ func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRe
 	})
 	var found protocol.BackfillTimes
 	if err := recorded.Get(&found); err != nil {
-		// As in evaluate: no worker of ours has written it.
+		// As in evaluated.
 		panic(fmt.Errorf("read recorded times of a backfill of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
 	return schedule.BackfillTimes(found)
@@ -119,8 +117,7 @@ func (c *runningCronJob) takeAsked(ctx workflow.Context) {
 	c.asked = nil
 }
 
-// takeBackfill takes the signal "backfill". Temporal tells its sender nothing, so Events
-// on the object answer.
+// takeBackfill takes the signal "backfill", which Events on the object answer.
 func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
 	request, mistake := decodeBackfill(received)
 	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", request.By, "note", request.Note)
@@ -135,11 +132,11 @@ func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
 	}
 	switch {
 	case mistake != "":
-		c.state = schedule.RefuseBackfill(c.state, mistake)
+		c.state = schedule.Announce(c.state, event.Warning("BackfillRefused", mistake))
 	case request.Cancel:
 		c.state = schedule.CancelBackfills(c.state)
 	case request.DryRun:
-		c.state = schedule.AnswerDryRun(c.state, found.Times)
+		c.state = schedule.Announce(c.state, schedule.DryRunEvent(found.Times))
 	default:
 		c.state = schedule.AddBackfill(c.state, c.spec, request, found.Times, now)
 	}
@@ -160,17 +157,8 @@ func decodeBackfill(received message) (schedule.BackfillRequest, string) {
 	return noted(schedule.BackfillRequest(request), schedule.ThroughSignal), ""
 }
 
-// noted returns the request with texts fit for the ledger, and with what it came through.
+// noted returns the request with bounded texts, and with what it came through.
 func noted(request schedule.BackfillRequest, through string) schedule.BackfillRequest {
 	request.Note, request.By, request.Through = trimNote(request.Note), trimNote(request.By), through
 	return request
-}
-
-// backfillText says in the UI how far the backfills have come.
-func (c *runningCronJob) backfillText() string {
-	text := ""
-	for _, backfill := range c.state.Backfills {
-		text += fmt.Sprintf("\nBackfill: %d of %d times to go, next %s\n", len(backfill.Times), backfill.Total, timeText(backfill.Times[0]))
-	}
-	return text
 }

@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -21,13 +20,11 @@ import (
 type childRun struct {
 	run    schedule.Run
 	future workflow.ChildWorkflowFuture
-	// accepted is set once the server has started the child, or said that it won't:
-	// before that, continue-as-new would lose it.
+	// accepted is set once the server has answered the start: before that, continue-as-new would lose the child.
 	accepted bool
 }
 
-// startChild starts the Job workflow of a run. It outlives this workflow run:
-// neither continue-as-new nor cancellation here reaches it.
+// startChild starts the Job workflow of a run, which outlives this workflow run.
 func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, started protocol.StartedJob) {
 	run := started.Run
 	for _, child := range c.children {
@@ -63,18 +60,18 @@ func (c *runningCronJob) startChild(ctx workflow.Context, start schedule.Start, 
 }
 
 func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string {
-	summary := "CronJob " + cronJob.Namespace + "/" + cronJob.Name
-	if start.Manual && start.Backfill != 0 {
-		return truncate(summary+", "+start.Scheduled.UTC().Format(time.RFC3339)+", "+start.Note+askedText(start.Asked), maxSummary)
+	summary, at := "CronJob "+cronJob.Namespace+"/"+cronJob.Name, timeText(start.Scheduled)
+	switch {
+	case !start.Manual:
+		return summary + ", scheduled " + at
+	case start.Backfill != 0:
+		summary += ", " + at + ", " + start.Note
+	case start.Note != "":
+		summary += ", triggered " + at + ": " + start.Note
+	default:
+		summary += ", triggered " + at
 	}
-	if start.Manual {
-		summary += ", triggered " + start.Scheduled.UTC().Format(time.RFC3339)
-		if start.Note != "" {
-			summary += ": " + start.Note
-		}
-		return truncate(summary+askedText(start.Asked), maxSummary)
-	}
-	return summary + ", scheduled " + start.Scheduled.UTC().Format(time.RFC3339)
+	return truncate(summary+askedText(start.Asked), maxSummary)
 }
 
 // childrenBegun reports whether each child has begun, or won't.
@@ -108,10 +105,8 @@ func (c *runningCronJob) takeChildren(ctx workflow.Context) {
 	c.children = running
 }
 
-// childClosed takes a child's end. A child that was not started, because the bridge
-// was first, or that ended without a result, because somebody terminated it or the Job
-// is another controller's now, says nothing about its Job: the run goes on as one whose
-// end is brought by signal.
+// childClosed takes a child's end. A child that was not started (the bridge was first) or has no result (terminated, or
+// another controller's Job) says nothing about its Job, whose end then comes by signal.
 func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 	result, err := resultOf(ctx, child.future)
 	if err != nil || result.Outcome == job.HandedOver {
@@ -128,7 +123,7 @@ func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 	})
 }
 
-// resultOf returns a child's result, which that of a failed Job gives as an error.
+// resultOf returns a child's result, which for a failed Job is in its error.
 func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobClosing, err error) {
 	err = child.Get(ctx, &result)
 	var application *temporal.ApplicationError
@@ -140,20 +135,19 @@ func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobC
 
 // runEnded merges the end of a run into the state.
 func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJob) {
-	if !hasFinished(ended) {
-		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
-		return
-	}
 	finished := finishedOf(ended)
 	if finished.EndTime.IsZero() {
 		// A failed Job has no completion time.
 		finished.EndTime = workflow.Now(ctx)
 	}
-	if c.state.Knows(ended.Run) {
+	switch {
+	case !hasFinished(ended):
+		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
+	case c.state.Knows(ended.Run):
 		c.state = schedule.Finish(c.state, c.spec, finished)
-		return
+	default:
+		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
 	}
-	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
 }
 
 // hasFinished reports whether there is a Job, which has finished.

@@ -16,7 +16,7 @@ var errUnusableSpec = errors.New("its spec is not valid")
 
 // workflowTask is the workflow task under way.
 type workflowTask struct {
-	// history is how many events the history had when it began, which tells it from others.
+	// history is the number of events at its beginning, which tells it from others.
 	history int
 	// began is when that was, by Temporal's clock.
 	began time.Time
@@ -30,8 +30,7 @@ func (c *runningCronJob) present(ctx workflow.Context) workflowTask {
 	return c.task
 }
 
-// execute carries out a plan in one call. Where the call fails or gives way, the state stays as it
-// was, so nothing planned is lost; what was done of it is idempotent.
+// execute carries out a plan in one idempotent call. If that fails or gives way, the state stays as it was.
 func (c *runningCronJob) execute(ctx workflow.Context, plan schedule.Plan) {
 	if plan.Start != nil {
 		c.startRun(ctx, plan)
@@ -48,11 +47,10 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 		request: protocol.StartRunRequest{
 			CronJob: c.cronJob, Digest: digest(c.spec), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 		},
-		// A start whose time has come is over soon, and the API server says in which order it took
-		// the run and what steers.
+		// A start whose time has come is over soon.
 		givesWay: func() bool { return c.mailbox.holds(steers) && workflow.Now(ctx).Before(plan.Start.Scheduled) },
 	})
-	if !c.answeredFor(ctx, object{result.Gone, result.CurrentSpec}, err) {
+	if !c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		return
 	}
 	report := schedule.Report{Deleted: result.Replaced, StatusFailed: result.StatusFailed, StatusLeft: result.StatusLeft}
@@ -86,24 +84,24 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
-	if c.answeredFor(ctx, object{result.Gone, result.CurrentSpec}, err) {
+	if c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		c.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, workflow.Now(ctx))
 	}
 }
 
-// answeredFor reports whether a call was carried out for the CronJob that was planned with. Otherwise
-// it takes in what there is instead.
-func (c *runningCronJob) answeredFor(ctx workflow.Context, found object, err error) bool {
+// answeredFor reports whether a call was carried out for the CronJob that was planned with. If not, it takes in the
+// difference.
+func (c *runningCronJob) answeredFor(ctx workflow.Context, gone bool, spec *schedule.Spec, err error) bool {
 	switch {
 	case errors.Is(err, errGaveWay):
 		return false
 	case err != nil:
 		c.failed(ctx, "Carrying out the plan failed", err)
 		return false
-	case found.gone, found.spec != nil:
+	case gone, spec != nil:
 		planned := digest(c.spec)
-		if c.learn(ctx, found); !c.gone && digest(c.spec) == planned {
-			// Otherwise the same would be planned and turned away at once, for ever.
+		if c.learn(ctx, gone, spec); !c.gone && digest(c.spec) == planned {
+			// Without a pause the same plan would be refused for ever.
 			c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 		}
 		return false
@@ -131,7 +129,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		c.failed(ctx, "Suspending the CronJob after failures failed", err)
 		return
 	case err != nil:
-		// The object is the truth: without leave to write it, its word stands.
+		// The object is the truth.
 		workflow.GetLogger(ctx).Warn("The API server refuses to have the CronJob suspended after failures", "error", err)
 		c.state = schedule.PauseRefused(c.state, shortError(err))
 		c.pause.reset()
@@ -141,7 +139,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		c.state = paused
 	}
 	planned := digest(c.spec)
-	if c.learn(ctx, object{result.Gone || result.Foreign, result.CronJobSpec}); !c.gone && digest(c.spec) == planned {
+	if c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec); !c.gone && digest(c.spec) == planned {
 		c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
 		return
 	}
@@ -163,11 +161,10 @@ func summary(plan schedule.Plan) string {
 		parts = append(parts, "create job "+plan.Start.Name)
 	}
 	for _, wanted := range plan.Events {
-		if wanted.Reason != "JobAlreadyActive" {
-			parts = append(parts, wanted.Message)
-		} else {
-			parts = append(parts, "run blocked by Forbid")
+		if wanted.Reason == "JobAlreadyActive" {
+			wanted.Message = "run blocked by Forbid"
 		}
+		parts = append(parts, wanted.Message)
 	}
 	if prune > 0 {
 		parts = append(parts, "delete old jobs")

@@ -15,13 +15,12 @@ import (
 // mostRuns bounds the runs that are looked up in one call.
 const mostRuns = protocol.MaxLooks
 
-// cronJobHeard is what signals have asked for and what is not done yet. What they say
-// of the object or its runs is not believed: it is a reason to look.
+// cronJobHeard is what signals have asked for and is not done yet. What they say of the object or its runs is only a
+// reason to look.
 type cronJobHeard struct {
 	// look: the CronJob may have been edited or deleted.
 	look bool
-	// stranger is the input for another CronJob of the same name: a successor's, or one
-	// that is late and meant for a predecessor.
+	// stranger is the input for another CronJob of the name: a successor's, or a late one for a predecessor.
 	stranger *protocol.CronJobInput
 	// runs are said to have started or ended.
 	runs []schedule.Run
@@ -33,8 +32,7 @@ func (h cronJobHeard) reasonToLook() bool { return h.look || h.stranger != nil |
 
 func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
 
-// hear takes all that has come, in the order of the history, and carries out what it
-// asks for.
+// hear takes all that was received, in the history's order, and does what it asks for.
 func (c *runningCronJob) hear(ctx workflow.Context) {
 	c.takeChildren(ctx)
 	c.take(ctx)
@@ -80,9 +78,8 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 	c.takeAskedTriggers(ctx)
 }
 
-// takeSpec takes the bridge's word that a CronJob has changed or is new. The spec that
-// is known again means that the bridge does not find our status on the object, which is
-// then written anew.
+// takeSpec takes the bridge's word that a CronJob has changed or is new. If the spec is known, the bridge misses our
+// status on the object, which is then rewritten.
 func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	signal, ok := open[protocol.CronJobSpec](ctx, received)
 	if !ok {
@@ -113,8 +110,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	}
 }
 
-// hearOfRun notes that a run is to be looked at. What no Job can have for a name or UID is
-// dropped: the API server could not be asked for it.
+// hearOfRun notes that a run is to be looked at, unless no Job can have its name or UID.
 func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen protocol.JobSeen) {
 	reference := protocol.ObjectReference{Namespace: c.cronJob.Namespace, Name: seen.Name, UID: seen.UID}
 	if err := reference.Validate(); err != nil {
@@ -127,8 +123,7 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 	}
 }
 
-// look reads the CronJob, which may be gone or edited, and the runs that are said to
-// have started or ended. The stranger whose signal was the reason stays only where it is a
+// look reads the CronJob and the runs that are said to have started or ended. A stranger stays only if it is a
 // successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
 	runs := c.heard.runs
@@ -152,28 +147,26 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	}
 }
 
-// object is what an answer says of the CronJob object: that it is gone, or that its spec is another one.
-type object struct {
-	gone bool
-	spec *schedule.Spec
-}
-
-func (c *runningCronJob) learn(ctx workflow.Context, found object) {
-	c.gone = c.gone || found.gone
-	if found.spec != nil {
-		c.edit(ctx, *found.spec)
+// learn takes what an answer says of the CronJob object: that it is gone, or that its spec is another one.
+func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) {
+	c.gone = c.gone || gone
+	if spec == nil || spec.Validate() != nil || digest(*spec) == digest(c.spec) {
+		return
 	}
+	c.state = schedule.SpecChanged(c.state, c.spec, *spec, workflow.Now(ctx))
+	c.state.Reported = nil
+	c.spec = *spec
 }
 
 // takeFound takes in the runs that were looked up.
 func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRunsResult) {
-	c.learn(ctx, object{result.Gone, result.CurrentSpec})
+	c.learn(ctx, result.Gone, result.CurrentSpec)
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
 	for _, child := range result.Children {
 		if !c.state.Knows(child.Run) {
-			// The workflow before this one may have had no time to start it. One that runs stays.
+			// The workflow before this one may not have started it. One that runs stays.
 			c.startChild(ctx, schedule.Start{Name: child.Run.Name, Scheduled: child.Run.Scheduled, Manual: child.Run.Manual}, child)
 		}
 	}
@@ -182,18 +175,7 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 	}
 }
 
-// edit takes the spec that an activity has read.
-func (c *runningCronJob) edit(ctx workflow.Context, spec schedule.Spec) {
-	if spec.Validate() != nil || digest(spec) == digest(c.spec) {
-		return
-	}
-	c.state = schedule.SpecChanged(c.state, c.spec, spec, workflow.Now(ctx))
-	c.state.Reported = nil
-	c.spec = spec
-}
-
-// steer writes spec.suspend, so that the object, kubectl and the workflow agree. While
-// that waits for the API server nothing starts.
+// steer writes spec.suspend. Nothing starts before the API server answers.
 func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 	signal := protocol.ResumeSignal
 	if wish.Suspend {
@@ -215,12 +197,12 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 		c.failed(ctx, "Setting spec.suspend failed", err)
 		return
 	case err != nil:
-		// The object is the truth: without leave to write it, its word stands.
-		c.state.Outbox = append(c.state.Outbox, event.Warning("FailedUpdate",
+		// The object is the truth.
+		c.state = schedule.Announce(c.state, event.Warning("FailedUpdate",
 			"Error writing spec.suspend for signal "+signal+": "+shortError(err)))
 		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", signal, "error", err)
 	default:
-		c.learn(ctx, object{result.Gone || result.Foreign, result.CronJobSpec})
+		c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
 	}
 	c.heard.steering = c.heard.steering[1:]
 }

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,40 +11,20 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// takeTrigger asks for a manual run. What the planner can't carry out it answers for.
+// takeTrigger asks the planner for a manual run.
 func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
-	note, unread := noteOf(ctx, received)
-	overlap := batchv1.ConcurrencyPolicy(decodeOverlap(received.payload.GetData()))
-	if overlap != "" {
-		unread = ""
+	read := argumentOf(ctx, received)
+	request := schedule.TriggerRequest{
+		Note: read.Note, Overlap: batchv1.ConcurrencyPolicy(read.overlap),
+		Asked: schedule.Asked{By: read.By, Through: schedule.ThroughSignal},
 	}
-	request := schedule.TriggerRequest{Note: note.Note, Overlap: overlap, Asked: schedule.Asked{By: note.By, Through: schedule.ThroughSignal}}
-	if unread != "" {
-		request.Note = "the signal's argument was left unread: " + unread
+	if read.unread != "" && read.overlap == "" {
+		request.Note = "the signal's argument was left unread: " + read.unread
 	}
 	c.state = schedule.AddTrigger(c.state, request, workflow.Now(ctx))
 }
 
-// decodeOverlap reads the overlap of a trigger's argument, which may be quoted once more as
-// a string. A value that is no string is kept as its JSON text, to be refused in words.
-//
-//workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
-func decodeOverlap(data []byte) string {
-	var quoted string
-	if json.Unmarshal(data, &quoted) == nil {
-		data = []byte(quoted)
-	}
-	var fields struct {
-		Overlap json.RawMessage `json:"overlap"`
-	}
-	if data = bytes.TrimSpace(data); !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
-		return ""
-	}
-	return decodeNoteField(fields.Overlap)
-}
-
-// askedTrigger is a run that an update has asked for. An update's handler runs beside the main
-// loop, which replaces the state, and so leaves it to that.
+// askedTrigger is a run that an update has asked for, which the main loop takes.
 type askedTrigger struct {
 	request schedule.TriggerRequest
 	// sequence is the trigger's number; 0 until the main loop has taken it.
@@ -56,17 +34,14 @@ type askedTrigger struct {
 // handleTriggers serves the update "trigger".
 func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, protocol.TriggerUpdate, c.trigger, workflow.UpdateHandlerOptions{
-		Validator:   validateTrigger,
+		Validator: func(_ workflow.Context, request protocol.TriggerRequest) error {
+			if mistake := schedule.OverlapMistake(request.Overlap); mistake != "" {
+				return errors.New(mistake)
+			}
+			return nil
+		},
 		Description: `Starts a run now: {"overlap": policy, "note": text, "by": name}. Answers {"job": name, "runs": "now", "queued" or "refused", "reason": text}`,
 	})
-}
-
-// validateTrigger refuses, in words, what can't be understood.
-func validateTrigger(_ workflow.Context, request protocol.TriggerRequest) error {
-	if mistake := schedule.OverlapMistake(request.Overlap); mistake != "" {
-		return errors.New(mistake)
-	}
-	return nil
 }
 
 // trigger answers the update once it is known what becomes of the run.
@@ -76,7 +51,7 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 		Asked: schedule.Asked{By: trimNote(request.By), Through: schedule.ThroughUpdate},
 	}}
 	c.askedTriggers = append(c.askedTriggers, asked)
-	// Who cancels the workflow stops nothing.
+	// A cancellation of the workflow stops nothing.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err = workflow.Await(ctx, func() (known bool) {
 		if asked.sequence != 0 {

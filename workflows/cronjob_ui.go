@@ -1,9 +1,16 @@
 package workflows
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/utils/ptr"
+
+	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -21,32 +28,30 @@ const (
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 	ledger := c.state.Rows()
+	var backfills []protocol.Backfill
+	for _, backfill := range c.state.Backfills {
+		backfills = append(backfills, protocol.BackfillOf(backfill))
+	}
 	return protocol.CronJobDescription{
 		CronJob:   c.cronJob,
 		Spec:      c.spec,
 		Status:    schedule.StatusOf(c.state, c.spec),
 		Ledger:    ledger[max(len(ledger)-describedRows, 0):],
-		Backfills: c.backfills(),
+		Backfills: backfills,
 	}, nil
-}
-
-func (c *runningCronJob) backfills() []protocol.Backfill {
-	var backfills []protocol.Backfill
-	for _, backfill := range c.state.Backfills {
-		backfills = append(backfills, protocol.BackfillOf(backfill))
-	}
-	return backfills
 }
 
 // details renders the workflow's current details for the Temporal UI.
 func (c *runningCronJob) details() string {
 	var b strings.Builder
-	b.WriteString("**" + escape(c.scheduleText()) + "** " + escape(c.nextText()) + "\n")
-	b.WriteString(c.backfillText())
+	b.WriteString(fmt.Sprintf("**%s** %s\n", escape(strings.TrimSpace(c.spec.Schedule+" "+ptr.Deref(c.spec.TimeZone, ""))), escape(c.nextText())))
+	for _, backfill := range c.state.Backfills {
+		b.WriteString(fmt.Sprintf("\nBackfill: %d of %d times to go, next %s\n", len(backfill.Times), backfill.Total, timeText(backfill.Times[0])))
+	}
 	if len(c.state.Active) > 0 {
 		b.WriteString("\n| active job | scheduled |\n|---|---|\n")
 		for _, run := range c.state.Active[:min(len(c.state.Active), activeRows)] {
-			b.WriteString("| " + escape(run.Name) + " | " + scheduledText(run.Scheduled, run.Manual) + " |\n")
+			b.WriteString(fmt.Sprintf("| %s | %s |\n", escape(run.Name), scheduledText(run.Scheduled, run.Manual)))
 		}
 		if more := len(c.state.Active) - activeRows; more > 0 {
 			b.WriteString(fmt.Sprintf("| and %d more | |\n", more))
@@ -54,19 +59,11 @@ func (c *runningCronJob) details() string {
 	}
 	if ledger := c.state.Rows(); len(ledger) > 0 {
 		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
-		for index := len(ledger) - 1; index >= max(0, len(ledger)-recentRows); index-- {
-			b.WriteString(ledgerRow(ledger[index]))
+		for _, entry := range slices.Backward(ledger[max(0, len(ledger)-recentRows):]) {
+			b.WriteString(ledgerRow(entry))
 		}
 	}
 	return b.String()
-}
-
-func (c *runningCronJob) scheduleText() string {
-	text := c.spec.Schedule
-	if c.spec.TimeZone != nil {
-		text += " " + *c.spec.TimeZone
-	}
-	return text
 }
 
 func (c *runningCronJob) nextText() string {
@@ -125,15 +122,9 @@ func tookText(entry schedule.LedgerEntry) string {
 	return entry.Duration().Round(time.Second).String()
 }
 
-// whatText names the Job and says what kept it from starting, or from starting in time, and
-// who has asked for it.
+// whatText names the Job and says what kept it from starting, or from starting in time, and who has asked for it.
 func whatText(entry schedule.LedgerEntry) string {
-	var parts []string
-	for _, part := range []string{entry.Job, entry.Reason, entry.Message} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := slices.DeleteFunc([]string{entry.Job, entry.Reason, entry.Message}, func(part string) bool { return part == "" })
 	return strings.Join(parts, ": ") + askedText(entry.Asked)
 }
 
@@ -169,3 +160,42 @@ var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`
 
 // escape keeps text from being taken for markdown structure.
 func escape(text string) string { return markdown.Replace(text) }
+
+const (
+	// pageRows is how many rows the ledger query answers with unless it says, mostPageRows how many at most.
+	pageRows     = 50
+	mostPageRows = 300
+)
+
+// ScheduledTimesMetric counts scheduled times and triggers by outcome. The SDK adds _total.
+const ScheduledTimesMetric = "ostinato_cronjob_scheduled_times"
+
+// ledger answers the ledger query.
+func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.LedgerPage, error) {
+	asked := schedule.Question(question)
+	if mistake := asked.Mistake(); mistake != "" {
+		return protocol.LedgerPage{}, errors.New(mistake)
+	}
+	asked.Limit = min(cmp.Or(max(asked.Limit, 0), pageRows), mostPageRows)
+	page := schedule.PageOf(c.state, asked)
+	answer := protocol.LedgerPage{Rows: []protocol.LedgerRow{}, Before: page.Before, Dropped: page.Dropped}
+	for _, entry := range page.Rows {
+		row := protocol.LedgerRow{LedgerEntry: entry}
+		if !entry.Ended.IsZero() {
+			row.Duration = entry.Duration().Round(time.Second).String()
+		}
+		answer.Rows = append(answer.Rows, row)
+	}
+	return answer, nil
+}
+
+// tally counts the outcomes that are new. The SDK's handler counts nothing during a replay, so each counts once unless
+// the workflow task that settled it is repeated.
+func (c *runningCronJob) tally(ctx workflow.Context) {
+	var tallies []schedule.Tally
+	c.state, tallies = schedule.Tallied(c.state)
+	for _, tally := range tallies {
+		tags := map[string]string{"outcome": string(tally.Outcome)}
+		workflow.GetMetricsHandler(ctx).WithTags(tags).Counter(ScheduledTimesMetric).Inc(tally.Times)
+	}
+}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -11,9 +12,8 @@ import (
 	"ostinato.dev/ostinato/internal/packed"
 )
 
-// mailbox hands out a workflow's signals in the order of the history, whatever their
-// names: the SDK keeps a queue for each name, so that "suspend, resume" and "resume,
-// suspend" look the same once both are there. The order is noted by Interceptor.
+// mailbox returns a workflow's signals in the history's order, which Interceptor notes: the SDK has a queue for each
+// name, so that "suspend, resume" and "resume, suspend" look the same.
 type mailbox struct {
 	order *signalOrder
 }
@@ -29,8 +29,7 @@ type signalOrder struct{ waiting []string }
 
 type signalOrderKey struct{}
 
-// newMailbox returns the workflow's mailbox. It panics where the worker lacks the
-// interceptor: the workflow task fails until a worker has it.
+// newMailbox panics if the worker lacks the interceptor: the workflow task fails until a worker has it.
 func newMailbox(ctx workflow.Context) *mailbox {
 	order, ok := ctx.Value(signalOrderKey{}).(*signalOrder)
 	if !ok {
@@ -44,26 +43,19 @@ func (m *mailbox) pending() bool { return len(m.order.waiting) > 0 }
 
 // holds reports whether a signal waits whose name satisfies a condition.
 func (m *mailbox) holds(condition func(signal string) bool) bool {
-	for _, signal := range m.order.waiting {
-		if condition(signal) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.order.waiting, condition)
 }
 
 const (
 	// drainAtATime is how many signals are taken before others of the process may go on.
 	drainAtATime = 20
-	// largeATask is how many large ones (packed.Large) are taken in one workflow task. Temporal
-	// gives a task up after ten seconds, and each of these may take long to decode, and wait
-	// for others to be decoded.
+	// largeATask is how many large ones (packed.Large) are taken in one workflow task, which has ten seconds: each may
+	// wait long for others to be decoded.
 	largeATask = 4
 )
 
-// drain takes the signals that wait, one after the other. After some of them it lets go of the
-// workflow's turn, after some large ones it ends the workflow task: what was decoded is garbage
-// by then, and is not decoded once more when the next task is given up.
+// drain takes the signals that wait. After some it yields the workflow's turn, after some large ones it ends the
+// workflow task, so that they are not decoded again if the next task fails.
 func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 	return func(yield func(message) bool) {
 		large := 0
@@ -90,14 +82,13 @@ func (m *mailbox) drain(ctx workflow.Context) iter.Seq[message] {
 	}
 }
 
-// endTask has what follows done in the next workflow task, unless the workflow is cancelled.
+// endTask goes on in the next workflow task, unless the workflow is cancelled.
 func endTask(ctx workflow.Context) {
 	// The only error is that of a cancelled context, whose timers are over at once.
 	_ = workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: "more large signals"}).Get(ctx, nil)
 }
 
-// yieldTurn ends the turn of the coroutine within the workflow task: it writes nothing to the
-// history, and a replay does the same.
+// yieldTurn ends the coroutine's turn within the workflow task, without a trace in the history.
 func yieldTurn(ctx workflow.Context) {
 	over, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(workflow.Context) { end.SetValue(nil) })
@@ -105,15 +96,13 @@ func yieldTurn(ctx workflow.Context) {
 	_ = over.Get(ctx, nil)
 }
 
-// patient returns a data converter whose waits the SDK takes for no deadlock: large values
-// are decoded few at a time.
+// patient returns a data converter whose waits (large values are decoded few at a time) are no deadlock to the SDK.
 func patient(ctx workflow.Context) converter.DataConverter {
 	decoding := workflow.DataConverterWithoutDeadlockDetection(converter.GetDefaultDataConverter())
 	return decoding.(workflow.ContextAware).WithWorkflowContext(ctx)
 }
 
-// open decodes a message of our own processes; one that can't be read is dropped
-// with a warning, since anybody may have sent it.
+// open decodes a message of our own processes. What can't be read is dropped: anybody may have sent it.
 //
 //workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
 func open[Content any](ctx workflow.Context, received message) (content Content, ok bool) {

@@ -2,19 +2,19 @@ package workflows
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
-	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// maxNote bounds the note and the sender's name, in bytes: they end up in
-// annotations and Events.
+// maxNote bounds the note and the sender's name, in bytes: they end up in annotations and Events.
 const maxNote = 512
 
 // Why nothing is made of an argument.
@@ -23,77 +23,54 @@ const (
 	unreadFields = "it has no field that is known"
 )
 
-// noteOf reads the argument of a signal that people send. Whatever it is, the signal
-// counts: people type them by hand. unread says why nothing is made of an argument.
-func noteOf(ctx workflow.Context, received message) (note protocol.SignalNote, unread string) {
-	note, unread = decodeNote(received.payload)
-	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", note.By, "note", note.Note, "unread", unread)
-	return note, unread
+// argument is what a signal says that people send.
+type argument struct {
+	protocol.SignalNote
+	// reason and force are those of a resume, overlap is a trigger's.
+	reason, overlap string
+	force           bool
+	// unread says why the argument has no meaning, or an object neither note nor by.
+	unread string
 }
 
-// decodeNote reads a signal's argument: a JSON object with "note" and "by" (also
-// when it is quoted once more as a string), a plain JSON string, other JSON or
-// bare text, which become the note, or nothing. It never fails; of what is neither
-// JSON nor text, and of an object without either field, unread says so.
+// argumentOf reads the argument of a signal that people type. The signal counts whatever it is.
+func argumentOf(ctx workflow.Context, received message) argument {
+	read := decodeArgument(received.payload.GetData())
+	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", read.By, "note", read.Note, "unread", read.unread)
+	return read
+}
+
+// decodeArgument reads a JSON object (possibly quoted as a string); other JSON and bare text become the note. Values
+// that are not strings are kept as their JSON text.
 //
 //workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
-func decodeNote(payload *commonpb.Payload) (note protocol.SignalNote, unread string) {
-	data := bytes.TrimSpace(payload.GetData())
+func decodeArgument(data []byte) argument {
+	data = bytes.TrimSpace(data)
 	if len(data) == 0 || bytes.Equal(data, []byte("null")) {
-		return protocol.SignalNote{}, ""
-	}
-	if note, unread, ok := decodeNoteObject(data); ok {
-		return note, unread
+		return argument{}
 	}
 	var text string
-	if json.Unmarshal(data, &text) != nil {
-		if !utf8.Valid(data) {
-			return protocol.SignalNote{}, unreadBytes
-		}
+	quoted := json.Unmarshal(data, &text) == nil
+	if !quoted {
 		text = string(data)
 	}
-	if note, unread, ok := decodeNoteObject([]byte(text)); ok {
-		return note, unread
+	var fields struct{ Note, By, Reason, Overlap, Force json.RawMessage }
+	object := strings.TrimSpace(text)
+	switch {
+	case strings.HasPrefix(object, "{") && json.Unmarshal([]byte(object), &fields) == nil:
+		read := argument{reason: decodeField(fields.Reason), overlap: decodeField(fields.Overlap), force: string(fields.Force) == "true"}
+		read.Note, read.By = decodeField(fields.Note), decodeField(fields.By)
+		if fields.Note == nil && fields.By == nil && strings.Trim(object, "{} \t\r\n") != "" {
+			read.unread = unreadFields
+		}
+		return read
+	case !quoted && !utf8.Valid(data):
+		return argument{unread: unreadBytes}
 	}
-	return protocol.SignalNote{Note: trimNote(text)}, ""
+	return argument{SignalNote: protocol.SignalNote{Note: trimNote(text)}}
 }
 
-// decodeNoteObject reads {"note": ..., "by": ...}; values that are not strings
-// are kept as their JSON text.
-func decodeNoteObject(data []byte) (note protocol.SignalNote, unread string, ok bool) {
-	var fields struct {
-		Note json.RawMessage `json:"note"`
-		By   json.RawMessage `json:"by"`
-	}
-	if !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
-		return protocol.SignalNote{}, "", false
-	}
-	if fields.Note == nil && fields.By == nil && len(bytes.Trim(data, "{} \t\r\n")) > 0 {
-		unread = unreadFields
-	}
-	return protocol.SignalNote{Note: decodeNoteField(fields.Note), By: decodeNoteField(fields.By)}, unread, true
-}
-
-// decodeResume reads reason and force of a resume's argument, which may be quoted once more as a
-// string. What is no true is no force.
-//
-//workflowcheck:ignore encoding/json uses reflection; decoding these bytes is deterministic.
-func decodeResume(data []byte) (reason string, force bool) {
-	var quoted string
-	if json.Unmarshal(data, &quoted) == nil {
-		data = []byte(quoted)
-	}
-	var fields struct {
-		Reason json.RawMessage `json:"reason"`
-		Force  json.RawMessage `json:"force"`
-	}
-	if data = bytes.TrimSpace(data); !bytes.HasPrefix(data, []byte("{")) || json.Unmarshal(data, &fields) != nil {
-		return "", false
-	}
-	return decodeNoteField(fields.Reason), string(fields.Force) == "true"
-}
-
-func decodeNoteField(field json.RawMessage) string {
+func decodeField(field json.RawMessage) string {
 	if len(field) == 0 || string(field) == "null" {
 		return ""
 	}
@@ -104,8 +81,7 @@ func decodeNoteField(field json.RawMessage) string {
 	return trimNote(text)
 }
 
-// trimNote makes text fit for an annotation and an Event: printable, bounded,
-// cut at a character.
+// trimNote makes text fit for an annotation and an Event: printable, bounded, cut at a character.
 func trimNote(text string) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -119,9 +95,45 @@ func trimNote(text string) string {
 	if len(text) <= maxNote {
 		return text
 	}
-	cut := maxNote
-	for !utf8.RuneStart(text[cut]) {
-		cut--
+	return strings.ToValidUTF8(text[:maxNote], "")
+}
+
+// wishes wait, in their order.
+type wishes []protocol.Wish
+
+// steeringOf reads a signal suspend or resume.
+func steeringOf(ctx workflow.Context, received message) protocol.Wish {
+	read := argumentOf(ctx, received)
+	wish := protocol.Wish{Suspend: received.signal == protocol.SuspendSignal, Note: read.SignalNote, Unread: read.unread, At: workflow.Now(ctx).UTC()}
+	switch {
+	case read.reason == "" && !read.force:
+	case wish.Suspend:
+		// A suspend may call its note reason, as a resume does.
+		wish.Note.Note, wish.Unread = cmp.Or(read.Note, read.reason), ""
+	default:
+		wish.Reason, wish.Force, wish.Unread = read.reason, read.force, ""
 	}
-	return text[:cut]
+	return wish
+}
+
+// and returns the wishes with one more. Of too many the first is superseded by the next. SetSuspend tells them apart by
+// their times, which differ.
+func (w wishes) and(wish protocol.Wish) wishes {
+	if last := len(w) - 1; last >= 0 && !wish.At.After(w[last].At) {
+		wish.At = w[last].At.Add(time.Nanosecond)
+	}
+	w = append(w, wish)
+	if len(w) <= protocol.MaxWishes {
+		return w
+	}
+	return w[1:].after(w[0])
+}
+
+// after returns the wishes behind one that was not carried out: the next supersedes it, or it goes on waiting.
+func (w wishes) after(wish protocol.Wish) wishes {
+	if len(w) == 0 {
+		return wishes{wish}
+	}
+	w[0].Superseded += wish.Superseded + 1
+	return w
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	commonpb "go.temporal.io/api/common/v1"
-
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -37,13 +35,13 @@ func TestDecodeNote(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got, unread := decodeNote(&commonpb.Payload{Data: []byte(test.data)}); got != test.want || unread != test.unread {
-				t.Errorf("decodeNote(%q) = %+v, %q, want %+v, %q", test.data, got, unread, test.want, test.unread)
+			if got := decodeArgument([]byte(test.data)); got.SignalNote != test.want || got.unread != test.unread {
+				t.Errorf("decodeArgument(%q) = %+v, want %+v, %q", test.data, got, test.want, test.unread)
 			}
 		})
 	}
-	if got, unread := decodeNote(nil); got != (protocol.SignalNote{}) || unread != "" {
-		t.Errorf("decodeNote(nil) = %+v, %q, want nothing", got, unread)
+	if got := decodeArgument(nil); got != (argument{}) {
+		t.Errorf("decodeArgument(nil) = %+v, want nothing", got)
 	}
 }
 
@@ -60,8 +58,8 @@ func TestDecodeResume(t *testing.T) {
 		`{"force":1}`:                     {},
 		`{"reason":null,"force":null}`:    {},
 	} {
-		if reason, force := decodeResume([]byte(data)); reason != want.reason || force != want.force {
-			t.Errorf("decodeResume(%q) = %q, %t", data, reason, force)
+		if got := decodeArgument([]byte(data)); got.reason != want.reason || got.force != want.force {
+			t.Errorf("decodeArgument(%q) = %+v", data, got)
 		}
 	}
 }
@@ -70,8 +68,8 @@ func FuzzDecodeResume(f *testing.F) {
 	f.Add([]byte(`{"reason":"x","force":true}`))
 	f.Add([]byte(`"{\"reason\":\"` + strings.Repeat("é", maxNote) + `\"}"`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if reason, _ := decodeResume(data); len(reason) > maxNote || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
-			t.Errorf("decodeResume(%q) gives %q, which is not fit for an Event", data, reason)
+		if reason := decodeArgument(data).reason; len(reason) > maxNote || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
+			t.Errorf("decodeArgument(%q) gives %q, which is not fit for an Event", data, reason)
 		}
 	})
 }
@@ -83,8 +81,8 @@ func FuzzDecodeNote(f *testing.F) {
 	f.Add([]byte(`"{\"overlap\":{\"a\":\"\\n\"}}"`))
 	f.Add([]byte(`{"overlap":"Forbid"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		note, _ := decodeNote(&commonpb.Payload{Data: data})
-		for _, text := range []string{note.Note, note.By, decodeOverlap(data)} {
+		read := decodeArgument(data)
+		for _, text := range []string{read.Note, read.By, read.overlap} {
 			if len(text) > maxNote || !utf8.ValidString(text) || strings.ContainsAny(text, "\n\r\x00") {
 				t.Errorf("of %q comes %q, which is not fit for an annotation", data, text)
 			}

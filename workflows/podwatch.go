@@ -16,18 +16,16 @@ import (
 const (
 	// watchHeartbeatTimeout is how long a lost worker goes unnoticed.
 	watchHeartbeatTimeout = 10 * time.Second
-	// watchTimeout is as good as none, since Temporal demands a bound: each end of a watch
-	// costs its successor a list of all Pods. Its heartbeats say whether it goes on.
+	// watchTimeout is as good as none (Temporal demands one): each end of a watch costs its successor a list of all
+	// Pods.
 	watchTimeout = 10 * 365 * 24 * time.Hour
 	watchRetry   = time.Second
 	// watchPause keeps an error that Temporal does not retry from becoming a hot loop.
 	watchPause = 10 * time.Second
 )
 
-// podWatchWorkflow keeps the WatchPods activity of one shard running for ever, on whatever
-// worker is there: Temporal's heartbeat timeout is the failover. Nothing is kept
-// between two activities, since a Pod that is not accounted for carries its
-// finalizer.
+// podWatchWorkflow keeps the WatchPods activity of one shard running on whatever worker is there: the heartbeat timeout
+// is the failover. Nothing is kept between two activities: Pods not accounted for carry a finalizer.
 func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protocol.PodWatchInput) error {
 	if err := valid(ctx, cluster.PodWatchWorkflowID(input.Shard, input.Shards), input); err != nil {
 		return err
@@ -44,10 +42,7 @@ func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protoco
 		},
 	})
 	err := workflow.ExecuteActivity(watch, protocol.WatchPodsActivity, input).Get(ctx, nil)
-	if temporal.IsCanceledError(err) {
-		return err
-	}
-	if refused(err) {
+	if temporal.IsCanceledError(err) || refused(err) {
 		return err
 	}
 	if err != nil {
@@ -59,8 +54,7 @@ func podWatchWorkflow(ctx workflow.Context, cluster names.Cluster, input protoco
 	return workflow.NewContinueAsNewError(ctx, protocol.PodWatchWorkflow, input)
 }
 
-// refused reports whether the workers do not watch this shard: it is one of another number
-// of shards, or of another cluster.
+// refused reports whether the workers do not watch this shard, which is of another cluster or number of shards.
 func refused(err error) bool {
 	var application *temporal.ApplicationError
 	return errors.As(err, &application) && application.Type() == protocol.InvalidRequestErrorType

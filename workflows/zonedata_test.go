@@ -70,10 +70,10 @@ func TestCronJobThatContinuesAsNewLooksUpItsZoneAgain(t *testing.T) {
 	k := newCronJobKube(t)
 	spec := cron("* * * * *", allow)
 	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart}, ostinatov1.CronJobStatus{}, nil)
-	state.Calendar = schedule.Calendar{
-		Made: true, Schedule: spec.Schedule, TimeZone: spec.TimeZone, Recheck: cronStart.Add(time.Hour),
+	state.Calendar = schedule.Calendar{Made: true, Evaluation: schedule.Evaluation{
+		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Recheck: cronStart.Add(time.Hour),
 		Problem: &schedule.Problem{Reason: schedule.UnknownTimeZone, Message: "unknown time zone"},
-	}
+	}}
 	k.signal(2*time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec, State: &state}); err != nil {
 		t.Fatal(err)

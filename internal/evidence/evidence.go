@@ -1,5 +1,4 @@
-// Package evidence decides how much of what a failed Pod said its workflow may
-// keep. It is pure.
+// Package evidence decides how much of what a failed Pod said its workflow may keep. It is pure.
 package evidence
 
 import (
@@ -12,12 +11,12 @@ import (
 type Level int
 
 const (
-	// Full keeps the container's last log lines and every message, besides what
-	// Reason keeps. It holds where no annotation says otherwise.
+	// Full keeps the container's last log lines and every message, besides what Reason keeps. It holds where no
+	// annotation says otherwise.
 	Full Level = iota
-	// Reason keeps exit code, signal, reason, node and times. Whatever a program of
-	// the Pod may have written, and messages that may quote it, are left out: log
-	// lines, termination messages, messages of the Pod and of waiting containers.
+	// Reason keeps exit code, signal, reason, node and times. Whatever a program of the Pod may have written, and
+	// messages that may quote it, are left out: log lines, termination messages, messages of the Pod and of waiting
+	// containers.
 	Reason
 )
 
@@ -29,8 +28,8 @@ func (l Level) String() string {
 	return "reason"
 }
 
-// Of returns the level that an object's annotations ask for. A value that is no
-// level counts as Reason: whoever wrote it meant to keep something back.
+// Of returns the level that an object's annotations ask for. A value that is no level counts as Reason: whoever wrote
+// it meant to keep something back.
 func Of(annotations map[string]string) Level {
 	if value, ok := annotations[names.EvidenceAnnotation]; ok && value != Full.String() {
 		return Reason

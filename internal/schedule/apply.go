@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// triggerAttempts is how often the Job of a manual run, or of a run that others wait for,
-// is tried; with the back-off that is about fifteen minutes.
+// triggerAttempts is how often the Job of a manual run, or of a run that others wait for, is tried; with the back-off
+// that is about fifteen minutes.
 const triggerAttempts = 8
 
 // Report says what came of a Plan.
 type Report struct {
 	// Started is the run's Job.
 	Started *Run
-	// Refusal and Message are the API server's answer when there is no Job; Status
-	// was then not applied.
+	// Refusal and Message are the API server's answer when there is no Job; Status was then not applied.
 	Refusal string
 	Message string
 	// StatusFailed is why the status was not written; empty when it was.
@@ -24,7 +23,7 @@ type Report struct {
 	StatusLeft bool
 	// Deleted names the Jobs that were deleted or already gone.
 	Deleted []string
-	// Judgement is what became of Judge; nil where it was not come to.
+	// Judgement is the answer to Judge; nil if there is none.
 	Judgement *Judgement
 }
 
@@ -77,8 +76,7 @@ func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) 
 		switch done := slices.Contains(deleted, wanted.Name); {
 		case done && wanted.Replaced:
 			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
-			s.conclude(run, replaced(now))
-			s.concludeSighted(Finished{Run: run, Condition: jobDeleted, EndTime: now, Reason: ResultReasonReplaced})
+			s.conclude(wanted.replaced(now))
 		case done:
 			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 		case !wanted.Replaced:
@@ -119,8 +117,7 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 func (s *State) applyRefused(start Start, report Report, now time.Time) {
 	reason := cmp.Or(report.Refusal, RefusedOtherwise)
 	if report.Refusal == TooLate && s.Pending != nil {
-		// The next plan settles the run that is too late. If another's clock is ahead of
-		// ours, it has to wait a little.
+		// The next plan settles the run, or waits a little if the activity's clock is ahead of ours.
 		s.Pending.Retry = s.Pending.Retry.Next(now)
 		return
 	}

@@ -7,14 +7,117 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/robfig/cron/v3"
+
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
 )
 
+const (
+	// maxBackfills bounds State.Backfills, maxBackfillTimes the times of each.
+	maxBackfills     = 10
+	maxBackfillTimes = 1000
+	// maxBackfillParallelism bounds how many runs of a backfill are active at once.
+	maxBackfillParallelism = 100
+)
+
+// BackfillRequest asks to run the template for past times of the schedule.
+type BackfillRequest struct {
+	// From and To bound the times, both included.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+	// Parallelism is how many of the runs may be active at once; 0 means 1.
+	Parallelism int `json:"parallelism,omitempty"`
+	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy; empty for that.
+	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
+	// DryRun asks for the answer only.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Cancel asks, alone, to start nothing more of any backfill.
+	Cancel bool `json:"cancel,omitempty"`
+	// Note is the sender's; By says who sends it, Through through what.
+	Note    string `json:"note,omitempty"`
+	By      string `json:"by,omitempty"`
+	Through string `json:"-"`
+}
+
+// Mistake says what the sender is to change; empty when nothing is wrong with the request itself. The times come from
+// TimesBetween.
+func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
+	if r.Cancel {
+		r.Note, r.By, r.Through, r.Cancel = "", "", "", false
+		if r != (BackfillRequest{}) {
+			return "cancel ends all backfills: send it without from, to, parallelism, overlap and dryRun"
+		}
+		return ""
+	}
+	under := Start{Manual: true, Backfill: 1, Overlap: r.Overlap}.Under(spec)
+	mistake := OverlapMistake(r.Overlap)
+	switch {
+	case r.From.IsZero() || r.To.IsZero():
+		return `from and to are needed, such as {"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T23:59:59Z"}`
+	case r.From.After(r.To):
+		return fmt.Sprintf("from, %s, is after to, %s: exchange them", clock(r.From), clock(r.To))
+	case r.To.After(now):
+		return fmt.Sprintf("to, %s, is in the future: a backfill is of times that have passed, use %s at most", clock(r.To), clock(now))
+	case r.From.Before(dawn):
+		return fmt.Sprintf("from, %s, is too long ago: use %s at least", clock(r.From), clock(dawn))
+	case r.Parallelism < 0 || r.Parallelism > maxBackfillParallelism:
+		return fmt.Sprintf("parallelism is %d: use 1 to %d", r.Parallelism, maxBackfillParallelism)
+	case mistake != "":
+		return mistake
+	case under.Capacity() > 0 && r.Parallelism > under.Capacity():
+		return fmt.Sprintf(`parallelism is %d, and under concurrency policy %s no more than %d may run at once: ask for "overlap": "Allow", or for less`,
+			r.Parallelism, under.ConcurrencyPolicy, under.Capacity())
+	case spec.Deleting:
+		return "the CronJob is being deleted"
+	}
+	return ""
+}
+
+// BackfillTimes are the times of the schedule in a range, or why there are none to run.
+type BackfillTimes struct {
+	Times   []time.Time `json:"times,omitempty"`
+	Mistake string      `json:"mistake,omitempty"`
+}
+
+// TimesBetween returns the times of the schedule from one time to another, both included. "@every" counts as it does
+// now. The answer depends on time zone data: workflows record it.
+func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
+	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	if problem != nil {
+		return BackfillTimes{Mistake: "the CronJob's schedule has no times: " + problem.Message}
+	}
+	line := timeline{Calculator: calculator, base: later(anchor.Created, anchor.Last)}
+	if every, ok := calculator.schedule.(cron.ConstantDelaySchedule); ok {
+		line.base = gridBefore(line.base, from, every.Delay)
+	}
+	var found BackfillTimes
+	for at := line.next(from.Add(-time.Nanosecond)); !at.IsZero() && !at.After(to); at = line.next(at) {
+		if len(found.Times) == maxBackfillTimes {
+			return BackfillTimes{Mistake: fmt.Sprintf("there are more than %d times from %s to %s: split the range, the first %[1]d end at %[4]s",
+				maxBackfillTimes, clock(from), clock(to), clock(found.Times[maxBackfillTimes-1]))}
+		}
+		found.Times = append(found.Times, at)
+	}
+	if len(found.Times) == 0 {
+		return BackfillTimes{Mistake: fmt.Sprintf("schedule %.80q names no time from %s to %s", spec.Schedule, clock(from), clock(to))}
+	}
+	return found
+}
+
+// gridBefore returns a point of the grid base + n x delay more than a minute before the time, or base if that is.
+func gridBefore(base, at time.Time, delay time.Duration) time.Time {
+	seconds := int64(delay / time.Second)
+	steps := (base.Unix() - at.Unix() + 60 + seconds) / seconds
+	return time.Unix(base.Unix()-max(steps, 0)*seconds, 0).UTC()
+}
+
+// clock writes a time for people.
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
 // Backfill is a list of past times that are run, one after the other, as manual runs.
 type Backfill struct {
-	// Sequence numbers it among the CronJob's triggers and backfills; with a time it makes
-	// the name of that time's Job.
+	// Sequence numbers it among triggers and backfills; with a time it makes the name of a Job.
 	Sequence int64 `json:"sequence"`
 	// Schedule and TimeZone are what the times were computed from.
 	Schedule string  `json:"schedule"`
@@ -32,20 +135,20 @@ type Backfill struct {
 	Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Refused is of the first of Times.
+	// Refused is about the first of Times.
 	Refused
 }
 
 // AddBackfill returns the state with one more backfill, of times that TimesBetween has found.
 func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.Time, now time.Time) State {
 	s := state.clone()
-	if mistake := s.noRoom(0); mistake != "" {
-		return RefuseBackfill(s, mistake)
+	if mistake := NoRoom(s, 0); mistake != "" {
+		return Announce(s, event.Warning("BackfillRefused", mistake))
 	}
 	s.TriggerSequence++
 	backfill := Backfill{
 		Sequence: s.TriggerSequence, Schedule: spec.Schedule, TimeZone: spec.TimeZone,
-		Times: slices.Clone(times), Total: len(times), Parallelism: request.parallelism(), Overlap: request.Overlap,
+		Times: slices.Clone(times), Total: len(times), Parallelism: max(request.Parallelism, 1), Overlap: request.Overlap,
 		At: now.UTC(), Note: request.Note, Asked: Asked{By: request.By, Through: request.Through}.changing(request.Overlap).bounded(),
 	}
 	s.Backfills = append(s.Backfills, backfill)
@@ -54,24 +157,13 @@ func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.T
 	return s
 }
 
-// RefuseBackfill returns the state with the answer to a backfill that can't be carried out.
-func RefuseBackfill(state State, mistake string) State {
-	s := state.clone()
-	s.Outbox = append(s.Outbox, event.Warning("BackfillRefused", mistake))
-	return s
+// DryRunEvent answers a backfill that is not to be carried out.
+func DryRunEvent(times []time.Time) event.Event {
+	return event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
+		len(times), clock(times[0]), clock(times[len(times)-1])))
 }
 
-// AnswerDryRun returns the state with the answer to a backfill that is not to be carried
-// out.
-func AnswerDryRun(state State, times []time.Time) State {
-	s := state.clone()
-	s.Outbox = append(s.Outbox, event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
-		len(times), clock(times[0]), clock(times[len(times)-1]))))
-	return s
-}
-
-// CancelBackfills returns the state in which no time of a backfill starts any more. Runs
-// that have started go on.
+// CancelBackfills returns the state in which no time of a backfill starts any more. Runs that have started go on.
 func CancelBackfills(state State) State {
 	s := state.clone()
 	for index := range s.Backfills {
@@ -80,12 +172,9 @@ func CancelBackfills(state State) State {
 	return s
 }
 
-// NoRoom says why no backfill can be added beside those of the state and others that are
-// about to be; empty when one can.
-func NoRoom(state State, others int) string { return state.noRoom(others) }
-
-func (s State) noRoom(others int) string {
-	if len(s.Backfills)+others < maxBackfills {
+// NoRoom says why no backfill can be added beside the state's and others; empty if one can.
+func NoRoom(state State, others int) string {
+	if len(state.Backfills)+others < maxBackfills {
 		return ""
 	}
 	return fmt.Sprintf(`%d backfills wait already: send this one when one of them is done, or {"cancel": true} to end them`, maxBackfills)
@@ -114,11 +203,6 @@ func backfillNote(note string) string {
 	return "backfill: " + note
 }
 
-// madeFor reports whether its times are those of the spec's schedule.
-func (b Backfill) madeFor(spec Spec) bool {
-	return b.Schedule == spec.Schedule && equalZone(b.TimeZone, spec.TimeZone)
-}
-
 // entry returns the outcome of all of the times that wait.
 func (b Backfill) entry(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
 	rest := MissedRuns{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}
@@ -138,7 +222,7 @@ func (s *State) dropBackfills(spec Spec, now time.Time) {
 			reason = ReasonCancelled
 			s.Outbox = append(s.Outbox, event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
 				len(backfill.Times), backfill.Total)))
-		case !backfill.madeFor(spec):
+		case !spec.runsAt(backfill.Schedule, backfill.TimeZone):
 			reason = ReasonScheduleChanged
 		default:
 			return false
@@ -148,9 +232,8 @@ func (s *State) dropBackfills(spec Spec, now time.Time) {
 	})
 }
 
-// nextBackfill returns the backfill whose first time may start beside the runs that are
-// active; nil when there is none. Whatever else waits for its start goes first: a backfill
-// that kept a run active for ever would hold up a schedule that may not overlap.
+// nextBackfill returns the backfill whose first time may start now; nil if there is none. Whatever else waits goes
+// first: a backfill must not hold up the schedule.
 func (s *State) nextBackfill(spec Spec) *Backfill {
 	if len(s.Backfills) == 0 || s.mayStartDue(spec) || len(s.Triggers) > 0 {
 		return nil
@@ -177,8 +260,7 @@ func (s *State) nextBackfill(spec Spec) *Backfill {
 	return backfill
 }
 
-// backfillStart returns the start of the next backfilled run, unless there is none or its
-// retry has to wait.
+// backfillStart returns the start of the next backfilled run, unless there is none or its retry has to wait.
 func (s *State) backfillStart(spec Spec, now time.Time) *Start {
 	backfill := s.nextBackfill(spec)
 	if backfill == nil || now.Before(backfill.Retry.Until) {
@@ -214,8 +296,8 @@ func (s *State) backfillIndex(sequence int64) int {
 	return slices.IndexFunc(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
-// refuseBackfilled takes in that the Job of a time was refused. The time is given up like a
-// trigger, and all times where the object takes no backfills.
+// refuseBackfilled takes in that the Job of a time was refused. Like a trigger, the time is given up after some
+// attempts; all are if the object takes no backfills.
 func (s *State) refuseBackfilled(start Start, refused Refused, now time.Time) {
 	index := s.backfillIndex(start.Backfill)
 	if index < 0 {
@@ -235,19 +317,6 @@ func (s *State) refuseBackfilled(start Start, refused Refused, now time.Time) {
 		})
 		s.settleBackfilled(start.Backfill, start.Scheduled)
 	}
-}
-
-// backfilled reports whether a Job that was found is that of a time that waits, and takes
-// the time off.
-func (s *State) backfilled(run *Run) bool {
-	for _, backfill := range s.Backfills {
-		if run.Manual && names.BackfilledJob(s.Name, s.UID, backfill.Sequence, run.Scheduled) == run.Name &&
-			s.settleBackfilled(backfill.Sequence, run.Scheduled) {
-			run.Backfill = backfill.Sequence
-			return true
-		}
-	}
-	return false
 }
 
 // validate reports whether the Backfill can be one that was carried over.

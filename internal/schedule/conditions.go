@@ -65,26 +65,22 @@ func (s *State) setConditions(spec Spec, now time.Time) {
 		condition.ObservedGeneration = spec.Generation
 		conditions = with(conditions, condition, now)
 	}
-	ready, stalled := readiness(conditions)
-	if spec.Deleting {
-		ready.Status, ready.Reason, ready.Message = false, ReasonDeleting, ""
+	for _, condition := range readiness(conditions) {
+		if condition.ObservedGeneration = spec.Generation; spec.Deleting && condition.Type == ostinatov1.ConditionReady {
+			condition.Status, condition.Reason, condition.Message = false, ReasonDeleting, ""
+		}
+		conditions = with(conditions, condition, now)
 	}
-	ready.ObservedGeneration, stalled.ObservedGeneration = spec.Generation, spec.Generation
-	s.Conditions = with(with(conditions, ready, now), stalled, now)
+	s.Conditions = conditions
 }
 
-// with returns the conditions with one in the place of that of its type. A transition time
-// changes only with the condition's status.
+// with returns the conditions with one replaced. Its transition time changes only with its status.
 func with(conditions []Condition, condition Condition, now time.Time) []Condition {
 	condition.Since = now.UTC().Truncate(time.Second)
-	conditions = slices.Clone(conditions)
-	if index := indexOf(conditions, condition.Type); index >= 0 {
-		if conditions[index].Status == condition.Status {
-			condition.Since = conditions[index].Since
-		}
-		conditions[index] = condition
-		return conditions
+	if known := find(conditions, condition.Type); known.Type != "" && known.Status == condition.Status {
+		condition.Since = known.Since
 	}
+	conditions = slices.DeleteFunc(slices.Clone(conditions), func(other Condition) bool { return other.Type == condition.Type })
 	conditions = append(conditions, condition)
 	slices.SortStableFunc(conditions, func(a, b Condition) int {
 		return slices.Index(ConditionTypes, a.Type) - slices.Index(ConditionTypes, b.Type)
@@ -92,14 +88,12 @@ func with(conditions []Condition, condition Condition, now time.Time) []Conditio
 	return conditions
 }
 
-func indexOf(conditions []Condition, kind string) int {
-	return slices.IndexFunc(conditions, func(condition Condition) bool { return condition.Type == kind })
-}
-
 // find returns the condition of a type; the zero Condition where there is none.
 func find(conditions []Condition, kind string) Condition {
-	if index := indexOf(conditions, kind); index >= 0 {
-		return conditions[index]
+	for _, condition := range conditions {
+		if condition.Type == kind {
+			return condition
+		}
 	}
 	return Condition{}
 }
@@ -123,8 +117,7 @@ func (s *State) suspended(spec Spec) Condition {
 	return suspended
 }
 
-// lastRunSucceeded says how the run that ended last has ended. Nothing is known where its row
-// has fallen out of the ledger: the condition stays as it is then.
+// lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
 func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 	var last LedgerEntry
 	for _, entry := range s.Ledger {
@@ -146,11 +139,10 @@ func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 	return condition, known
 }
 
-// readiness returns Ready and Stalled, which follow from the other conditions. Runs that
-// fail change neither: the schedule goes on, or is suspended as the CronJob asks for.
-func readiness(conditions []Condition) (ready, stalled Condition) {
-	ready = Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
-	stalled = Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
+// readiness returns Ready and Stalled, which follow from the other conditions. Failed runs change neither.
+func readiness(conditions []Condition) []Condition {
+	ready := Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
+	stalled := Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
 	valid, template := find(conditions, ostinatov1.ConditionScheduleValid), find(conditions, ostinatov1.ConditionTemplateValid)
 	switch {
 	case !valid.Status:
@@ -164,11 +156,10 @@ func readiness(conditions []Condition) (ready, stalled Condition) {
 	if stalled.Status {
 		ready.Status, ready.Reason, ready.Message = false, stalled.Reason, stalled.Message
 	}
-	return ready, stalled
+	return []Condition{ready, stalled}
 }
 
-// judged returns the conditions with TemplateValid as an answer of the API server says, and
-// with what follows from it.
+// judged returns the conditions with TemplateValid by a judgement, and with what follows from it.
 func judged(conditions []Condition, judgement Judgement) []Condition {
 	valid := Condition{
 		Type: ostinatov1.ConditionTemplateValid, Status: judgement.Refusal == "", Reason: conditionReasonTemplateTaken, Message: judgement.Refusal,
@@ -178,8 +169,7 @@ func judged(conditions []Condition, judgement Judgement) []Condition {
 		valid.Reason = conditionReasonTemplateRefused
 	}
 	conditions = with(conditions, valid, judgement.At)
-	ready, stalled := readiness(conditions)
-	for _, condition := range []Condition{ready, stalled} {
+	for _, condition := range readiness(conditions) {
 		if known := find(conditions, condition.Type); known.Type != "" {
 			condition.ObservedGeneration = known.ObservedGeneration
 			conditions = with(conditions, condition, judgement.At)
@@ -188,19 +178,12 @@ func judged(conditions []Condition, judgement Judgement) []Condition {
 	return conditions
 }
 
-// equalConditions compares conditions, but for LastRunSucceeded: like the rows of the ledger
-// it comes with the next write that there is for another reason.
+// equalConditions compares conditions except LastRunSucceeded, which like the ledger's rows waits for the next write.
 func equalConditions(a, b []metav1.Condition) bool {
-	compared := func(conditions []metav1.Condition) []Condition {
-		var all []Condition
-		for _, condition := range conditions {
-			if condition.Type != ostinatov1.ConditionLastRunSucceeded {
-				all = append(all, conditionOf(condition))
-			}
-		}
-		return all
+	compared := func(conditions []metav1.Condition) []metav1.Condition {
+		return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == ostinatov1.ConditionLastRunSucceeded })
 	}
-	return slices.Equal(compared(a), compared(b))
+	return slices.EqualFunc(compared(a), compared(b), func(a, b metav1.Condition) bool { return conditionOf(a) == conditionOf(b) })
 }
 
 func (c Condition) render() metav1.Condition {
@@ -220,4 +203,75 @@ func conditionOf(condition metav1.Condition) Condition {
 		Reason: condition.Reason, Message: condition.Message,
 		ObservedGeneration: condition.ObservedGeneration, Since: condition.LastTransitionTime.UTC(),
 	}
+}
+
+// Judgement is what the API server said when it was asked, without effect, for the Job of the next run.
+type Judgement struct {
+	// Generation is the CronJob's.
+	Generation int64 `json:"generation"`
+	// At is when it was asked.
+	At time.Time `json:"at"`
+	// Refusal is its message; empty if it would take the Job.
+	Refusal string `json:"refusal,omitempty"`
+	// Unknown is set when it was not reached, or its answer was not about the template.
+	Unknown bool `json:"unknown,omitempty"`
+}
+
+// StatusJudged returns the status with a judgement in it. It is idempotent and leaves its argument.
+func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinatov1.CronJobStatus {
+	if judgement.Unknown {
+		return status
+	}
+	var conditions []Condition
+	for _, condition := range status.Conditions {
+		conditions = append(conditions, conditionOf(condition))
+	}
+	status.Conditions = nil
+	for _, condition := range judged(conditions, judgement) {
+		status.Conditions = append(status.Conditions, condition.render())
+	}
+	return status
+}
+
+// template returns the condition TemplateValid; of generation 0 if there is none.
+func (s *State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
+
+// toJudge reports whether the template is to be judged with what else is to be done: each generation is judged once.
+func (s *State) toJudge(spec Spec, now time.Time) bool {
+	return !spec.Deleting && s.template().ObservedGeneration != spec.Generation && !now.Before(s.Judging.Until)
+}
+
+// applyJudgement takes in the judgement that a plan asked for. There is none with a refused run.
+func (s *State) applyJudgement(plan Plan, judgement *Judgement, now time.Time) {
+	switch {
+	case !plan.Judge:
+	case judgement != nil && !judgement.Unknown:
+		s.Judging = Backoff{}
+		s.Conditions = judged(s.Conditions, *judgement)
+	case judgement != nil, s.Judging.Attempts > 0:
+		s.Judging = s.Judging.Next(now)
+	}
+}
+
+// generation is that of the spec that a start was planned with; 0 where nothing tells.
+func (p Plan) generation() int64 {
+	switch {
+	case p.Status != nil:
+		return p.Status.ObservedGeneration
+	case p.Start != nil && p.Next.Reported != nil:
+		return p.Next.Reported.ObservedGeneration
+	}
+	return 0
+}
+
+// proveTemplate takes the answer to a run's create for a judgement, if it differs or is of a later generation.
+func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
+	known, generation := s.template(), plan.generation()
+	switch {
+	case known.ObservedGeneration == 0, known.ObservedGeneration > generation:
+		return
+	case known.ObservedGeneration == generation && known.Status == (refusal == ""):
+		return
+	}
+	s.Conditions = judged(s.Conditions, Judgement{Generation: generation, At: now, Refusal: refusal})
 }

@@ -14,22 +14,19 @@ const (
 	MaxDeletes = 500
 )
 
-// Plan is what Decide wants done, in one go; Apply takes in what came of it. Of an
-// idle Plan nothing is to be done, and Next is the new state.
+// Plan is what Decide wants done; Apply takes in the result. Of an idle Plan, Next is the new state.
 type Plan struct {
 	// Start asks for at most one run.
 	Start *Start
-	// Deletes are the runs that Start replaces, which must be gone before; without a start they are
-	// those that fall out of the history limits, after Status.
+	// Deletes are the runs that Start replaces, deleted before it; without a start those beyond the history limits,
+	// deleted after Status.
 	Deletes []Delete
-	// Status is the status to apply, without the run of Start (see StatusStarted);
-	// nil when the object has it already, and where it is to follow the start: the next
-	// plan is then to be made when the run's workflow has begun.
+	// Status is the status to apply, without the run of Start (see StatusStarted); nil if the object has it already, or
+	// if it follows the start: plan again then when the run's workflow has begun.
 	Status *ostinatov1.CronJobStatus
 	// Judge asks for a Judgement of the template; a start is one by itself.
 	Judge bool
-	// Pause asks to suspend the CronJob, since runs have failed, and for nothing else.
-	// Paused is to be called when that is done.
+	// Pause asks only to suspend the CronJob after failures. Call Paused when that is done.
 	Pause bool
 	// Events are to be emitted after the writes.
 	Events []event.Event
@@ -39,15 +36,14 @@ type Plan struct {
 	Next State
 }
 
-// Idle reports whether there is nothing to carry out. A judgement comes with something
-// else, unless it has failed before: a new generation is reported in any case.
+// Idle reports whether there is nothing to carry out. Only a judgement that failed before comes alone.
 func (p Plan) Idle() bool {
 	return !p.Pause && len(p.Deletes) == 0 && p.Start == nil && p.Status == nil && len(p.Events) == 0 &&
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
-// Decide says what a CronJob does now. Scheduled times come from the last
-// Evaluation taken; call it while NeedsEvaluation reports true.
+// Decide says what a CronJob does now. Scheduled times come from the last Evaluation taken; call it while
+// NeedsEvaluation reports true.
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
@@ -87,8 +83,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	return plan
 }
 
-// markSuspension opens and closes the suspension. While it lasts no times are
-// kept: whatever passes is looked up at its end.
+// markSuspension opens and closes the suspension. While it lasts no times are kept: they are computed at its end.
 func (s *State) markSuspension(spec Spec, now time.Time) {
 	lasting := s.Suspension.lasts()
 	switch {
@@ -112,8 +107,8 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	}
 }
 
-// suspendedSince returns from when a suspension counts that is heard of now: a run that has
-// just become due, and that nothing else has held up, does not start because of it.
+// suspendedSince returns from when a suspension counts that is heard of now: from a run that just became due, unless
+// something else has held it up.
 func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
 	if s.heldBack(spec) {
 		return now
@@ -129,29 +124,17 @@ func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
 
 // advance takes in the upcoming times that have come.
 func (s *State) advance(spec Spec, now time.Time) {
-	count := 0
-	for count < len(s.Calendar.Upcoming) && !s.Calendar.Upcoming[count].After(now) {
-		count++
-	}
-	if count == 0 {
+	passed, upcoming := split(s.Calendar.Upcoming, now)
+	if len(passed) == 0 {
 		return
 	}
-	passed := s.Calendar.Upcoming[:count]
-	s.Calendar.Upcoming = s.Calendar.Upcoming[count:]
+	s.Calendar.Upcoming = upcoming
 	kept, why := spec.caughtUp(passed, now)
 	var missed []MissedRuns
-	for _, scheduled := range passed[:count-len(kept)] {
+	for _, scheduled := range passed[:len(passed)-len(kept)] {
 		missed = append(missed, single(scheduled, why))
 	}
 	s.come(spec, missed, kept, lastLate(kept, now))
-}
-
-// supersede makes the run that was due a missed one, since a later one is due.
-func (s *State) supersede() {
-	if due := s.Calendar.Due; !due.IsZero() {
-		s.Calendar.Missed = append(s.Calendar.Missed, single(due, ""))
-		s.Calendar.Due = time.Time{}
-	}
 }
 
 // settleMissed gives missed times their outcome.
@@ -200,8 +183,8 @@ func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerE
 	return entry
 }
 
-// tooLate reports whether startingDeadlineSeconds excludes a run. Lateness
-// counts in whole seconds, so that a deadline of 0 means: on time.
+// tooLate reports whether startingDeadlineSeconds excludes a run. Lateness counts in whole seconds, so that a deadline
+// of 0 means: on time.
 func tooLate(spec Spec, scheduled, now time.Time) bool {
 	return spec.StartingDeadlineSeconds != nil &&
 		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
@@ -215,15 +198,12 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
 		}
-		s.supersede()
-		s.promote()
+		s.missAll([]time.Time{due}, "")
 	}
 }
 
-// chooseStart picks the one run to start now: the due one or the first of the triggers,
-// whichever came first, and after both what is backfilled. A workflow task that is
-// repeated later, when more has come, so asks for the same run first. A suspension does not
-// stop what people have asked for.
+// chooseStart picks the run to start now: the due one or the first trigger's, whichever came first, then backfilled
+// ones. So a repeated workflow task asks for the same run first. A suspension does not stop manual runs.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	var due *Start
 	if s.heldBack(spec) {
@@ -278,34 +258,7 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	return start
 }
 
-// triggeredStart returns the start of the first trigger's run that does not wait for
-// others, unless there is none or its retry has to wait.
-func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
-	trigger := s.nextTrigger(spec)
-	if trigger == nil || now.Before(trigger.Retry.Until) {
-		return nil
-	}
-	start := &Start{
-		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
-		Scheduled: trigger.At.Truncate(time.Second),
-		Manual:    true,
-		Sequence:  trigger.Sequence,
-		Overlap:   trigger.Overlap,
-		Note:      trigger.Note,
-		Asked:     trigger.Asked,
-		WhyLate:   ReasonOutage,
-	}
-	switch {
-	case trigger.Reason != "":
-		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
-	case trigger.Blocked:
-		start.WhyLate = ReasonJobAlreadyActive
-	}
-	return start
-}
-
-// startBefore returns when a due run may not start any more, as tooLate and
-// advance will say then.
+// startBefore returns when a due run may not start any more, as tooLate and advance will say then.
 func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 	var before time.Time
 	if len(s.Calendar.Upcoming) > 0 && !spec.inOrder() {
@@ -320,23 +273,7 @@ func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 	return before
 }
 
-// dropTriggers forgets the manual runs of a CronJob that is being deleted.
-func (s *State) dropTriggers(now time.Time) {
-	for _, trigger := range s.Triggers {
-		s.record(trigger.entry(SkippedSuperseded, ReasonDeleting, now))
-	}
-	s.Triggers = nil
-}
-
-func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) LedgerEntry {
-	return LedgerEntry{
-		Scheduled: t.At.Truncate(time.Second), Recorded: now, Outcome: outcome, Reason: reason, Message: t.Note, Manual: true,
-		Asked: t.Asked, Sequence: t.Sequence,
-	}
-}
-
-// changedStatus returns the status to apply: what the state says, without the runs
-// that are to be replaced.
+// changedStatus returns the status to apply: what the state says, without the runs that are to be replaced.
 func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.CronJobStatus {
 	rest := *s
 	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
@@ -360,10 +297,81 @@ func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.C
 	return &status
 }
 
-// follows reports whether the status is written once the run's workflow has begun, so that
-// nothing stands between the create of a Job and that. It comes with the start where the
-// object's status bounds which runs may be beside one another, for a run that somebody has
-// asked for, who looks for it, and where the status tells of an edit too.
+// follows reports whether the status is written once the run's workflow has begun, to start that sooner. It comes with
+// the start if status.active bounds concurrency, for manual runs, and after an edit.
 func (s *State) follows(spec Spec, plan Plan) bool {
 	return !plan.Start.Manual && spec.Capacity() == 0 && s.Reported != nil && s.Reported.ObservedGeneration == spec.Generation
+}
+
+// MaxLead bounds how long before its time a run is prepared. A signal accepted earlier than that is sure to win.
+const MaxLead = 4 * time.Second
+
+// Ahead returns the time of the next run, if it is time to prepare its start.
+func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
+	if len(state.Calendar.Upcoming) == 0 || spec.Suspend || spec.Deleting || state.heldBack(spec) {
+		return time.Time{}, false
+	}
+	due = state.Calendar.Upcoming[0]
+	return due, now.Before(due) && !now.Before(due.Add(-state.lead()))
+}
+
+// DecideAhead says what Decide will say at the due time, if that is to start the run. Nothing of it may be carried out
+// before Start.Scheduled.
+func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
+	plan = Decide(state, spec, due)
+	start := plan.Start
+	if start == nil || start.Manual || !start.Scheduled.Equal(due) {
+		return Plan{}, false
+	}
+	return plan, true
+}
+
+// WakesAhead reports whether a wake is for Ahead.
+func WakesAhead(state State, wake time.Time) bool {
+	if len(state.Calendar.Upcoming) == 0 {
+		return false
+	}
+	lead := state.lead()
+	return lead > 0 && wake.Equal(state.Calendar.Upcoming[0].Add(-lead))
+}
+
+// lead is how long before its time the next run is prepared, whatever a forged state says.
+func (s State) lead() time.Duration { return min(max(s.Calendar.Lead, 0), MaxLead) }
+
+// wake returns the next time at which the plan can change by itself.
+func (s *State) wake(spec Spec, now time.Time) time.Time {
+	var wake time.Time
+	earliest := func(t time.Time) {
+		if !t.IsZero() && (wake.IsZero() || t.Before(wake)) {
+			wake = t
+		}
+	}
+	earliest(s.Prune.Until)
+	earliest(s.StatusRetry.Until)
+	if spec.Deleting {
+		return wake
+	}
+	if s.template().ObservedGeneration != spec.Generation {
+		// A run may have proved it since.
+		earliest(s.Judging.Until)
+	}
+	if trigger := s.nextTrigger(spec); trigger != nil {
+		earliest(trigger.Retry.Until)
+	}
+	if backfill := s.nextBackfill(spec); backfill != nil {
+		earliest(backfill.Retry.Until)
+	}
+	if s.Calendar.rechecks() && !spec.Suspend {
+		earliest(s.Calendar.Recheck)
+	}
+	if len(s.Calendar.Upcoming) > 0 {
+		earliest(s.Calendar.Upcoming[0])
+		if early := s.Calendar.Upcoming[0].Add(-s.lead()); early.After(now) && !s.heldBack(spec) {
+			earliest(early)
+		}
+	}
+	if s.Pending != nil && s.mayStartDue(spec) && !s.heldBack(spec) {
+		earliest(s.Pending.Retry.Until)
+	}
+	return wake
 }

@@ -3,25 +3,26 @@ package schedule
 import (
 	"slices"
 	"time"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// upcomingTimes is the number of scheduled times computed ahead. The workflow
-// records an Evaluation once for so many runs.
+// upcomingTimes is the number of scheduled times computed ahead. The workflow records an Evaluation once for so many
+// runs.
 const upcomingTimes = 10
 
-// Zone data change: a time that was computed long ago may no longer be when the
-// zone's clocks show it. So a time further away than keptFor is not acted on. It says
-// when the next run is, and is computed again recheckBefore it, far enough ahead for any
-// change of summer time, and every recheckEvery. Runs closer to one another than keptFor
-// cost no wake for this.
+// Zone data change: a time that was computed long ago may no longer be when the zone's clocks show it. So a time
+// further away than keptFor is not acted on. It says when the next run is, and is computed again recheckBefore it, far
+// enough ahead for any change of summer time, and every recheckEvery. Runs closer to one another than keptFor cost no
+// wake for this.
 const (
 	keptFor       = 12 * time.Hour
 	recheckBefore = 2 * time.Hour
 	recheckEvery  = 30 * 24 * time.Hour
 )
 
-// lookUpEvery is how often a time zone is looked up that the database does not have: that of
-// another worker may, or this one's at its next start.
+// lookUpEvery is how often a time zone is looked up that the database does not have: that of another worker may, or
+// this one's at its next start.
 const lookUpEvery = time.Hour
 
 // walkLimit bounds the scheduled times that are counted one by one.
@@ -30,8 +31,7 @@ const walkLimit = 1000
 // tooManyMissed is upstream's bound for its warning.
 const tooManyMissed = 100
 
-// dawn is before any CronJob. Earlier times are not looked at: a creationTimestamp
-// of 1970 is none.
+// dawn is before any CronJob. Earlier times are not looked at: a creationTimestamp of 1970 is none.
 var dawn = time.Date(2015, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Anchor says from when scheduled times count.
@@ -44,9 +44,9 @@ type Anchor struct {
 	Settled time.Time
 	// Apart are times, ascending, that are not to be summed up with others.
 	Apart []time.Time
-	// Former are the schedules by which times have come that have no outcome, Waiting those of
-	// them that are recorded and wait to be started. Found is the last of them whose Job was
-	// found: the present schedule's intervals count from it.
+	// Former are the schedules by which times have come that have no outcome, Waiting those of them that are recorded
+	// and wait to be started. Found is the last of them whose Job was found: the present schedule's intervals count
+	// from it.
 	Former  []FormerSchedule
 	Waiting []time.Time
 	Found   time.Time
@@ -84,7 +84,7 @@ func (s State) Anchor() Anchor {
 
 // timeline returns the times that are counted from the anchor.
 func (a Anchor) timeline(calculator *Calculator) timeline {
-	line := timeline{schedule: calculator.schedule, zone: calculator.zone, base: a.Created}
+	line := timeline{Calculator: calculator, base: a.Created}
 	if !a.Last.IsZero() {
 		line.base, line.ran = a.Last, true
 	}
@@ -100,16 +100,14 @@ func (a Anchor) start() time.Time {
 	return later(later(base, a.Settled), dawn)
 }
 
-// Evaluation is the part of a decision that depends on the time zone database.
-// The workflow records it in a SideEffect.
+// Evaluation is the part of a decision that depends on the time zone database. The workflow records it in a SideEffect.
 type Evaluation struct {
-	Schedule string  `json:"schedule"`
+	Schedule string  `json:"schedule,omitempty"`
 	TimeZone *string `json:"timeZone,omitempty"`
-	// Problem is set when the schedule can't be used; it then names no time, not even one
-	// that waits or is missed.
+	// Problem is set when the schedule can't be used; it then names no time, not even one that waits or is missed.
 	Problem *Problem `json:"problem,omitempty"`
-	// Due is the most recent scheduled time after the anchor and not after now;
-	// zero if no run is due, or if it came too long ago to be caught up.
+	// Due is the most recent scheduled time after the anchor and not after now; zero if no run is due, or if it came
+	// too long ago to be caught up.
 	Due time.Time `json:"due,omitzero"`
 	// Waiting are those before Due that are to be started too, ascending.
 	Waiting []time.Time `json:"waiting,omitempty"`
@@ -121,15 +119,13 @@ type Evaluation struct {
 	Unnamed []time.Time `json:"unnamed,omitempty"`
 	// TooMany is set where more than 100 times have come.
 	TooMany bool `json:"tooMany,omitempty"`
-	// Upcoming are the next scheduled times after now, ascending: those that come soon,
-	// or else the first alone.
+	// Upcoming are the next scheduled times after now, ascending: those that come soon, or else the first alone.
 	Upcoming []time.Time `json:"upcoming,omitempty"`
-	// Recheck is when to compute Upcoming again, or to look up the time zone; zero when
-	// Upcoming comes soon, and where only an edit can end the Problem.
+	// Recheck is when to compute Upcoming again, or to look up the time zone; zero when Upcoming comes soon, and where
+	// only an edit can end the Problem.
 	Recheck time.Time `json:"recheck,omitzero"`
-	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most; zero
-	// for at its time. It is the setting of the worker that computes them, and no part of
-	// what Evaluate does.
+	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most; zero for at its time. It is the
+	// setting of the worker that computes them, and no part of what Evaluate does.
 	Lead time.Duration `json:"lead,omitempty"`
 }
 
@@ -142,15 +138,13 @@ type MissedRuns struct {
 	Estimated bool `json:"estimated,omitempty"`
 	// Reason says why they are not started, where it is known already.
 	Reason string `json:"reason,omitempty"`
-	// before is the time before Last, where there are two or more.
-	before time.Time
 }
 
-// Evaluate computes the scheduled times around now. Its work is bounded for every
-// schedule and every distance between anchor and now.
+// Evaluate computes the scheduled times around now. Its work is bounded for every schedule and every distance between
+// anchor and now.
 //
-// Due is exact for irregular schedules too, where upstream's estimate of the
-// number of missed runs can overshoot and lose the run (parity 1.4).
+// Due is exact for irregular schedules too, where upstream's estimate of the number of missed runs can overshoot and
+// lose the run (parity 1.4).
 func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
@@ -166,7 +160,7 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
 		}
 	}
-	both, changed, since := from.replaced(&line, spec.mostApart(), now)
+	both, changed, since := from.replaced(&line, max(spec.mostCaughtUp()+1, tooManyMissed), now)
 	line.came, line.since = both, since
 	apart := from.Apart
 	if len(changed) > 0 {
@@ -221,67 +215,76 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 	}
 }
 
-// missed sums up the times in (after, now]; those apart by themselves.
-func (l timeline) missed(after, now time.Time, apart []time.Time) []MissedRuns {
-	var missed []MissedRuns
-	for _, single := range apart {
-		if !single.After(after) || single.After(now) {
-			continue
-		}
-		until := single.Add(-time.Second)
-		missed = append(missed, l.stretch(after, until)...)
-		if l.next(until).Equal(single) {
-			missed = append(missed, MissedRuns{First: single, Last: single, Count: 1})
-		}
-		after = single
+// catchUp divides what has come since the anchor: Missed, Waiting and Due.
+func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apart []time.Time) {
+	kept, why := spec.caughtUp(line.recent(after, now, spec.mostCaughtUp()+1), now)
+	until := now
+	if last := len(kept) - 1; last >= 0 {
+		e.Waiting, e.Due = kept[:last:last], kept[last]
+		until = kept[0].Add(-time.Second)
 	}
-	return append(missed, l.stretch(after, now)...)
+	if spec.catchesUpAll() {
+		e.CaughtUp = lastLate(kept, now)
+	}
+	e.Missed = line.missed(after, until, apart)
+	for i := range e.Missed {
+		e.Missed[i].Reason = why
+	}
 }
 
-// passed returns the latest time that has come, and sums up those before it.
-func (l timeline) passed(after, now time.Time, apart []time.Time) (missed []MissedRuns, due time.Time) {
-	missed = l.missed(after, now, apart)
-	if len(missed) == 0 {
-		return nil, time.Time{}
+// prompt reports whether a scheduled time is noticed in time, so that it was not missed.
+func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
+
+// caughtUp returns which of the scheduled times that have come since the last look, ascending, get their runs: they are
+// the last of them. Why says for those before them that they are not caught up; empty where a later one took their
+// place.
+func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why string) {
+	last := len(times) - 1
+	if last < 0 {
+		return nil, ""
 	}
-	last := &missed[len(missed)-1]
-	due = last.Last
-	last.Last = last.before
-	if last.Count--; last.Count > 0 {
-		return missed, due
+	first := last
+	for first >= 0 && last-first < s.mostCaughtUp() && s.mayCatchUp(times[first], now) {
+		first--
 	}
-	if len(missed) == 1 {
-		return nil, due
+	if first >= 0 && !s.mayCatchUp(times[first], now) {
+		why = ReasonNotCaughtUp
+	} else if first >= 0 && s.catchesUpAll() {
+		why = ReasonCatchUpLimit
 	}
-	return missed[:len(missed)-1], due
+	return times[first+1:], why
 }
 
-// stretch sums up the times in (after, until].
-func (l timeline) stretch(after, until time.Time) []MissedRuns {
-	var m MissedRuns
-	for scheduled := l.next(after); !scheduled.IsZero() && !scheduled.After(until) && m.Count < walkLimit; scheduled = l.next(scheduled) {
-		if m.Count++; m.Count == 1 {
-			m.First = scheduled
+// mostCaughtUp bounds the scheduled times of which caughtUp keeps any.
+func (s Spec) mostCaughtUp() int {
+	if s.catchesUpAll() {
+		return limit(s.CatchUpLimit, defaultCatchUpLimit)
+	}
+	return 1
+}
+
+// mayCatchUp reports whether the run of a scheduled time may start, late as it is.
+func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
+	switch {
+	case prompt(scheduled, now):
+		return true
+	case s.CatchUp == ostinatov1.CatchUpNone:
+		return false
+	case s.CatchUpWindowSeconds != nil:
+		return now.Truncate(time.Second).Sub(scheduled) <= deadline(*s.CatchUpWindowSeconds)
+	}
+	return true
+}
+
+// lastLate returns the last of the times that were not noticed in time; zero if all were.
+func lastLate(times []time.Time, now time.Time) time.Time {
+	var late time.Time
+	for _, scheduled := range times {
+		if !prompt(scheduled, now) {
+			late = scheduled
 		}
-		m.before, m.Last = m.Last, scheduled
 	}
-	if m.Count == 0 {
-		return nil
-	}
-	if latest := l.latest(m.Last, until); m.Count == walkLimit && !latest.IsZero() && !latest.After(until) && latest.After(m.Last) {
-		step := max(int64(m.Last.Sub(m.before)/time.Second), 1)
-		m.Count += (latest.Unix() - m.Last.Unix()) / step
-		m.before, m.Last, m.Estimated = l.before(latest, m.Last), latest, true
-	}
-	return []MissedRuns{m}
-}
-
-// before returns the last scheduled time before another; from is one before both.
-func (l timeline) before(scheduled, from time.Time) time.Time {
-	if found := l.latest(from.Add(-time.Second), scheduled.Add(-time.Second)); found.Before(scheduled) && !found.IsZero() {
-		return found
-	}
-	return from
+	return late
 }
 
 // deadlineStart is the earliest time that a run may still be late from.
@@ -292,9 +295,78 @@ func deadlineStart(spec Spec, after, now time.Time) time.Time {
 	return later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
 }
 
-// deadline converts startingDeadlineSeconds without overflow: a century is as
-// good as none.
+// deadline converts startingDeadlineSeconds without overflow: a century is as good as none.
 func deadline(seconds int64) time.Duration {
 	const century = 100 * 366 * 24 * 3600
 	return time.Duration(min(seconds, century)) * time.Second
+}
+
+// maxFormer bounds Calendar.Former. Where a CronJob is edited more often while it is suspended, the times of the oldest
+// schedule are taken for those of the next.
+const maxFormer = 10
+
+// FormerSchedule is a schedule that an edit has replaced, kept while times that it named have no outcome.
+type FormerSchedule struct {
+	Schedule string  `json:"schedule"`
+	TimeZone *string `json:"timeZone,omitempty"`
+	// Until is when the workflow heard of the edit. The times up to then are this schedule's.
+	Until time.Time `json:"until"`
+}
+
+// replaceSchedule notes that an edit has replaced the schedule. When it was made is not known: what the schedule names
+// before and after it stays due.
+func (s *State) replaceSchedule(from Spec, now time.Time) {
+	former := append(s.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: now})
+	s.Calendar.Former = former[max(len(former)-maxFormer, 0):]
+	s.Calendar.Upcoming = nil
+}
+
+// closeFormer forgets the former schedules once each of their times has its outcome. While the CronJob is suspended
+// they are not looked up.
+func (s *State) closeFormer(spec Spec) {
+	last := len(s.Calendar.Former) - 1
+	if last < 0 || spec.Suspend || spec.Deleting || !s.Calendar.madeFor(spec) {
+		return
+	}
+	until := s.Calendar.Former[last].Until
+	if waiting := s.queue(); len(waiting) == 0 || waiting[0].After(until) {
+		s.Settled, s.Calendar.Former = later(s.Settled, until), nil
+	}
+}
+
+// replaced returns the times that have come by former schedules since the anchor: those that the present one names too,
+// and the stretches of those that it does not; and from when on the present one counts alone. The present one is nil
+// where it can't be used. Of times that both name the last ones are told apart, most at most.
+func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
+	since = a.start()
+	for _, former := range a.Former {
+		until := former.Until
+		if now.Before(until) {
+			until = now
+		}
+		calculator, problem := Parse(former.Schedule, former.TimeZone)
+		if problem == nil && until.After(since) {
+			line := a.timeline(calculator)
+			var named []time.Time
+			if present != nil {
+				named = line.both(*present, since, until)
+				named = named[max(len(named)-most, 0):]
+			}
+			for _, stretch := range line.missed(since, until, ascending(a.Apart, named)) {
+				if _, found := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare); !found {
+					stretch.Reason = ReasonScheduleChanged
+					changed = append(changed, stretch)
+				}
+			}
+			both = append(both, named...)
+		}
+		since = later(since, until)
+	}
+	return both, changed, since
+}
+
+func ascending(a, b []time.Time) []time.Time {
+	times := slices.Concat(a, b)
+	slices.SortFunc(times, time.Time.Compare)
+	return times
 }

@@ -4,20 +4,22 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 )
 
-// LedgerEntry is the recorded outcome of one scheduled time, of one manual
-// trigger, or of a stretch of scheduled times that share an outcome and reason.
+// LedgerEntry is the recorded outcome of one scheduled time, of one manual trigger, or of a stretch of scheduled times
+// that share an outcome and reason.
 type LedgerEntry struct {
-	// Scheduled is the scheduled time; of a stretch the first; of a manual run the
-	// time of the trigger, or that which a backfill runs.
+	// Scheduled is the scheduled time; of a stretch the first; of a manual run the time of the trigger, or that which a
+	// backfill runs.
 	Scheduled time.Time `json:"scheduled"`
 	// Until is the last scheduled time of a stretch; zero otherwise.
 	Until time.Time `json:"until,omitzero"`
 	// Count is the number of scheduled times; 0 means 1.
 	Count int64 `json:"count,omitempty"`
-	// Estimated is set when Count is an estimate, since the stretch was too long to walk,
-	// or when Scheduled and Until are, since a time of the stretch has started after all.
+	// Estimated is set when Count is an estimate, since the stretch was too long to walk, or when Scheduled and Until
+	// are, since a time of the stretch has started after all.
 	Estimated bool `json:"estimated,omitempty"`
 	// Recorded is when the outcome was known; of a started run when its Job was created.
 	Recorded time.Time `json:"recorded,omitzero"`
@@ -31,8 +33,7 @@ type LedgerEntry struct {
 	Job string `json:"job,omitempty"`
 	// Manual marks the outcome of a trigger, or of what was to be backfilled.
 	Manual bool `json:"manual,omitempty"`
-	// Asked says who has asked for a manual run, Sequence is the number of the trigger or
-	// backfill.
+	// Asked says who has asked for a manual run, Sequence is the number of the trigger or backfill.
 	Asked
 	Sequence int64 `json:"sequence,omitempty"`
 	// Result is how the run has ended; empty while it runs.
@@ -82,9 +83,8 @@ func (e LedgerEntry) last() time.Time {
 	return e.Until
 }
 
-// record appends an outcome. Adjoining scheduled times that were not started for
-// the same reason share an entry, so that a long blockage does not push the runs
-// before it out of the ledger.
+// record appends an outcome. Adjoining scheduled times that were not started for the same reason share an entry, so
+// that a long blockage does not push the runs before it out of the ledger.
 func (s *State) record(entry LedgerEntry) {
 	entry = entry.bounded()
 	s.tally(entry)
@@ -101,8 +101,7 @@ func (s *State) record(entry LedgerEntry) {
 	s.boundLedger()
 }
 
-// adjoin reports whether nothing else is known, or waits, between two entries, the latter
-// being later. Where runs start in order, times get their outcomes out of theirs.
+// adjoin reports whether nothing is known, or waits, between two entries, the latter being later.
 func (s *State) adjoin(others []LedgerEntry, entry, next LedgerEntry) bool {
 	if !next.Scheduled.After(entry.last()) {
 		return false
@@ -133,8 +132,7 @@ func (e LedgerEntry) joins(next LedgerEntry) bool {
 		!e.Manual && !next.Manual
 }
 
-// bounded returns the entry with texts that people can read and a state can carry. A reason
-// that is none of LedgerReasons is RefusedOtherwise: it was some answer.
+// bounded returns the entry with bounded texts. An unknown reason becomes RefusedOtherwise.
 func (e LedgerEntry) bounded() LedgerEntry {
 	e.Message, e.ResultReason = bounded(e.Message), bounded(e.ResultReason)
 	if e.Reason != "" && !slices.Contains(LedgerReasons, e.Reason) {
@@ -193,8 +191,7 @@ func (s Start) entry(job Run, now time.Time) LedgerEntry {
 	return entry.bounded()
 }
 
-// whyLate says what holds up the run of a scheduled time, should it start late, and as a
-// last resort otherwise.
+// whyLate says what holds up a run, should it start late; otherwise if nothing is known.
 func (s *State) whyLate(due time.Time, otherwise string) (reason, message string) {
 	pending := s.Pending
 	if pending == nil || !pending.Scheduled.Equal(due) {
@@ -223,8 +220,7 @@ func (s *State) whyLate(due time.Time, otherwise string) (reason, message string
 // text is the refusal in one line.
 func (r Refused) text() string { return r.Reason + ": " + r.Message }
 
-// Poke returns the state after somebody else noticed that a run is overdue of which the
-// workflow's own timer has not told.
+// Poke returns the state after the bridge noticed an overdue run whose timer has not fired.
 func Poke(state State, now time.Time) State {
 	s := state.clone()
 	if calendar := s.Calendar; len(calendar.Upcoming) > 0 && !calendar.Upcoming[0].After(now) {
@@ -249,10 +245,76 @@ func (s *State) tally(entry LedgerEntry) {
 	s.tallies = append(s.tallies, Tally{entry.Outcome, entry.Times()})
 }
 
-// Tallied returns how many scheduled times have got which outcome since it was called
-// last, for the metric, and the state without that. It is not carried over.
+// Tallied returns how many scheduled times have got which outcome since the last call, and the state without that. It
+// is not carried over.
 func Tallied(state State) (State, []Tally) {
 	tallies := slices.Clone(state.tallies)
 	state.tallies = nil
 	return state, tallies
+}
+
+// ended returns the entry with the end of its run. A known end stays, except that how a Job ended says more than that
+// it is gone.
+func (e LedgerEntry) ended(job Finished) LedgerEntry {
+	result, reason := RunFailed, job.Reason
+	switch job.Condition {
+	case batchv1.JobComplete:
+		result, reason = RunComplete, ""
+	case jobDeleted:
+		result = RunDeleted
+	}
+	if !e.Outcome.HasJob() || e.Result != "" && (e.Result != RunDeleted || result == RunDeleted) {
+		return e
+	}
+	e.Result, e.ResultReason, e.Ended, e.FailedAttempts = result, reason, job.ended(), max(job.FailedPods, 0)
+	return e.bounded()
+}
+
+// ended is when the Job ended.
+func (f Finished) ended() time.Time {
+	if f.EndTime.IsZero() {
+		return f.CompletionTime.UTC()
+	}
+	return f.EndTime.UTC()
+}
+
+// conclude puts the end of a run into its row, or keeps it for a row that is still to be written.
+func (s *State) conclude(job Finished) {
+	for i := range s.Sighted {
+		if sameRun(s.Sighted[i].Run, job.Run) && s.Sighted[i].Finished == nil {
+			s.Sighted[i].Finished = &job
+		}
+	}
+	for i, entry := range slices.Backward(s.Ledger) {
+		if entry.Outcome.HasJob() && entry.Job == job.Run.Name {
+			s.Ledger[i] = entry.ended(job)
+			return
+		}
+	}
+}
+
+// count counts the end of a run once: when it is no longer active.
+func (s *State) count(job Finished) {
+	if job.Condition == batchv1.JobComplete {
+		s.ConsecutiveFailures = 0
+		return
+	}
+	s.ConsecutiveFailures++
+	s.LastFailure = later(s.LastFailure, job.ended())
+}
+
+// withoutReplaced returns the ledger as it is once the runs are replaced.
+func withoutReplaced(ledger []LedgerEntry, deletes []Delete, now time.Time) []LedgerEntry {
+	after := State{Ledger: slices.Clone(ledger)}
+	for _, wanted := range deletes {
+		if wanted.Replaced {
+			after.conclude(wanted.replaced(now))
+		}
+	}
+	return after.Ledger
+}
+
+// replaced is the end of a run that the next one replaces.
+func (d Delete) replaced(now time.Time) Finished {
+	return Finished{Run: Run{Name: d.Name, UID: d.UID}, Condition: jobDeleted, EndTime: now, Reason: ResultReasonReplaced}
 }

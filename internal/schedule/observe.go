@@ -1,7 +1,10 @@
 package schedule
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,8 +15,8 @@ import (
 // maxTriggers bounds State.Triggers.
 const maxTriggers = 100
 
-// NeedsEvaluation reports whether Decide needs scheduled times that the state does
-// not have: the schedule is new, or the recorded times have run out or grown old.
+// NeedsEvaluation reports whether Decide needs scheduled times that the state does not have: the schedule is new, or
+// the recorded times have run out or grown old.
 func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	calendar := state.Calendar
 	recheck := calendar.rechecks() && !calendar.Recheck.After(now)
@@ -31,38 +34,30 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 	return count == 0 || !calendar.Upcoming[count-1].After(now) || recheck
 }
 
-// Take returns the state with an Evaluation's times in it. Scheduled times that
-// passed before the most recent one get their outcome by Decide.
+// Take returns the state with an Evaluation's times in it. Decide settles those that passed.
 func Take(state State, spec Spec, evaluation Evaluation) State {
 	s := state.clone()
-	before := s.Calendar
-	s.Calendar = Calendar{
-		Made:     true,
-		Schedule: evaluation.Schedule,
-		TimeZone: evaluation.TimeZone,
-		Problem:  evaluation.Problem,
-		Due:      before.Due,
-		Missed:   before.Missed,
-		Former:   before.Former,
-
-		Waiting: before.Waiting, CaughtUp: before.CaughtUp, Announced: before.Announced,
-	}
-	if !before.madeFor(spec) && setsZone(evaluation.Schedule) {
-		s.Outbox = append(s.Outbox, unsupportedZone(evaluation.Schedule))
-	}
-	if problem := evaluation.Problem; problem != nil && (before.Problem == nil || *before.Problem != *problem) {
-		s.Outbox = append(s.Outbox, problem.event())
-	}
-	if evaluation.Problem != nil {
-		s.Calendar.Recheck = evaluation.Recheck
-	}
+	before, calendar := s.Calendar, &s.Calendar
+	calendar.Made, calendar.Schedule, calendar.TimeZone, calendar.Problem = true, evaluation.Schedule, evaluation.TimeZone, evaluation.Problem
+	calendar.Upcoming, calendar.Recheck, calendar.Lead = nil, time.Time{}, 0
 	if !before.madeFor(spec) {
-		s.dropUnnamed(evaluation.Unnamed)
+		if setsZone(evaluation.Schedule) {
+			s.Outbox = append(s.Outbox, event.Warning("UnsupportedSchedule", fmt.Sprintf(
+				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
+				evaluation.Schedule)))
+		}
+		s.missAll(evaluation.Unnamed, ReasonScheduleChanged)
+	}
+	if problem := evaluation.Problem; problem != nil {
+		calendar.Recheck = evaluation.Recheck
+		if before.Problem == nil || *before.Problem != *problem {
+			s.Outbox = append(s.Outbox, event.Warning(string(problem.Reason), problem.Message))
+		}
 	}
 	if spec.Suspend || spec.Deleting {
 		return s
 	}
-	s.Calendar.Upcoming, s.Calendar.Recheck, s.Calendar.Lead = slices.Clone(evaluation.Upcoming), evaluation.Recheck, evaluation.Lead
+	calendar.Upcoming, calendar.Recheck, calendar.Lead = slices.Clone(evaluation.Upcoming), evaluation.Recheck, evaluation.Lead
 	if evaluation.last().IsZero() {
 		return s
 	}
@@ -78,17 +73,14 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 	return s
 }
 
-// SpecChanged returns the state after an edit of the spec was heard of. An edited
-// schedule counts from now: of its scheduled times before, only those are due that the
-// schedule before it named too. Any edit
-// ends the back-off after a refused create, and has a schedule judged again that could not
-// be used.
+// SpecChanged returns the state after an edit. An edited schedule counts from now: earlier times are due only if the
+// former schedule named them too. Any edit ends back-offs, and an unusable schedule is judged again.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	if to.Suspend && !from.Suspend && !s.Suspension.lasts() {
 		s.Suspension = Suspension{From: s.suspendedSince(from, now)}
 	}
-	if from.Schedule != to.Schedule || !equalZone(from.TimeZone, to.TimeZone) {
+	if !to.runsAt(from.Schedule, from.TimeZone) {
 		s.replaceSchedule(from, now)
 	}
 	if !to.inOrder() {
@@ -110,9 +102,8 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	return s
 }
 
-// JudgeAgain returns the state in which the Problem of a schedule, if it has one, is judged
-// anew. It is for a workflow run that continues another: its worker may have other code or
-// zone data than the one before.
+// JudgeAgain returns the state in which a schedule's Problem is judged anew: the worker of a new workflow run may have
+// other code or zone data.
 func JudgeAgain(state State, now time.Time) State {
 	if state.Calendar.Problem != nil {
 		state.Calendar.Recheck = now.UTC()
@@ -120,48 +111,44 @@ func JudgeAgain(state State, now time.Time) State {
 	return state
 }
 
-// AddTrigger returns the state with one more manual run asked for, or with the row of one that
-// is refused. Its number is the state's TriggerSequence.
-func AddTrigger(state State, request TriggerRequest, now time.Time) State {
-	s, now := state.clone(), now.UTC()
-	s.TriggerSequence++
-	trigger := Trigger{Sequence: s.TriggerSequence, At: now, Note: request.Note, Asked: request.Asked.bounded()}
-	if mistake := OverlapMistake(request.Overlap); mistake != "" {
-		s.refuseTrigger(trigger, mistake, now)
-		return s
-	}
-	trigger.Overlap, trigger.Asked = request.Overlap, trigger.Asked.changing(request.Overlap)
-	if len(s.Triggers) >= maxTriggers {
-		s.record(trigger.entry(SkippedOverlap, ReasonTooManyTriggers, now))
-		return s
-	}
-	s.Triggers = append(s.Triggers, trigger)
+// Announce returns the state with an Event to be emitted.
+func Announce(state State, announced event.Event) State {
+	s := state.clone()
+	s.Outbox = append(s.Outbox, announced)
 	return s
 }
 
-// Finish returns the state after a Job of the CronJob finished. It may be told
-// twice, and of Jobs that the workflow did not start.
+// Finish returns the state after a Job of the CronJob finished. It may be called twice for a Job, and for Jobs that the
+// workflow did not start.
 func Finish(state State, spec Spec, finished Finished) State {
 	s := state.clone()
 	if index := s.activeIndex(finished.Run); index >= 0 {
 		finished.Run = s.Active[index]
+	}
+	// Without history the Job is deleted before it is seen (parity 1.8).
+	s.finish(finished, spec.HistoryLimit(finished.Condition) > 0)
+	return s
+}
+
+// finish takes in that a Job has finished. The end of an active run counts, and may be announced.
+func (s *State) finish(finished Finished, announce bool) {
+	if index := s.activeIndex(finished.Run); index >= 0 {
 		s.Active = slices.Delete(s.Active, index, index+1)
-		s.count(finished.end())
-		// Without history the Job is deleted before it is seen (parity 1.8).
-		if spec.HistoryLimit(finished.Condition) > 0 {
-			s.Outbox = append(s.Outbox, sawCompleted(finished))
+		s.count(finished)
+		if announce {
+			s.Outbox = append(s.Outbox, event.Normal("SawCompletedJob",
+				"Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition)))
 		}
 	}
 	if finished.Condition == batchv1.JobComplete {
 		s.LastSuccessful = later(s.LastSuccessful, finished.CompletionTime)
 	}
-	known := slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) })
-	s.conclude(finished.Run, finished.end())
-	s.concludeSighted(finished)
-	if !known {
-		s.Finished = append(s.Finished, finished.kept())
+	s.conclude(finished)
+	if !slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) }) {
+		// The history limits need no more of it.
+		finished.EndTime, finished.Reason, finished.FailedPods = time.Time{}, "", 0
+		s.Finished = append(s.Finished, finished)
 	}
-	return s
 }
 
 // Missing returns the state after a Job of the CronJob went away, finished or not.
@@ -169,15 +156,54 @@ func Missing(state State, run Run, now time.Time) State {
 	s := state.clone()
 	if index := s.activeIndex(run); index >= 0 {
 		s.Outbox = append(s.Outbox, event.Normal("MissingJob", "Active job went missing: "+s.Active[index].Name))
-		s.conclude(s.Active[index], end{result: RunDeleted, at: now.UTC()})
-		s.concludeSighted(Finished{Run: s.Active[index], Condition: jobDeleted, EndTime: now.UTC()})
+		s.conclude(Finished{Run: s.Active[index], Condition: jobDeleted, EndTime: now.UTC()})
 		s.Active = slices.Delete(s.Active, index, index+1)
 	}
 	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 	return s
 }
 
-func sawCompleted(finished Finished) event.Event {
-	return event.Normal("SawCompletedJob",
-		"Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition))
+// pruneBatch bounds the history deletes of one plan.
+const pruneBatch = 50
+
+// HistoryLimit returns how many finished Jobs of a condition are kept.
+func (s Spec) HistoryLimit(condition batchv1.JobConditionType) int32 {
+	if condition == batchv1.JobComplete {
+		return s.SuccessfulJobsHistoryLimit
+	}
+	return s.FailedJobsHistoryLimit
+}
+
+// prune returns the history deletes that are due (parity 1.8): of each kind the oldest beyond its limit, also while
+// suspended or being deleted.
+func (s *State) prune(spec Spec, now time.Time) []Delete {
+	if now.Before(s.Prune.Until) {
+		return nil
+	}
+	var deletes []Delete
+	for _, condition := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		kind := slices.DeleteFunc(slices.Clone(s.Finished), func(f Finished) bool { return f.Condition != condition })
+		slices.SortFunc(kind, byStart)
+		for _, finished := range kind[:max(len(kind)-int(spec.HistoryLimit(condition)), 0)] {
+			if len(deletes) == pruneBatch {
+				return deletes
+			}
+			deletes = append(deletes, Delete{Name: finished.Run.Name, UID: finished.Run.UID})
+		}
+	}
+	if len(deletes) == 0 {
+		s.Prune = Backoff{}
+	}
+	return deletes
+}
+
+// byStart orders by start time, those without one last, then by name.
+func byStart(a, b Finished) int {
+	if a.StartTime.IsZero() != b.StartTime.IsZero() {
+		if a.StartTime.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(a.StartTime.Compare(b.StartTime), strings.Compare(a.Run.Name, b.Run.Name))
 }

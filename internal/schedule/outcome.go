@@ -1,14 +1,12 @@
 package schedule
 
-// LedgerOutcome says what became of a scheduled time or of a trigger: exactly one of the
-// constants below.
+// LedgerOutcome says what became of a scheduled time or of a trigger: exactly one of the constants below.
 type LedgerOutcome string
 
 const (
 	// Started: the run's Job was created in time.
 	Started LedgerOutcome = "Started"
-	// StartedLate: it was created more than lateAfter after its time, or only since
-	// somebody else noticed. Reason says what held it up.
+	// StartedLate: it was created more than lateAfter after its time, or only after a reminder. Reason says why.
 	StartedLate LedgerOutcome = "StartedLate"
 	// SkippedOverlap: another run was active, or too many triggers waited already.
 	SkippedOverlap LedgerOutcome = "SkippedOverlap"
@@ -16,11 +14,9 @@ const (
 	SkippedDeadline LedgerOutcome = "SkippedDeadline"
 	// SkippedSuspended: the CronJob was suspended.
 	SkippedSuspended LedgerOutcome = "SkippedSuspended"
-	// SkippedSuperseded: before it could start something else took its place, a later
-	// scheduled time, an edited schedule or the deletion of the CronJob.
+	// SkippedSuperseded: a later time, an edited schedule or the CronJob's deletion came before it could start.
 	SkippedSuperseded LedgerOutcome = "SkippedSuperseded"
-	// FailedToCreate: the API server refused the Job for as long as the run was due.
-	// Reason is the kind of its answer, Message the answer.
+	// FailedToCreate: the API server refused the Job while the run was due. Reason and Message are its answer.
 	FailedToCreate LedgerOutcome = "FailedToCreate"
 	// Queued: it waits for other runs to end. Then it has one of the others.
 	Queued LedgerOutcome = "Queued"
@@ -42,8 +38,7 @@ const (
 	ReasonSuspended = "Suspended"
 	// ReasonStartingDeadlineExceeded: spec.startingDeadlineSeconds had passed.
 	ReasonStartingDeadlineExceeded = "StartingDeadlineExceeded"
-	// ReasonOutage: nobody was there to start it in time: a worker, Temporal or the API
-	// server was away.
+	// ReasonOutage: nobody was there to start it in time: a worker, Temporal or the API server was away.
 	ReasonOutage = "Outage"
 	// ReasonTimerLost: its timer had not fired when the bridge found the run overdue.
 	ReasonTimerLost = "TimerLost"
@@ -55,21 +50,17 @@ const (
 	ReasonScheduleChanged = "ScheduleChanged"
 	// ReasonTooManyTriggers: more triggers were waiting than are kept.
 	ReasonTooManyTriggers = "TooManyTriggers"
-	// ReasonInvalidSignal: the signal that asked for the run can't be understood; Message
-	// says what is wrong with it.
+	// ReasonInvalidSignal: the signal that asked for the run is invalid; Message says why.
 	ReasonInvalidSignal = "InvalidSignal"
 	// ReasonCancelled: somebody has cancelled the backfill.
 	ReasonCancelled = "Cancelled"
 	// ReasonQueueFull: more runs waited than spec.queueLimit; the oldest goes.
 	ReasonQueueFull = "QueueFull"
-	// ReasonNotCaughtUp: it passed while nothing could start, and spec.catchUp is none or it
-	// was longer ago than spec.catchUpWindowSeconds.
+	// ReasonNotCaughtUp: it passed while nothing could start, and catchUp is none or catchUpWindowSeconds had passed.
 	ReasonNotCaughtUp = "NotCaughtUp"
-	// ReasonCatchUpLimit: it passed while nothing could start, and as many later ones did as
-	// spec.catchUpLimit has caught up.
+	// ReasonCatchUpLimit: it passed while nothing could start, before the last spec.catchUpLimit that did.
 	ReasonCatchUpLimit = "CatchUpLimit"
-	// ReasonPolicyChanged: the CronJob was edited, so that only the latest of the runs that
-	// waited starts.
+	// ReasonPolicyChanged: the CronJob was edited, so that only the latest of the runs that waited starts.
 	ReasonPolicyChanged = "PolicyChanged"
 	// ReasonDeleting: the CronJob is being deleted.
 	ReasonDeleting = "Deleting"

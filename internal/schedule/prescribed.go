@@ -12,14 +12,11 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// clockSkew is how far ahead of this process's clock the one may be by which a run came
-// due.
+// clockSkew is how far ahead of this process's clock the one may be by which a run came due.
 const clockSkew = time.Minute
 
-// Prescribed judges a start against the CronJob as the API server has it, whatever the
-// plan says that it comes from: anybody who may write to Temporal may have made it up.
-// It returns why the CronJob prescribes no such run; empty when it does, as far as the
-// object tells.
+// Prescribed judges a start, which may be forged, against the CronJob as the API server has it. It returns why the
+// CronJob prescribes no such run; empty if it does, as far as the object tells.
 func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	spec := SpecOf(object)
 	switch {
@@ -63,8 +60,7 @@ func prescribedBackfill(object *ostinatov1.CronJob, spec Spec, start Start) stri
 	return ""
 }
 
-// isScheduledTime reports whether the schedule names the time. Times of "@every" count from
-// one another, so that only their order can be told.
+// isScheduledTime reports whether the schedule names the time. Any may be one of "@every", whose base is unknown.
 func isScheduledTime(spec Spec, at time.Time) bool {
 	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil || at.Before(dawn) {
@@ -76,10 +72,8 @@ func isScheduledTime(spec Spec, at time.Time) bool {
 	return calculator.Next(at.Add(-time.Second)).Equal(at)
 }
 
-// Deletable judges the delete of a Job that the CronJob controls: one that runs is
-// deleted only to be replaced, and only where the CronJob asks for that, or the start of a
-// manual run that may begin now; nil when there is none. It returns why not; empty when it
-// may be deleted.
+// Deletable judges the delete of a Job that the CronJob controls: one that runs is deleted only to be replaced, if the
+// CronJob or the start of a manual run (nil if there is none) asks for that. It returns why not; empty if it may be.
 func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *Start) string {
 	policy := object.Spec.ConcurrencyPolicy
 	if start != nil {
@@ -94,4 +88,20 @@ func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *
 		return "the Job runs, and concurrencyPolicy is not Replace"
 	}
 	return ""
+}
+
+// NextDisagrees reports whether status.nextScheduleTime is later than the schedule's next time, or missing. A past time
+// is that of the due run. CronJobs that are suspended, being deleted or unschedulable are not judged.
+func NextDisagrees(cronJob *ostinatov1.CronJob, now time.Time) bool {
+	spec := SpecOf(cronJob)
+	if spec.Suspend || spec.Deleting {
+		return false
+	}
+	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	if problem != nil {
+		return false
+	}
+	next := cronJob.Status.NextScheduleTime
+	// Two clocks may differ, and the time that was next a moment ago may have been taken since.
+	return next == nil || next.After(calculator.Next(calculator.Next(now.Add(clockSkew))))
 }

@@ -9,19 +9,17 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Sighting is a Job that the CronJob controls and that the state did not know: made by the
-// workflow before, or by somebody else.
+// Sighting is a Job that the CronJob controls and that the state did not know: made by the workflow before, or by
+// somebody else.
 type Sighting struct {
 	Run Run `json:"run"`
 	// Finished is how the Job has ended; nil while it runs.
 	Finished *Finished `json:"finished,omitempty"`
-	// Taken is set once it is among the active or finished runs, and its scheduled time
-	// is not settled yet.
+	// Taken is set once it is among the active or finished runs, and its scheduled time is not settled yet.
 	Taken bool `json:"taken,omitempty"`
 }
 
-// Found returns the state after Jobs of the CronJob were looked up, those that are known
-// included.
+// Found returns the state after Jobs of the CronJob were looked up, those that are known included.
 func Found(state State, jobs []Sighting) State {
 	s := state.clone()
 	for _, job := range jobs {
@@ -38,22 +36,17 @@ func Found(state State, jobs []Sighting) State {
 	return s
 }
 
-// setApart has times computed anew where a Job was found for one that is summed up with
-// others.
+// setApart forgets the times without an outcome, to compute them anew, if a Job was found for one that is summed up
+// with others.
 func (s *State) setApart() {
-	for _, sighting := range s.Sighted {
-		for _, stretch := range s.Calendar.Missed {
-			at := sighting.Run.Scheduled
-			if stretch.Count > 1 && !at.Before(stretch.First) && !at.After(stretch.Last) {
-				s.computeAgain(s.Calendar.Missed[0].First)
-				return
-			}
-		}
+	if !slices.ContainsFunc(s.Sighted, func(sighting Sighting) bool {
+		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
+			return stretch.Count > 1 && stretch.entry(LedgerEntry{}).covers(sighting.Run.Scheduled)
+		})
+	}) {
+		return
 	}
-}
-
-// computeAgain forgets the scheduled times from one on, which have no outcome yet.
-func (s *State) computeAgain(from time.Time) {
+	from := s.Calendar.Missed[0].First
 	s.Calendar.Missed, s.Calendar.Upcoming = nil, nil
 	if s.Calendar.Problem != nil {
 		s.Calendar.Recheck = from
@@ -72,18 +65,16 @@ func (s State) Knows(run Run) bool {
 		slices.ContainsFunc(s.Sighted, func(other Sighting) bool { return sameRun(other.Run, run) })
 }
 
-// takeSighted takes in the Jobs that were found: they count for the concurrency policy
-// and the history limits at once.
+// takeSighted takes in the Jobs that were found: from now on they count for concurrency and history limits.
 func (s *State) takeSighted(spec Spec, now time.Time) {
 	sighted := s.Sighted
 	s.Sighted = nil
 	for _, sighting := range sighted {
 		run := sighting.Run
-		asked := s.askedFor(run)
+		asked, expected := s.askedFor(&run)
 		if !sighting.Taken {
-			expected := s.backfilled(&run) || s.triggered(run)
 			s.Active = append(s.Active, run)
-			if !s.isDue(run) && !s.waits(run) && !expected {
+			if !s.waits(run) && !expected {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
@@ -118,7 +109,7 @@ func (s *State) sighted(stretch MissedRuns) *Sighting {
 func (s *State) settleSighted(now time.Time) {
 	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
 		switch run := sighting.Run; {
-		case s.isDue(run), s.waits(run):
+		case s.waits(run):
 			s.settle(sighting.entry(s.found(run, now)))
 		case run.Scheduled.After(s.Settled):
 			return false
@@ -149,13 +140,10 @@ func (s *State) found(run Run, now time.Time) LedgerEntry {
 
 // entry returns the outcome with the end of the Job.
 func (s Sighting) entry(found LedgerEntry) LedgerEntry {
-	switch {
-	case s.Finished == nil:
+	if s.Finished == nil {
 		return found
-	case s.Finished.Condition == jobDeleted:
-		return found.ended(end{result: RunDeleted, reason: s.Finished.Reason, at: s.Finished.EndTime})
 	}
-	return found.ended(s.Finished.end())
+	return found.ended(*s.Finished)
 }
 
 // hasRow reports whether the ledger has the run's Job.
@@ -165,43 +153,33 @@ func (s *State) hasRow(run Run) bool {
 	})
 }
 
-// isDue reports whether the run is the one that is due.
-func (s *State) isDue(run Run) bool {
-	return !run.Manual && !s.Calendar.Due.IsZero() && run.Scheduled.Equal(s.Calendar.Due)
-}
-
-// waits reports whether the run is one of those that start after the one that is due.
+// waits reports whether the run is due, or one of those that start after that.
 func (s *State) waits(run Run) bool {
-	return !run.Manual && slices.ContainsFunc(s.Calendar.Waiting, run.Scheduled.Equal)
+	return !run.Manual && slices.ContainsFunc(s.queue(), run.Scheduled.Equal)
 }
 
-// askedFor returns the trigger or backfill that waits and whose Job it is; without a number if
-// it is neither's.
-func (s *State) askedFor(run Run) Trigger {
-	for _, trigger := range s.Triggers {
+// askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for
+// the run waits no longer: it was expected.
+func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
+	for index, trigger := range s.Triggers {
 		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
-			return trigger
+			s.Triggers = slices.Delete(s.Triggers, index, index+1)
+			return trigger, true
 		}
 	}
 	for _, backfill := range s.Backfills {
 		if run.Manual && names.BackfilledJob(s.Name, s.UID, backfill.Sequence, run.Scheduled) == run.Name {
-			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}
+			if expected = s.settleBackfilled(backfill.Sequence, run.Scheduled); expected {
+				run.Backfill = backfill.Sequence
+			}
+			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}, expected
 		}
 	}
-	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}
+	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}, false
 }
 
-// triggered reports whether the Job is that of a trigger that waits, and takes that off.
-func (s *State) triggered(run Run) bool {
-	before := len(s.Triggers)
-	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
-		return run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name
-	})
-	return len(s.Triggers) < before
-}
-
-// correct records that a time has started of which the ledger may say otherwise. A time
-// inside a stretch is taken out of its count and follows it.
+// correct amends the ledger for a run that did start although it was recorded as skipped. A time inside a merged row is
+// removed from that and gets its own row after it.
 func (s *State) correct(started LedgerEntry) {
 	if s.hasRow(Run{Name: started.Job}) {
 		return

@@ -1,9 +1,11 @@
 package schedule
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,9 +14,8 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// Spec holds the fields of a CronJobSpec that decide when runs start and which
-// are kept. It holds no Job template: what runs is read from the CronJob object
-// by the activity that creates the Job, never from Temporal.
+// Spec holds the fields of a CronJobSpec that decide when runs start and which are kept. It holds no Job template: what
+// runs is read from the CronJob object by the activity that creates the Job, never from Temporal.
 type Spec struct {
 	// Generation is the CronJob's metadata.generation the other fields were read at.
 	Generation int64 `json:"generation"`
@@ -28,8 +29,7 @@ type Spec struct {
 	ConcurrencyPolicy batchv1.ConcurrencyPolicy `json:"concurrencyPolicy"`
 	// Suspend is spec.suspend.
 	Suspend bool `json:"suspend,omitempty"`
-	// SuccessfulJobsHistoryLimit and FailedJobsHistoryLimit say how many finished
-	// Jobs are kept; defaulted to 3 and 1.
+	// SuccessfulJobsHistoryLimit and FailedJobsHistoryLimit say how many finished Jobs are kept; defaulted to 3 and 1.
 	SuccessfulJobsHistoryLimit int32 `json:"successfulJobsHistoryLimit"`
 	FailedJobsHistoryLimit     int32 `json:"failedJobsHistoryLimit"`
 	// MaxConcurrent is spec.maxConcurrent; 0 where it is not set.
@@ -44,8 +44,7 @@ type Spec struct {
 	CatchUpLimit int32 `json:"catchUpLimit,omitempty"`
 	// PauseAfterFailures is spec.pauseAfterFailures; 0 for never.
 	PauseAfterFailures int32 `json:"pauseAfterFailures,omitempty"`
-	// Deleting is set when the CronJob carries a deletionTimestamp: status is
-	// maintained, nothing starts (parity 1.6 step 5).
+	// Deleting: the CronJob has a deletionTimestamp; only its status is maintained (parity 1.6 step 5).
 	Deleting bool `json:"deleting,omitempty"`
 }
 
@@ -56,9 +55,10 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 		Schedule:                   cronJob.Spec.Schedule,
 		TimeZone:                   cronJob.Spec.TimeZone,
 		StartingDeadlineSeconds:    cronJob.Spec.StartingDeadlineSeconds,
-		ConcurrencyPolicy:          cronJob.Spec.ConcurrencyPolicy,
-		SuccessfulJobsHistoryLimit: 3,
-		FailedJobsHistoryLimit:     1,
+		ConcurrencyPolicy:          cmp.Or(cronJob.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent),
+		Suspend:                    ptr.Deref(cronJob.Spec.Suspend, false),
+		SuccessfulJobsHistoryLimit: ptr.Deref(cronJob.Spec.SuccessfulJobsHistoryLimit, 3),
+		FailedJobsHistoryLimit:     ptr.Deref(cronJob.Spec.FailedJobsHistoryLimit, 1),
 		MaxConcurrent:              ptr.Deref(cronJob.Spec.MaxConcurrent, 0),
 		QueueLimit:                 ptr.Deref(cronJob.Spec.QueueLimit, 0),
 		CatchUp:                    cronJob.Spec.CatchUp,
@@ -70,23 +70,44 @@ func SpecOf(cronJob *ostinatov1.CronJob) Spec {
 	if spec.CatchUp == ostinatov1.CatchUpLatest {
 		spec.CatchUp = ""
 	}
-	if spec.ConcurrencyPolicy == "" {
-		spec.ConcurrencyPolicy = batchv1.AllowConcurrent
-	}
-	if cronJob.Spec.Suspend != nil {
-		spec.Suspend = *cronJob.Spec.Suspend
-	}
-	if cronJob.Spec.SuccessfulJobsHistoryLimit != nil {
-		spec.SuccessfulJobsHistoryLimit = *cronJob.Spec.SuccessfulJobsHistoryLimit
-	}
-	if cronJob.Spec.FailedJobsHistoryLimit != nil {
-		spec.FailedJobsHistoryLimit = *cronJob.Spec.FailedJobsHistoryLimit
-	}
 	return spec
 }
 
-// Digest returns a short hash of what the CronJob object says. Two Specs of one digest
-// prescribe the same.
+// Validate reports whether the Spec, which may be forged, can be a CronJob's.
+func (s Spec) Validate() error {
+	switch {
+	case len(s.Schedule) > maxText:
+		return fmt.Errorf("schedule of %d bytes, want %d at most", len(s.Schedule), maxText)
+	case s.TimeZone != nil && len(*s.TimeZone) > maxText:
+		return fmt.Errorf("time zone of %d bytes, want %d at most", len(*s.TimeZone), maxText)
+	case s.StartingDeadlineSeconds != nil && *s.StartingDeadlineSeconds < 0:
+		return fmt.Errorf("startingDeadlineSeconds is %d, want 0 or more", *s.StartingDeadlineSeconds)
+	case s.SuccessfulJobsHistoryLimit < 0 || s.FailedJobsHistoryLimit < 0:
+		return fmt.Errorf("history limits are %d and %d, want 0 or more", s.SuccessfulJobsHistoryLimit, s.FailedJobsHistoryLimit)
+	case s.MaxConcurrent < 0 || s.QueueLimit < 0 || s.CatchUpLimit < 0 || s.PauseAfterFailures < 0:
+		return fmt.Errorf("maxConcurrent, queueLimit, catchUpLimit and pauseAfterFailures are %d, %d, %d and %d, want 0 or more",
+			s.MaxConcurrent, s.QueueLimit, s.CatchUpLimit, s.PauseAfterFailures)
+	case s.CatchUpWindowSeconds != nil && *s.CatchUpWindowSeconds < 0:
+		return fmt.Errorf("catchUpWindowSeconds is %d, want 0 or more", *s.CatchUpWindowSeconds)
+	}
+	switch s.CatchUp {
+	case "", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll:
+	default:
+		return fmt.Errorf("catchUp is %.70q", s.CatchUp)
+	}
+	switch s.ConcurrencyPolicy {
+	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent:
+		return nil
+	}
+	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
+}
+
+// runsAt reports whether the spec has this schedule and time zone.
+func (s Spec) runsAt(schedule string, timeZone *string) bool {
+	return s.Schedule == schedule && ptr.Equal(s.TimeZone, timeZone)
+}
+
+// Digest returns a short hash of what the CronJob object says. Two Specs of one digest prescribe the same.
 //
 //workflowcheck:ignore encoding/json uses reflection; what it writes is deterministic.
 func (s Spec) Digest() string {
@@ -102,40 +123,35 @@ func (s Spec) Digest() string {
 type Start struct {
 	// Name is the Job's deterministic name.
 	Name string `json:"name"`
-	// Scheduled is the run's scheduled time; for a trigger's run the time of the trigger. The
-	// Job of a scheduled run is not created, and nothing is replaced by it, before.
+	// Scheduled is the run's scheduled time, before which nothing is created or replaced; of a manual run the trigger's
+	// time.
 	Scheduled time.Time `json:"scheduled"`
-	// Manual is set for a run that a trigger or a backfill asks for: it does not advance
-	// lastScheduleTime.
+	// Manual is set for a run that a trigger or a backfill asks for: it does not advance lastScheduleTime.
 	Manual bool `json:"manual,omitempty"`
 	// Sequence is the trigger's or backfill's number, from which Name is made.
 	Sequence int64 `json:"sequence,omitempty"`
-	// Backfill is the number of the backfill that the run is of; 0 for none. Name is then made
-	// from it and Scheduled.
+	// Backfill is the number of the backfill that the run is of; 0 for none. Name is then made from it and Scheduled.
 	Backfill int64 `json:"backfill,omitempty"`
 	// Overlap is the trigger's, in place of the CronJob's concurrencyPolicy; empty for that.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// Note is the trigger's note, Asked who has sent it.
 	Note string `json:"note,omitempty"`
 	Asked
-	// Before is when it is too late to create the Job: the starting deadline has
-	// passed, or the next scheduled time has come; zero if neither can be. An outage
-	// may hold the create up for longer than the plan could know.
+	// Before is when it is too late to create the Job, by the starting deadline or the next scheduled time; zero for
+	// never.
 	Before time.Time `json:"before,omitzero"`
 	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.
 	WhyLate     string `json:"whyLate,omitempty"`
 	LateMessage string `json:"lateMessage,omitempty"`
 }
 
-// TooLate is the Refusal of an Execution that came after Start.Before and found
-// no Job.
+// TooLate is the Refusal of an Execution that came after Start.Before and found no Job.
 const TooLate = "TooLate"
 
 // Invalid is the refusal of a Job that the API server can't take, whoever asks.
 const Invalid = "Invalid"
 
-// SignalRefused is the refusal of a manual run by an object that takes no triggers; it is
-// not tried again.
+// SignalRefused is the refusal of a manual run by an object that takes no triggers; it is not tried again.
 const SignalRefused = "SignalRefused"
 
 // IsTooLate reports whether the Job may not be created any more.
@@ -143,14 +159,11 @@ func (s Start) IsTooLate(now time.Time) bool {
 	return !s.Before.IsZero() && !now.Before(s.Before)
 }
 
-// Delete asks for the deletion, with background propagation, of a Job that is
-// replaced or falls out of the history limits. A Job that is gone or has
-// another UID is a success.
+// Delete asks to delete a Job in the background. It succeeds if the Job is gone or has another UID.
 type Delete struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Replaced tells a replacement, which must succeed before the next run may
-	// start, from history clean-up, which may fail and be repeated.
+	// Replaced is set for a replacement, which must succeed before the next run starts; history clean-up is repeated.
 	Replaced bool `json:"replaced,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,17 +17,15 @@ type Identity struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Created is the CronJob's creationTimestamp: scheduled times count from it while
-	// there is no LastScheduled.
+	// Created is the CronJob's creationTimestamp: scheduled times count from it while there is no LastScheduled.
 	Created time.Time `json:"created"`
 }
 
-// State is what a CronJob workflow remembers between wakes. It is carried
-// through continue-as-new as JSON. NewState makes one from an object's status.
+// State is what a CronJob workflow remembers between wakes. It is carried through continue-as-new as JSON. NewState
+// makes one from an object's status.
 type State struct {
 	Identity
-	// LastScheduled is the scheduled time of the last scheduled run whose Job was created
-	// (status.lastScheduleTime); skips and manual runs do not advance it.
+	// LastScheduled is status.lastScheduleTime: skips and manual runs do not advance it.
 	LastScheduled time.Time `json:"lastScheduled,omitzero"`
 	// LastSuccessful is the latest completionTime of a Complete run.
 	LastSuccessful time.Time `json:"lastSuccessful,omitzero"`
@@ -44,28 +43,23 @@ type State struct {
 	Active []Run `json:"active,omitempty"`
 	// Finished lists the finished Jobs that still exist, for the history limits.
 	Finished []Finished `json:"finished,omitempty"`
-	// Prune is the back-off of history deletes that did not succeed, StatusRetry that of
-	// the status.
+	// Prune is the back-off of history deletes that did not succeed, StatusRetry that of the status.
 	Prune       Backoff `json:"prune,omitzero"`
 	StatusRetry Backoff `json:"statusRetry,omitzero"`
 	// Triggers lists the manual runs that were asked for and not yet decided.
 	Triggers []Trigger `json:"triggers,omitempty"`
-	// TriggerSequence is the number of the last trigger or backfill. A workflow that starts anew
-	// sets it to its start in milliseconds: the Jobs of an earlier workflow's
-	// triggers may still exist. It never depends on when a trigger is handled, since
-	// a workflow task that is repeated has to come to the same names.
+	// TriggerSequence is the number of the last trigger or backfill. A new workflow begins with its start in
+	// milliseconds: Jobs of an earlier workflow's triggers may exist. It must not depend on when a trigger is handled:
+	// a repeated workflow task needs the same names.
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
-	// Backfills lists the backfills that have times left to start, in the order in which
-	// they are served.
+	// Backfills lists the backfills that have times left to start, in the order in which they are served.
 	Backfills []Backfill `json:"backfills,omitempty"`
-	// Ledger is the outcome of recent scheduled times, in the order in which it was
-	// known; LedgerDropped counts the entries that have fallen out, and Archive has what is
-	// kept of those of the last two days.
+	// Ledger holds recent outcomes, in the order in which they were known; LedgerDropped counts older entries, and
+	// Archive holds those of the last two days in short.
 	Ledger        []LedgerEntry `json:"ledger,omitempty"`
 	LedgerDropped int64         `json:"ledgerDropped,omitempty"`
 	Archive       Archive       `json:"archive,omitzero"`
-	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did
-	// since one was Complete.
+	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did since one was Complete.
 	LastFailure         time.Time `json:"lastFailure,omitzero"`
 	ConsecutiveFailures int32     `json:"consecutiveFailures,omitempty"`
 	// Forgiven is how many of them do not count for pauseAfterFailures any more.
@@ -86,55 +80,26 @@ type State struct {
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
 
-// Calendar holds the scheduled times recorded by the last Evaluation, so that a
-// worker with other time zone data replays the same.
+// Calendar is the last Evaluation, as far as its times are not settled, so that a worker with other time zone data replays
+// the same.
 type Calendar struct {
+	Evaluation
 	// Made is set once there was an Evaluation.
 	Made bool `json:"made,omitempty"`
-	// Schedule and TimeZone are what the times were computed from.
-	Schedule string  `json:"schedule,omitempty"`
-	TimeZone *string `json:"timeZone,omitempty"`
-	// Problem says why there are no times.
-	Problem *Problem `json:"problem,omitempty"`
-	// Due is the scheduled time of the due run; zero if there is none.
-	Due time.Time `json:"due,omitzero"`
-	// Waiting are scheduled times that have come and start after Due, ascending. There are
-	// some only where runs start in order.
-	Waiting []time.Time `json:"waiting,omitempty"`
-	// CaughtUp is the last time of Due and Waiting that was noticed late, Announced the last
-	// that was found to wait.
-	CaughtUp  time.Time `json:"caughtUp,omitzero"`
+	// Announced is the last time of Due and Waiting that was found to wait.
 	Announced time.Time `json:"announced,omitzero"`
-	// Missed are scheduled times that are not started and have no outcome yet.
-	Missed []MissedRuns `json:"missed,omitempty"`
-	// Former are the schedules before this one by which times may have come that have no
-	// outcome, the oldest first.
+	// Former are earlier schedules by which times may have come that have no outcome, oldest first.
 	Former []FormerSchedule `json:"former,omitempty"`
-	// Upcoming are the next scheduled times, ascending.
-	Upcoming []time.Time `json:"upcoming,omitempty"`
-	// Recheck is when to compute Upcoming again, or to look up the time zone that made the
-	// Problem, for zone data that changed since; zero for never.
-	Recheck time.Time `json:"recheck,omitzero"`
-	// Lead is Evaluation.Lead; lead reads it.
-	Lead time.Duration `json:"lead,omitempty"`
 }
 
 // madeFor reports whether the calendar was computed from the spec's schedule.
 func (c Calendar) madeFor(spec Spec) bool {
-	return c.Made && c.Schedule == spec.Schedule && equalZone(c.TimeZone, spec.TimeZone)
+	return c.Made && spec.runsAt(c.Schedule, c.TimeZone)
 }
 
-// rechecks reports whether the next time is still to be computed again, or the Problem
-// judged.
+// rechecks reports whether the next time is still to be computed again, or the Problem judged.
 func (c Calendar) rechecks() bool {
 	return (len(c.Upcoming) > 0 || c.Problem != nil) && !c.Recheck.IsZero()
-}
-
-func equalZone(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // Pending says why a due run has not started yet.
@@ -169,22 +134,6 @@ func (s Suspension) covers(scheduled time.Time) bool {
 	return !s.From.IsZero() && !scheduled.Before(s.From) && (s.To.IsZero() || scheduled.Before(s.To))
 }
 
-// Trigger asks for one manual run.
-type Trigger struct {
-	// Sequence numbers the CronJob's triggers, ascending; the Job's name is made from it.
-	Sequence int64 `json:"sequence"`
-	// At is when the trigger arrived.
-	At time.Time `json:"at"`
-	// Note is the sender's, Asked who that is.
-	Note string `json:"note,omitempty"`
-	Asked
-	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
-	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// Blocked is set once it has waited for active runs.
-	Blocked bool `json:"blocked,omitempty"`
-	Refused
-}
-
 // Finished is a finished Job.
 type Finished struct {
 	Run Run `json:"run"`
@@ -193,8 +142,7 @@ type Finished struct {
 	// StartTime and CompletionTime are the Job's status fields; zero if unset.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
-	// EndTime is when it ended, Failed or Complete. It goes to the ledger, like Reason, the
-	// reason of the condition, and FailedPods, status.failed.
+	// EndTime, Reason (of the condition) and FailedPods (status.failed) go to the ledger.
 	EndTime    time.Time `json:"endTime,omitzero"`
 	Reason     string    `json:"reason,omitempty"`
 	FailedPods int32     `json:"failedPods,omitempty"`
@@ -224,10 +172,8 @@ func (b Backoff) Next(now time.Time) Backoff {
 	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(delay)}
 }
 
-// NewState returns the state of a CronJob whose workflow starts anew, from the
-// object itself: its status says which runs are active and when the last was
-// scheduled, finished are the finished Jobs that it controls. A run of a later time than the status
-// knows was started by a workflow that did not come to write it.
+// NewState returns the state of a CronJob whose workflow starts anew, from its status and the finished Jobs that it
+// controls. A run later than the status knows was started by a workflow that could not write it.
 func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Finished) State {
 	identity.Created = identity.Created.UTC()
 	state := State{Identity: identity}
@@ -258,24 +204,14 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 		run.Manual = run.Scheduled.IsZero()
 		state.Active = append(state.Active, run)
 	}
-	// A run that finished while nobody looked is in both lists: its end is still
-	// to be announced.
+	// A run that finished while nobody looked is in both lists: its end is still to be announced.
 	known := later(state.Settled, state.LastScheduled)
 	for _, entry := range finished {
 		if run := entry.Run; !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0 {
 			state = Found(state, []Sighting{{Run: run, Finished: &entry}})
 			continue
 		}
-		state.Finished = append(state.Finished, entry.kept())
-		state.conclude(entry.Run, entry.end())
-		if entry.Condition == batchv1.JobComplete {
-			state.LastSuccessful = later(state.LastSuccessful, entry.CompletionTime)
-		}
-		if index := state.activeIndex(entry.Run); index >= 0 {
-			state.Active = slices.Delete(state.Active, index, index+1)
-			state.count(entry.end())
-			state.Outbox = append(state.Outbox, sawCompleted(entry))
-		}
+		state.finish(entry, true)
 	}
 	return state
 }
@@ -319,4 +255,70 @@ func later(a, b time.Time) time.Time {
 		return b.UTC()
 	}
 	return a
+}
+
+const (
+	// maxText bounds schedules, time zones, names and notes, in bytes.
+	maxText = 128 << 10
+	// maxRuns bounds the lists of runs of a State.
+	maxRuns = 15_000
+	// mostCarried bounds those that are carried over: all are one value of 4 MiB at most (package packed).
+	mostCarried = 3_500
+)
+
+// Bounded returns the state with its lists cut to what can be carried over.
+func (s State) Bounded() State {
+	if len(s.Active) > mostCarried {
+		// The status, which names them too, is rewritten.
+		s.Reported = nil
+	}
+	s.Active = newest(s.Active)
+	s.Finished = newest(s.Finished)
+	s.Sighted = newest(s.Sighted)
+	s.Outbox = newest(s.Outbox)
+	return s
+}
+
+func newest[T any](list []T) []T { return list[max(len(list)-mostCarried, 0):] }
+
+// Validate reports whether the State can be one that was carried over.
+func (s State) Validate() error {
+	for _, field := range []struct {
+		name         string
+		count, bound int
+	}{
+		{"active", len(s.Active), maxRuns},
+		{"finished", len(s.Finished), maxRuns},
+		{"ledger", len(s.Ledger), maxRuns},
+		{"sighted", len(s.Sighted), maxRuns},
+		{"missed", len(s.Calendar.Missed), maxRuns},
+		{"outbox", len(s.Outbox), maxRuns},
+		{"conditions", len(s.Conditions), maxRuns},
+		{"upcoming", len(s.Calendar.Upcoming), maxRuns},
+		{"triggers", len(s.Triggers), maxTriggers},
+		{"backfills", len(s.Backfills), maxBackfills},
+		{"former schedules", len(s.Calendar.Former), maxFormer},
+		{"waiting", len(s.Calendar.Waiting), mostInState},
+	} {
+		if field.count > field.bound {
+			return fmt.Errorf("%s: %d, want %d at most", field.name, field.count, field.bound)
+		}
+	}
+	for _, backfill := range s.Backfills {
+		if err := backfill.validate(); err != nil {
+			return err
+		}
+	}
+	if s.Prune.Attempts < 0 || s.Judging.Attempts < 0 || s.Pending != nil && s.Pending.Retry.Attempts < 0 {
+		return fmt.Errorf("a back-off has a negative number of attempts")
+	}
+	for _, trigger := range s.Triggers {
+		if trigger.Retry.Attempts < 0 {
+			return fmt.Errorf("a trigger has a negative number of attempts")
+		}
+		if mistake := OverlapMistake(trigger.Overlap); mistake != "" {
+			return fmt.Errorf("a trigger's %s", mistake)
+		}
+	}
+	return nil
 }

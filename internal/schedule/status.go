@@ -1,7 +1,9 @@
 package schedule
 
 import (
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,9 +16,8 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// StatusStarted returns the status with a started run in it: the run's Job
-// joins active, and lastScheduleTime advances to its scheduled time unless the run
-// is manual. It is pure and idempotent; the status passed in is not changed.
+// StatusStarted returns the status with a started run in active, and unless it is manual in lastScheduleTime. It is
+// idempotent and leaves its argument.
 func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) ostinatov1.CronJobStatus {
 	active := make([]corev1.ObjectReference, 0, len(status.Active)+1)
 	known := false
@@ -77,8 +78,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	return status
 }
 
-// equalStatus compares what Ostinato decides of a status. The rows of the ledger come with
-// the next write that there is for another reason, as does what sums the status up.
+// equalStatus compares what is worth a write. Rows and summary fields wait for the next one.
 func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.LastScheduleTime.Equal(b.LastScheduleTime) &&
@@ -112,3 +112,163 @@ func scheduledOf(cronJob, job string) time.Time {
 
 // maxMinutes keeps scheduledOf within the years that JSON can carry.
 const maxMinutes = 4_000_000_000
+
+// Words of status.lastResult and status.next that are neither a result nor a time.
+const (
+	// unknown: no run has started; no scheduled time is known.
+	unknown = "-"
+	// resultRunning: the run that started last has not ended.
+	resultRunning = "Running"
+)
+
+// LastResultPattern and NextPattern are what status.lastResult and status.next match.
+var (
+	LastResultPattern = "^(" + strings.Join([]string{
+		unknown, resultRunning, string(RunComplete), string(RunDeleted), string(RunFailed) + "( x[1-9][0-9]{0,9})?",
+	}, "|") + ")$"
+	NextPattern = "^(" + strings.Join([]string{
+		unknown, ReasonDeleting, conditionReasonSuspended, conditionReasonPaused,
+		string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires),
+	}, "|") + "|[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z)$"
+)
+
+var lastResultPattern, nextPattern = regexp.MustCompile(LastResultPattern), regexp.MustCompile(NextPattern)
+
+// lastResult says how the run that started last has ended.
+func (s State) lastResult() string {
+	for index := len(s.Ledger) - 1; index >= 0; index-- {
+		if entry := s.Ledger[index]; entry.Outcome.HasJob() {
+			return s.resultText(entry.Result)
+		}
+	}
+	// Its row has fallen out.
+	switch {
+	case len(s.Active) > 0:
+		return resultRunning
+	case s.ConsecutiveFailures > 0:
+		return s.resultText(RunFailed)
+	case !s.LastSuccessful.IsZero():
+		return string(RunComplete)
+	}
+	return unknown
+}
+
+func (s State) resultText(result RunResult) string {
+	switch {
+	case result == "":
+		return resultRunning
+	case result == RunFailed && s.ConsecutiveFailures > 1:
+		return fmt.Sprintf("%s x%d", result, s.ConsecutiveFailures)
+	}
+	return string(result)
+}
+
+// nextTime is the time of the next run; zero where there is none.
+func (s State) nextTime(spec Spec) time.Time {
+	if spec.Suspend || spec.Deleting || len(s.Calendar.Upcoming) == 0 {
+		return time.Time{}
+	}
+	return s.Calendar.Upcoming[0]
+}
+
+// next says when the next run is, or in one word why there is none.
+func (s State) next(spec Spec) string {
+	at := s.nextTime(spec)
+	switch {
+	case !at.IsZero():
+		return clock(at)
+	case spec.Deleting:
+		return ReasonDeleting
+	case s.Calendar.Problem != nil:
+		return string(s.Calendar.Problem.Reason)
+	case spec.Suspend && s.PausedWhy != "":
+		return conditionReasonPaused
+	case spec.Suspend:
+		return conditionReasonSuspended
+	}
+	return unknown
+}
+
+// MaxRecentRuns bounds status.recentRuns.
+const MaxRecentRuns = 10
+
+// StatusRecorded returns the status with the outcome of a start in it. It is idempotent and leaves its argument.
+func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostinatov1.CronJobStatus {
+	entry := start.entry(start.run(run), run.Started)
+	known := slices.ContainsFunc(status.RecentRuns, func(row ostinatov1.RecentRun) bool { return row.JobName == entry.Job })
+	if known || start.Scheduled.IsZero() {
+		return status
+	}
+	rows := append([]ostinatov1.RecentRun{entry.row()}, status.RecentRuns...)
+	status.RecentRuns = rows[:min(len(rows), MaxRecentRuns)]
+	status.LastOutcome, status.LastResult = string(entry.Outcome), resultRunning
+	return status
+}
+
+// rows renders the last entries, newest first.
+func rows(ledger []LedgerEntry) []ostinatov1.RecentRun {
+	var rows []ostinatov1.RecentRun
+	for _, entry := range ledger[max(len(ledger)-MaxRecentRuns, 0):] {
+		// The API server takes no row without a time, and then no status at all.
+		if !entry.Scheduled.IsZero() {
+			rows = append(rows, entry.row())
+		}
+	}
+	slices.Reverse(rows)
+	return rows
+}
+
+func (e LedgerEntry) row() ostinatov1.RecentRun {
+	e = e.bounded()
+	row := ostinatov1.RecentRun{
+		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: timestamp(e.Until), Count: e.Count,
+		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
+		JobName: e.Job, Result: string(e.Result), ResultReason: e.ResultReason, EndTime: timestamp(e.Ended),
+		FailedAttempts: e.FailedAttempts, By: e.By, Through: e.Through, Changed: e.Changed,
+	}
+	if e.Outcome.HasJob() {
+		row.StartTime = timestamp(e.Recorded)
+	}
+	return row
+}
+
+// entryOf is the inverse of row, but for when it was known that a run did not start.
+func entryOf(row ostinatov1.RecentRun) LedgerEntry {
+	entry := LedgerEntry{
+		Scheduled: row.ScheduledTime.UTC(), Until: timeOf(row.Until), Count: max(row.Count, 0), Recorded: timeOf(row.StartTime),
+		Outcome: LedgerOutcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
+		Job: row.JobName, Result: RunResult(row.Result), ResultReason: row.ResultReason, Ended: timeOf(row.EndTime),
+		FailedAttempts: max(row.FailedAttempts, 0), Asked: Asked{By: row.By, Through: row.Through, Changed: row.Changed},
+	}
+	return entry.bounded()
+}
+
+// takeRows goes on with what the object's status has of the ledger.
+func (s *State) takeRows(status ostinatov1.CronJobStatus) {
+	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), MaxRecentRuns)] {
+		// A row that Ostinato has not written can't be written again.
+		if slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
+			s.Ledger = append(s.Ledger, entryOf(row))
+		}
+	}
+	s.Ledger = withoutQueue(s.Ledger, timeOf(status.AccountedUntil))
+	slices.Reverse(s.Ledger)
+	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
+}
+
+// withoutQueue leaves out the runs that waited, and later times without a Job: they are computed anew.
+func withoutQueue(rows []LedgerEntry, accounted time.Time) []LedgerEntry {
+	if !slices.ContainsFunc(rows, func(e LedgerEntry) bool { return e.Outcome == Queued }) {
+		return rows
+	}
+	return slices.DeleteFunc(rows, func(e LedgerEntry) bool {
+		return e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(accounted)
+	})
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

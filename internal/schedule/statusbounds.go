@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,16 +15,13 @@ import (
 const (
 	// maxStatus bounds its JSON without active, and maxActive that of active, in bytes.
 	maxStatus, maxActive = 64 << 10, 300 << 10
-	// MaxStatusActive bounds active: of more runs that are active the status names the ones
-	// that started last.
+	// MaxStatusActive bounds active: of more runs that are active the status names the ones that started last.
 	MaxStatusActive = 1000
 	// MaxStatusText bounds a text in it, in bytes.
 	MaxStatusText = 1024
-	// MaxStatusUID bounds a UID and a resourceVersion, in bytes: those that the API server
-	// makes are no longer.
+	// MaxStatusUID bounds a UID and a resourceVersion, in bytes: those that the API server makes are no longer.
 	MaxStatusUID = 36
-	// MaxStatusName bounds the name of an object, MaxStatusWorkflowID the ID of a workflow, in
-	// bytes.
+	// MaxStatusName bounds the name of an object, MaxStatusWorkflowID the ID of a workflow, in bytes.
 	MaxStatusName       = 253
 	MaxStatusWorkflowID = 1000
 )
@@ -31,12 +29,11 @@ const (
 // BridgeConditionTypes are those that the bridge writes to CronJobs.
 var BridgeConditionTypes = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
 
-// ValidateStatus reports whether a status can be one that a plan writes for a CronJob of the
-// namespace, by what it consists of and how large it is: anybody who may write to Temporal
-// may have asked for it. It does not say whether the status is true.
+// ValidateStatus reports whether a status, which may be forged, has the form and size of one that a plan writes for a
+// CronJob of the namespace. It does not say whether the status is true.
 func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
-	if len(status.Active) > MaxStatusActive {
-		return fmt.Errorf("status: %d active Jobs, want %d at most", len(status.Active), MaxStatusActive)
+	if err := atMost("%d active Jobs", len(status.Active), MaxStatusActive); err != nil {
+		return err
 	}
 	for _, run := range status.Active {
 		if run.Kind != "Job" || run.Namespace != namespace || run.FieldPath != "" || run.APIVersion != "batch/v1" ||
@@ -44,68 +41,81 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 			return fmt.Errorf("status: active names %s %.70q in namespace %.70q, which is no Job of the CronJob", run.Kind, run.Name, run.Namespace)
 		}
 	}
-	if status.LastOutcome != "" && !slices.Contains(Outcomes, LedgerOutcome(status.LastOutcome)) {
-		return fmt.Errorf("status: lastOutcome is %.64q, want one of %v", status.LastOutcome, Outcomes)
+	switch {
+	case status.ActiveCount < 0:
+		return fmt.Errorf("status: activeCount is %d, want 0 or more", status.ActiveCount)
+	case status.LastResult != "" && !lastResultPattern.MatchString(status.LastResult):
+		return fmt.Errorf("status: lastResult is %.64q, want a match of %s", status.LastResult, LastResultPattern)
+	case status.Next != "" && !nextPattern.MatchString(status.Next):
+		return fmt.Errorf("status: next is %.64q, want a match of %s", status.Next, NextPattern)
 	}
-	if err := validateSummary(status); err != nil {
+	if err := cmp.Or(
+		noneOr("lastOutcome is", status.LastOutcome, Outcomes),
+		atMost("%d recent runs", len(status.RecentRuns), MaxRecentRuns),
+		atMost("%d conditions", len(status.Conditions), len(ConditionTypes)),
+	); err != nil {
 		return err
 	}
-	if len(status.RecentRuns) > MaxRecentRuns {
-		return fmt.Errorf("status: %d recent runs, want %d at most", len(status.RecentRuns), MaxRecentRuns)
-	}
 	for _, row := range status.RecentRuns {
-		if !slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
-			return fmt.Errorf("status: a recent run has the outcome %.64q, want one of %v", row.Outcome, Outcomes)
+		if err := cmp.Or(
+			oneOf("a recent run has the outcome", row.Outcome, Outcomes),
+			noneOr("a recent run has the result", row.Result, RunResults),
+			noneOr("a recent run has the reason", row.Reason, LedgerReasons),
+			noneOr("a recent run was asked for through", row.Through, Throughs),
+			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)), MaxStatusText),
+			atMost("a recent run has a Job's name of %d bytes", len(row.JobName), MaxStatusName),
+		); err != nil {
+			return err
 		}
-		if row.Result != "" && !slices.Contains(RunResults, RunResult(row.Result)) {
-			return fmt.Errorf("status: a recent run has the result %.64q, want one of %v", row.Result, RunResults)
-		}
-		if row.Reason != "" && !slices.Contains(LedgerReasons, row.Reason) {
-			return fmt.Errorf("status: a recent run has the reason %.64q, want one of %v", row.Reason, LedgerReasons)
-		}
-		if row.Through != "" && !slices.Contains(Throughs, row.Through) {
-			return fmt.Errorf("status: a recent run was asked for through %.64q, want one of %v", row.Through, Throughs)
-		}
-		if longest := max(len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)); longest > MaxStatusText {
-			return fmt.Errorf("status: a recent run has a text of %d bytes, want %d at most", longest, MaxStatusText)
-		}
-		if len(row.JobName) > MaxStatusName {
-			return fmt.Errorf("status: a recent run has a Job's name of %d bytes, want %d at most", len(row.JobName), MaxStatusName)
-		}
-	}
-	if len(status.Conditions) > len(ConditionTypes) {
-		return fmt.Errorf("status: %d conditions, want %d at most", len(status.Conditions), len(ConditionTypes))
 	}
 	for _, condition := range status.Conditions {
-		if !slices.Contains(ConditionTypes, condition.Type) {
-			return fmt.Errorf("status: a condition of type %.64q, want one of %v", condition.Type, ConditionTypes)
-		}
-		if !slices.Contains(ConditionReasons, condition.Reason) {
-			return fmt.Errorf("status: the condition %s has the reason %.64q, want one of %v", condition.Type, condition.Reason, ConditionReasons)
-		}
-		if len(condition.Message) > MaxStatusText {
-			return fmt.Errorf("status: the condition %s has a message of %d bytes, want %d at most", condition.Type, len(condition.Message), MaxStatusText)
+		if err := cmp.Or(
+			oneOf("a condition of type", condition.Type, ConditionTypes),
+			oneOf("the condition "+condition.Type+" has the reason", condition.Reason, ConditionReasons),
+			atMost("the condition "+condition.Type+" has a message of %d bytes", len(condition.Message), MaxStatusText),
+		); err != nil {
+			return err
 		}
 	}
 	if workflow := status.Workflow; workflow != nil && (len(workflow.ID) > MaxStatusWorkflowID || len(workflow.Namespace) > MaxStatusName) {
 		return fmt.Errorf("status: a workflow with an ID of %d bytes in a namespace of %d, want %d and %d at most",
 			len(workflow.ID), len(workflow.Namespace), MaxStatusWorkflowID, MaxStatusName)
 	}
-	if err := within(status.Active, maxActive); err != nil {
-		return fmt.Errorf("status: active: %w", err)
+	if err := within("active: ", status.Active, maxActive); err != nil {
+		return err
 	}
 	status.Active = nil
-	if err := within(status, maxStatus); err != nil {
-		return fmt.Errorf("status: %w", err)
+	return within("", status, maxStatus)
+}
+
+// oneOf reports whether a text is among those that are known, and noneOr whether it is empty or among them.
+func oneOf[Text ~string](what, text string, known []Text) error {
+	if slices.Contains(known, Text(text)) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("status: %s %.64q, want one of %v", what, text, known)
+}
+
+func noneOr[Text ~string](what, text string, known []Text) error {
+	if text == "" {
+		return nil
+	}
+	return oneOf(what, text, known)
+}
+
+// atMost reports whether a count is within its bound; what is the format that names it.
+func atMost(what string, count, bound int) error {
+	if count <= bound {
+		return nil
+	}
+	return fmt.Errorf("status: "+what+", want %d at most", count, bound)
 }
 
 // within reports whether the JSON of a value has this many bytes at most.
-func within(value any, limit int) error {
+func within(what string, value any, bound int) error {
 	data, err := json.Marshal(value)
-	if err == nil && len(data) > limit {
-		err = fmt.Errorf("%d bytes, want %d at most", len(data), limit)
+	if err != nil {
+		return fmt.Errorf("status: %s%w", what, err)
 	}
-	return err
+	return atMost(what+"%d bytes", len(data), bound)
 }

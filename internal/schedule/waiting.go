@@ -1,17 +1,96 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
+	"sort"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 )
 
-// come takes in scheduled times that have come, ascending: those that are missed, and then
-// those that are to be started, of which the ones up to caughtUp are late. Where runs start
-// in order, they wait behind those that wait already; otherwise the last one takes the place
-// of the one that was due.
+const (
+	// defaultQueueLimit stands in for spec.queueLimit.
+	defaultQueueLimit = 10
+	// defaultCatchUpLimit stands in for spec.catchUpLimit.
+	defaultCatchUpLimit = 100
+	// mostWaiting is the most that either may be.
+	mostWaiting = 1000
+	// mostInState bounds all that waits, also before an edit of the limits drops some.
+	mostInState = 4 * mostWaiting
+)
+
+// Capacity returns how many runs may be active at once; 0 means any number.
+func (s Spec) Capacity() int {
+	switch {
+	case s.MaxConcurrent > 0:
+		return int(s.MaxConcurrent)
+	case s.ConcurrencyPolicy == batchv1.AllowConcurrent:
+		return 0
+	}
+	return 1
+}
+
+// queues reports whether runs wait their turn while others are active.
+func (s Spec) queues() bool { return s.ConcurrencyPolicy == ostinatov1.QueueConcurrent }
+
+// catchesUpAll reports whether all missed runs are started. Under Replace they would replace one another.
+func (s Spec) catchesUpAll() bool {
+	return s.CatchUp == ostinatov1.CatchUpAll && s.ConcurrencyPolicy != batchv1.ReplaceConcurrent
+}
+
+// inOrder reports whether waiting runs queue, the oldest first. Otherwise at most one waits, and the next replaces it.
+func (s Spec) inOrder() bool { return s.queues() || s.catchesUpAll() }
+
+// limit is a limit of the spec's with its default and its bound.
+func limit(value int32, otherwise int) int {
+	if value <= 0 {
+		return otherwise
+	}
+	return min(int(value), mostWaiting)
+}
+
+// full reports whether no more runs may be active.
+func (s *State) full(spec Spec) bool {
+	capacity := spec.Capacity()
+	return capacity > 0 && len(s.Active) >= capacity
+}
+
+// heldBack reports whether a start has to wait until an active run has ended.
+func (s *State) heldBack(spec Spec) bool {
+	return spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent && s.full(spec)
+}
+
+// replacements are the deletes of the oldest runs that make room for another one.
+func (s *State) replacements(spec Spec) []Delete {
+	if spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent {
+		return nil
+	}
+	var deletes []Delete
+	for _, run := range s.Active[:max(len(s.Active)-spec.Capacity()+1, 0)] {
+		deletes = append(deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
+	}
+	return deletes
+}
+
+// alreadyActive is the Event of a run that is held back; upstream's words where upstream has them (parity 1.9).
+func alreadyActive(spec Spec) event.Event {
+	if spec.MaxConcurrent == 0 && !spec.queues() {
+		return event.Normal("JobAlreadyActive",
+			"Not starting job because prior execution is running and concurrency policy is Forbid")
+	}
+	return event.Normal("JobAlreadyActive", fmt.Sprintf(
+		"Not starting job because as many executions are running as may be (%d) and concurrency policy is %s", spec.Capacity(), spec.ConcurrencyPolicy))
+}
+
+// come takes in scheduled times that have come, ascending: missed ones, then those to be started, which up to caughtUp
+// are late. If runs start in order, they queue; otherwise the last one replaces the one that was due.
 func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
 	if !spec.inOrder() {
-		s.supersede()
+		s.missAll(s.queue(), "")
 		s.Calendar.Missed = append(s.Calendar.Missed, missed...)
 		if last := len(kept) - 1; last >= 0 {
 			s.Calendar.Due = kept[last]
@@ -22,7 +101,9 @@ func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp 
 	s.Calendar.CaughtUp = later(s.Calendar.CaughtUp, caughtUp)
 	for _, scheduled := range kept {
 		if !spec.queues() && scheduled.After(caughtUp) {
-			s.supersedePrompt()
+			// It replaces one before it that was held back. Those that are caught up stay.
+			_, came := split(s.queue(), s.Calendar.CaughtUp)
+			s.missAll(came, ReasonJobAlreadyActive)
 		}
 		s.Calendar.Waiting = append(s.Calendar.Waiting, scheduled)
 	}
@@ -36,6 +117,12 @@ func single(scheduled time.Time, reason string) MissedRuns {
 
 // compare orders by time.
 func (m MissedRuns) compare(other MissedRuns) int { return m.First.Compare(other.First) }
+
+// split divides ascending times into those up to a time and those after it.
+func split(times []time.Time, at time.Time) (until, after []time.Time) {
+	index := sort.Search(len(times), func(i int) bool { return times[i].After(at) })
+	return times[:index:index], times[index:]
+}
 
 // promote makes the run that has waited longest the due one, where there is none.
 func (s *State) promote() {
@@ -61,14 +148,11 @@ func (s *State) takeOut(scheduled time.Time) {
 	s.promote()
 }
 
-// supersedePrompt has the next time that comes take the place of the one that came before it
-// and was held back. Those that are caught up stay.
-func (s *State) supersedePrompt() {
-	for _, scheduled := range s.queue() {
-		if scheduled.After(s.Calendar.CaughtUp) {
-			s.takeOut(scheduled)
-			s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, ReasonJobAlreadyActive))
-		}
+// missAll makes times that wait missed ones.
+func (s *State) missAll(times []time.Time, reason string) {
+	for _, scheduled := range times {
+		s.takeOut(scheduled)
+		s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, reason))
 	}
 }
 
@@ -77,58 +161,29 @@ func (s *State) dropOverflow(spec Spec) {
 	if !spec.inOrder() {
 		return
 	}
-	var came, caught []time.Time
-	for _, scheduled := range s.queue() {
-		if scheduled.After(s.Calendar.CaughtUp) {
-			came = append(came, scheduled)
-		} else {
-			caught = append(caught, scheduled)
-		}
-	}
+	caught, came := split(s.queue(), s.Calendar.CaughtUp)
 	// A run that can start at once does not wait.
-	over := len(came) - spec.queueLimit() - s.room(spec, len(caught))
-	for _, scheduled := range came[:max(over, 0)] {
-		s.takeOut(scheduled)
-		s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, ReasonQueueFull))
+	room := mostWaiting
+	if capacity := spec.Capacity(); capacity > 0 {
+		room = max(capacity-len(s.Active)-len(caught), 0)
 	}
-	for _, scheduled := range caught[:max(len(caught)-mostWaiting, 0)] {
-		s.takeOut(scheduled)
-		s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, ReasonCatchUpLimit))
-	}
+	s.missAll(came[:max(len(came)-limit(spec.QueueLimit, defaultQueueLimit)-room, 0)], ReasonQueueFull)
+	s.missAll(caught[:max(len(caught)-mostWaiting, 0)], ReasonCatchUpLimit)
 }
 
-// room returns how many runs can start beside those that are active and others.
-func (s *State) room(spec Spec, others int) int {
-	capacity := spec.Capacity()
-	if capacity == 0 {
-		return mostWaiting
-	}
-	return max(capacity-len(s.Active)-others, 0)
-}
-
-// disband leaves only the latest of the runs that wait, where the CronJob does not ask for
-// an order any more.
+// disband leaves only the latest of the runs that wait, where the CronJob no longer asks for an order.
 func (s *State) disband(now time.Time) {
 	waiting := s.queue()
 	for _, scheduled := range waiting[:max(len(waiting)-1, 0)] {
-		s.takeOut(scheduled)
 		s.settle(single(scheduled, "").entry(LedgerEntry{Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonPolicyChanged}))
 	}
 	s.Calendar.CaughtUp = time.Time{}
 }
 
-// announceQueue tells, and counts, what has begun to wait since the last time.
+// announceQueue announces and counts what has begun to wait since the last time.
 func (s *State) announceQueue(spec Spec) {
-	if !spec.inOrder() {
-		return
-	}
-	var fresh []time.Time
-	for _, scheduled := range s.queue() {
-		if scheduled.After(s.Calendar.Announced) {
-			fresh = append(fresh, scheduled)
-		}
-	}
-	if len(fresh) == 0 {
+	_, fresh := split(s.queue(), s.Calendar.Announced)
+	if !spec.inOrder() || len(fresh) == 0 {
 		return
 	}
 	s.Calendar.Announced = fresh[len(fresh)-1]
@@ -138,24 +193,16 @@ func (s *State) announceQueue(spec Spec) {
 	}
 }
 
-// Queue returns the entry of the runs that wait for others to end: those are Queued until
-// they have another outcome. It is nil where none waits.
+// Queue returns the entry of the runs that wait for others to end; nil if none waits.
 func (s State) Queue() *LedgerEntry {
-	var waiting []time.Time
-	for _, scheduled := range s.queue() {
-		if !scheduled.After(s.Calendar.Announced) {
-			waiting = append(waiting, scheduled)
-		}
-	}
+	waiting, _ := split(s.queue(), s.Calendar.Announced)
 	if len(waiting) == 0 {
 		return nil
 	}
-	entry := LedgerEntry{Scheduled: waiting[0], Outcome: Queued, Reason: ReasonJobAlreadyActive}
+	entry := MissedRuns{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}.entry(
+		LedgerEntry{Outcome: Queued, Reason: ReasonJobAlreadyActive})
 	if s.Pending != nil && s.Pending.Reason != "" && s.Pending.Scheduled.Equal(s.Calendar.Due) {
 		entry.Reason, entry.Message = ReasonFailedCreate, bounded(s.Pending.text())
-	}
-	if last := len(waiting) - 1; last > 0 {
-		entry.Until, entry.Count = waiting[last], int64(len(waiting))
 	}
 	return &entry
 }

@@ -7,15 +7,13 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// The library's parser is used, its Next is not: where the clock is not set by a whole
-// hour (Lord Howe), or a day is left out (Samoa), that skips times, names times that the
-// schedule does not, or never returns. The rule here is the one that it states: a time
-// fires at every instant at which the zone's clocks show it. So one that is skipped
-// does not fire, and one that comes twice fires twice.
+// The library's parser is used, its Next is not: where the clock is not set by a whole hour (Lord Howe), or a day is
+// left out (Samoa), that skips times, names times that the schedule does not, or never returns. The rule here is the
+// one that it states: a time fires at every instant at which the zone's clocks show it. So one that is skipped does not
+// fire, and one that comes twice fires twice.
 
-// horizon is how far ahead a time is looked for. No two times of a schedule that has
-// any are further apart: 29 February is eight years away around 2100, and it may be
-// that it falls to a gap of the clocks.
+// horizon is how far ahead a time is looked for: 29 February is eight years away around 2100, and may fall into a gap
+// of the clocks.
 const horizon = 13 * 366 * 24 * time.Hour
 
 // lastYear is the last that JSON can carry.
@@ -24,9 +22,8 @@ const lastYear = 9999
 // starBit is the library's mark of a field that has a star in it.
 const starBit = 1 << 63
 
-// nextWall returns the first instant after t at which the zone's clocks show a time of
-// the schedule; zero when there is none. It goes from change to change of the clocks,
-// and reckons between them as if there were none.
+// nextWall returns the first instant after t at which the zone's clocks show a time of the schedule; zero if there is
+// none. It goes from change to change of the clocks.
 func nextWall(schedule *cron.SpecSchedule, zone *time.Location, t time.Time) time.Time {
 	at := t.Truncate(time.Second).Add(time.Second).In(zone)
 	limit := at.Add(horizon)
@@ -59,8 +56,8 @@ func changeAfter(at, limit time.Time) time.Time {
 	return change
 }
 
-// nextShown returns the first time of the schedule in [from, until) of a clock that
-// nobody sets; zero when there is none.
+// nextShown returns the first time of the schedule in [from, until) of a clock that is never set; zero if there is
+// none.
 func nextShown(schedule *cron.SpecSchedule, from, until time.Time) time.Time {
 	first := from.Add(time.Minute - time.Second).Truncate(time.Minute)
 	day, minute := first.Truncate(24*time.Hour), first.Hour()*60+first.Minute()
@@ -82,8 +79,7 @@ func nextShown(schedule *cron.SpecSchedule, from, until time.Time) time.Time {
 	return time.Time{}
 }
 
-// nextMinute returns the first minute of a day, from the given one on, that the
-// schedule names; -1 when there is none.
+// nextMinute returns the first minute of a day, from the given one on, that the schedule names; -1 when there is none.
 func nextMinute(schedule *cron.SpecSchedule, from int) int {
 	least := from % 60
 	for hour := from / 60; hour < 24; hour++ {
@@ -97,8 +93,7 @@ func nextMinute(schedule *cron.SpecSchedule, from int) int {
 	return -1
 }
 
-// namesDay reports whether the schedule names the day (parity 1.3): by both of its
-// fields if one of them has a star, else by either.
+// namesDay reports whether the schedule names the day (parity 1.3): by both fields if one has a star, else by either.
 func namesDay(schedule *cron.SpecSchedule, day time.Time) bool {
 	ofMonth, ofWeek := schedule.Dom>>day.Day()&1 != 0, schedule.Dow>>day.Weekday()&1 != 0
 	if (schedule.Dom|schedule.Dow)&starBit != 0 {

@@ -11,7 +11,55 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 )
+
+// forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
+func (s *State) forgive(spec Spec) {
+	if spec.Suspend || s.ConsecutiveFailures < s.Forgiven {
+		s.Forgiven = s.ConsecutiveFailures
+	}
+	if !spec.Suspend {
+		s.PausedWhy = ""
+	}
+}
+
+// pausing reports whether enough runs have failed in a row to suspend the CronJob. Nothing starts until it is.
+func (s *State) pausing(spec Spec) bool {
+	return spec.PauseAfterFailures > 0 && !spec.Suspend && !spec.Deleting &&
+		s.ConsecutiveFailures-s.Forgiven >= spec.PauseAfterFailures
+}
+
+// Paused returns the state after the CronJob was suspended because of failures.
+func Paused(state State) State {
+	s := state.clone()
+	s.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", s.ConsecutiveFailures)
+	for i := len(s.Ledger) - 1; i >= 0; i-- {
+		if entry := s.Ledger[i]; entry.Result == RunFailed {
+			s.PausedWhy = bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
+				s.ConsecutiveFailures, entry.Job, entry.ResultReason))
+			break
+		}
+	}
+	s.Outbox = append(s.Outbox, event.Warning(conditionReasonPaused, "Suspended: "+s.PausedWhy))
+	return s
+}
+
+// PauseRefused returns the state after the API server refused to suspend the CronJob. The failures are forgiven: as
+// many more ask again.
+func PauseRefused(state State, why string) State {
+	s := state.clone()
+	s.Forgiven = s.ConsecutiveFailures
+	s.Outbox = append(s.Outbox, event.Warning("FailedUpdate",
+		fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", s.ConsecutiveFailures, why)))
+	return s
+}
+
+// MayPause reports whether the object asks to be suspended after failures, and has had enough.
+func MayPause(object *ostinatov1.CronJob) bool {
+	after := SpecOf(object).PauseAfterFailures
+	return after > 0 && object.Status.ConsecutiveFailures >= after
+}
 
 const (
 	// ThroughSignal is Suspender.Through and Asked.Through where a signal has asked for it.
@@ -26,8 +74,7 @@ type Suspender struct {
 	By string
 	// At is when.
 	At time.Time
-	// Through is a signal, or the field manager that has written spec.suspend; empty where
-	// nothing tells.
+	// Through is a signal, or the field manager that has written spec.suspend; empty where nothing tells.
 	Through string
 	// Why is the reason that was given.
 	Why string
@@ -52,8 +99,7 @@ func (s Suspender) String() string {
 	return text
 }
 
-// Refuses says why a resume does not take back the suspension; empty when it does. A resume
-// that gives neither a name nor a reason takes back every one.
+// Refuses says why a resume does not end the suspension; empty if it does, as without a name and a reason.
 func (s Suspender) Refuses(by, reason string) string {
 	if (by == "" || by == s.By) && (reason == "" || reason == s.Why) {
 		return ""
@@ -69,9 +115,8 @@ func (s Suspender) Refuses(by, reason string) string {
 		strings.Join(asked, " "), cmp.Or(s.String(), "by nobody that the object names"))
 }
 
-// StatusSuspendedBy returns the status with who has suspended the CronJob in the message of
-// its condition Suspended. read is the status that the object has. It is pure and
-// idempotent; the statuses passed in are not changed.
+// StatusSuspendedBy returns the status with the suspender in the message of its condition Suspended, given the object's
+// status. It is idempotent; the statuses passed in are not changed.
 func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ostinatov1.CronJobStatus {
 	index := slices.IndexFunc(status.Conditions, isSuspended)
 	if index < 0 {

@@ -1,0 +1,277 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+const (
+	// ThroughUpdate is Asked.Through where an update has asked for the run, as ThroughSignal is where a signal has.
+	ThroughUpdate = "update"
+	// ThroughJob: somebody has made the run's Job.
+	ThroughJob = "job"
+)
+
+// Throughs are all that a row of the ledger may name.
+var Throughs = []string{ThroughSignal, ThroughUpdate, ThroughJob}
+
+// Asked says who has asked for a run that the schedule did not. Nothing proves it.
+type Asked struct {
+	// By is the name that the sender has claimed; empty where he has not.
+	By string `json:"by,omitempty"`
+	// Through is one of Throughs; empty for a scheduled run.
+	Through string `json:"through,omitempty"`
+	// Changed says in what the run is not as the CronJob prescribes it; empty for nothing.
+	Changed string `json:"changed,omitempty"`
+}
+
+// bounded returns it with texts that people can read and a state can carry.
+func (a Asked) bounded() Asked {
+	a.By, a.Changed = bounded(a.By), bounded(a.Changed)
+	if !slices.Contains(Throughs, a.Through) {
+		a.Through = ""
+	}
+	return a
+}
+
+// changing returns it with what an overlap changes.
+func (a Asked) changing(overlap batchv1.ConcurrencyPolicy) Asked {
+	if overlap != "" {
+		a.Changed = "concurrencyPolicy " + string(overlap)
+	}
+	return a
+}
+
+// TriggerRequest asks for one manual run.
+type TriggerRequest struct {
+	Asked
+	// Note is the sender's.
+	Note string
+	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
+	Overlap batchv1.ConcurrencyPolicy
+}
+
+// Trigger asks for one manual run.
+type Trigger struct {
+	// Sequence numbers the CronJob's triggers, ascending; the Job's name is made from it.
+	Sequence int64 `json:"sequence"`
+	// At is when the trigger arrived.
+	At time.Time `json:"at"`
+	// Note is the sender's, Asked who that is.
+	Note string `json:"note,omitempty"`
+	Asked
+	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
+	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
+	// Blocked is set once it has waited for active runs.
+	Blocked bool `json:"blocked,omitempty"`
+	Refused
+}
+
+// AddTrigger returns the state with one more trigger, or its row if refused. Its number is TriggerSequence.
+func AddTrigger(state State, request TriggerRequest, now time.Time) State {
+	s, now := state.clone(), now.UTC()
+	s.TriggerSequence++
+	trigger := Trigger{Sequence: s.TriggerSequence, At: now, Note: request.Note, Asked: request.Asked.bounded()}
+	if mistake := OverlapMistake(request.Overlap); mistake != "" {
+		s.Outbox = append(s.Outbox, event.Warning("TriggerRefused", mistake))
+		if trigger.Note != "" {
+			mistake += "; " + trigger.Note
+		}
+		trigger.Note = mistake
+		s.record(trigger.entry(FailedToCreate, ReasonInvalidSignal, now))
+		return s
+	}
+	trigger.Overlap, trigger.Asked = request.Overlap, trigger.Asked.changing(request.Overlap)
+	if len(s.Triggers) >= maxTriggers {
+		s.record(trigger.entry(SkippedOverlap, ReasonTooManyTriggers, now))
+		return s
+	}
+	s.Triggers = append(s.Triggers, trigger)
+	return s
+}
+
+// overlaps are what a manual run may ask for in place of the CronJob's concurrencyPolicy.
+var overlaps = []batchv1.ConcurrencyPolicy{
+	batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
+}
+
+// OverlapMistake says what is wrong with a manual run's overlap; empty if nothing is.
+func OverlapMistake(overlap batchv1.ConcurrencyPolicy) string {
+	if overlap == "" || slices.Contains(overlaps, overlap) {
+		return ""
+	}
+	return fmt.Sprintf("overlap is %.40q: use Allow, Forbid, Replace or Queue, or leave it out for the CronJob's concurrencyPolicy", string(overlap))
+}
+
+// Policy returns the start's concurrency policy, given the CronJob's. Only manual runs may ask for another.
+func (s Start) Policy(cronJobs batchv1.ConcurrencyPolicy) batchv1.ConcurrencyPolicy {
+	switch {
+	case s.Manual && s.Overlap != "":
+		return s.Overlap
+	case s.Backfill != 0 && cronJobs == batchv1.ReplaceConcurrent:
+		// A past time replaces a run only where somebody says so.
+		return batchv1.ForbidConcurrent
+	}
+	return cronJobs
+}
+
+// Under returns the spec that applies to the start: an overlap is without maxConcurrent.
+func (s Start) Under(spec Spec) Spec {
+	spec.ConcurrencyPolicy = s.Policy(spec.ConcurrencyPolicy)
+	if s.Manual && s.Overlap != "" {
+		spec.MaxConcurrent = 0
+	}
+	return spec
+}
+
+// under returns the spec as it is for the trigger's run.
+func (t Trigger) under(spec Spec) Spec { return Start{Manual: true, Overlap: t.Overlap}.Under(spec) }
+
+// settleForbidden settles the triggers that may neither start now nor wait, and marks those that wait.
+func (s *State) settleForbidden(spec Spec, now time.Time) {
+	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
+		under := trigger.under(spec)
+		if !s.heldBack(under) || under.queues() {
+			return false
+		}
+		s.Outbox = append(s.Outbox, alreadyActive(under))
+		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
+		return true
+	})
+	for index := range s.Triggers {
+		trigger := &s.Triggers[index]
+		trigger.Blocked = trigger.Blocked || s.heldBack(trigger.under(spec))
+	}
+}
+
+// nextTrigger returns the first trigger that does not wait for runs that are active; nil when there is none.
+func (s *State) nextTrigger(spec Spec) *Trigger {
+	for index := range s.Triggers {
+		if !s.heldBack(s.Triggers[index].under(spec)) {
+			return &s.Triggers[index]
+		}
+	}
+	return nil
+}
+
+// triggerIndex finds the trigger of a start; -1 when it is settled.
+func (s *State) triggerIndex(start Start) int {
+	return slices.IndexFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == start.Sequence })
+}
+
+// triggeredStart returns the start of the next trigger's run, unless its retry has to wait; nil if there is none.
+func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
+	trigger := s.nextTrigger(spec)
+	if trigger == nil || now.Before(trigger.Retry.Until) {
+		return nil
+	}
+	start := &Start{
+		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
+		Scheduled: trigger.At.Truncate(time.Second),
+		Manual:    true,
+		Sequence:  trigger.Sequence,
+		Overlap:   trigger.Overlap,
+		Note:      trigger.Note,
+		Asked:     trigger.Asked,
+		WhyLate:   ReasonOutage,
+	}
+	switch {
+	case trigger.Reason != "":
+		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
+	case trigger.Blocked:
+		start.WhyLate = ReasonJobAlreadyActive
+	}
+	return start
+}
+
+// dropTriggers forgets the manual runs of a CronJob that is being deleted.
+func (s *State) dropTriggers(now time.Time) {
+	for _, trigger := range s.Triggers {
+		s.record(trigger.entry(SkippedSuperseded, ReasonDeleting, now))
+	}
+	s.Triggers = nil
+}
+
+func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) LedgerEntry {
+	return LedgerEntry{
+		Scheduled: t.At.Truncate(time.Second), Recorded: now, Outcome: outcome, Reason: reason, Message: t.Note, Manual: true,
+		Asked: t.Asked, Sequence: t.Sequence,
+	}
+}
+
+// waitingTriggers are the rows of triggers that wait for other runs, or to retry. The status does not have them.
+func (s State) waitingTriggers() []LedgerEntry {
+	var rows []LedgerEntry
+	for _, trigger := range s.Triggers {
+		row := trigger.entry(Queued, ReasonJobAlreadyActive, time.Time{})
+		switch {
+		case trigger.Reason != "":
+			row.Reason, row.Message = ReasonFailedCreate, trigger.text()
+		case !trigger.Blocked:
+			continue
+		}
+		rows = append(rows, row.bounded())
+	}
+	return rows
+}
+
+// TriggerRuns says when the run of a trigger runs.
+type TriggerRuns string
+
+const (
+	// RunsNow: its Job is made.
+	RunsNow TriggerRuns = "now"
+	// RunsQueued: it waits for other runs to end, or its Job was refused and is tried again.
+	RunsQueued TriggerRuns = "queued"
+	// RunsRefused: it never will.
+	RunsRefused TriggerRuns = "refused"
+)
+
+// TriggerAnswer says what becomes of a trigger.
+type TriggerAnswer struct {
+	// Job is the name of the run's Job; empty where it is refused.
+	Job  string      `json:"job,omitempty"`
+	Runs TriggerRuns `json:"runs"`
+	// Reason says why it does not run now: as in the ledger, with the API server's words.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Answer returns what becomes of the trigger with a number (TriggerSequence after AddTrigger), once that is known.
+func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
+	job := names.TriggeredJob(state.Name, state.UID, sequence)
+	if index := state.triggerIndex(Start{Sequence: sequence}); index >= 0 {
+		switch trigger := state.Triggers[index]; {
+		case trigger.Reason != "":
+			return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: trigger.text()}, true
+		case trigger.Blocked:
+			return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: ReasonJobAlreadyActive}, true
+		}
+		return TriggerAnswer{}, false
+	}
+	for index := len(state.Ledger) - 1; index >= 0; index-- {
+		entry := state.Ledger[index]
+		switch {
+		case entry.Sequence != sequence:
+		case entry.Outcome.HasJob():
+			return TriggerAnswer{Job: job, Runs: RunsNow}, true
+		default:
+			return TriggerAnswer{Runs: RunsRefused, Reason: entry.why()}, true
+		}
+	}
+	return TriggerAnswer{Runs: RunsRefused, Reason: "it is forgotten: the ledger has no row of it"}, true
+}
+
+// why says in one line why a run has not started. Only for FailedToCreate the message is not the sender's note.
+func (e LedgerEntry) why() string {
+	if e.Outcome == FailedToCreate && e.Message != "" {
+		return e.Reason + ": " + e.Message
+	}
+	return e.Reason
+}
