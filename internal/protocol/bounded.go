@@ -6,7 +6,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// What arrives through Temporal may be anybody's, so what holds lists is bounded before
+// What arrives through Temporal may be anybody's, so each type that holds lists bounds its JSON before
 // it is decoded (packed.Unmarshal). A type without methods stands for each.
 type (
 	plainPodList            PodList
@@ -27,110 +27,78 @@ type (
 	plainListPodsRequest    ListPodsRequest
 	plainTerminateRequest   TerminatePodsRequest
 	plainCreatedPods        []CreatedPod
-	plainJobClosed          JobClosed
 	plainJobDescription     JobDescription
 	plainCronJobDescription CronJobDescription
 )
 
-// MarshalJSON implements json.Marshaler: a long list is compressed.
-func (l PodList) MarshalJSON() ([]byte, error) { return packed.Marshal(plainPodList(l)) }
+// Long values of these two are compressed.
 
-// UnmarshalJSON implements json.Unmarshaler.
+func (l PodList) MarshalJSON() ([]byte, error)      { return packed.Marshal(plainPodList(l)) }
+func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
+
 func (l *PodList) UnmarshalJSON(data []byte) error {
 	return packed.UnmarshalWithin(data, (*plainPodList)(l), job.MaxStateSize)
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobInput) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobInput)(j))
 }
-
-// MarshalJSON implements json.Marshaler: the state of many runs is compressed.
-func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *CronJobInput) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCronJobInput)(c))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (p *PodFacts) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainPodFacts)(p))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *StartRunRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainStartRunRequest)(s))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *StartRunResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainStartRunResult)(s))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (w *WriteStatusRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainWriteStatusRequest)(w))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (w *WriteStatusResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainWriteStatusResult)(w))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (f *FindRunsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainFindRunsRequest)(f))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (f *FindRunsResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainFindRunsResult)(f))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobRequest)(j))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobResult)(j))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *CreatePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCreatePodsRequest)(c))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (d *DeletePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainDeletePodsRequest)(d))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (r *ReleasePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainReleasePodsRequest)(r))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *TerminatePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainTerminateRequest)(t))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainListPodsRequest)(l))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *CreatedPods) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCreatedPods)(c))
 }
+func (j *JobDescription) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainJobDescription)(j))
+}
+func (c *CronJobDescription) UnmarshalJSON(data []byte) error {
+	return packed.Unmarshal(data, (*plainCronJobDescription)(c))
+}
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON bounds the result with the whole, at whose gate it has no turn of its own.
 func (b *BulkProgress) UnmarshalJSON(data []byte) error {
-	// The result has no turn of its own at the gate that the whole holds.
 	var plain struct {
 		Done   int            `json:"done"`
 		Result plainJobResult `json:"result"`
@@ -140,34 +108,16 @@ func (b *BulkProgress) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (j *JobClosed) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainJobClosed)(j))
-}
+// Evaluation and BackfillTimes are those of package schedule as a history has recorded them: whoever
+// may poll a task queue of Temporal may have written the record.
+type (
+	Evaluation    schedule.Evaluation
+	BackfillTimes schedule.BackfillTimes
+)
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (j *JobDescription) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainJobDescription)(j))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *CronJobDescription) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainCronJobDescription)(c))
-}
-
-// Evaluation is a schedule.Evaluation as a history has recorded it: whoever may poll a task
-// queue of Temporal may have written the record.
-type Evaluation schedule.Evaluation
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (e *Evaluation) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*schedule.Evaluation)(e))
 }
-
-// BackfillTimes are schedule.BackfillTimes as a history has recorded them.
-type BackfillTimes schedule.BackfillTimes
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (b *BackfillTimes) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*schedule.BackfillTimes)(b))
 }
