@@ -10,36 +10,21 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// Activity names.
+// Names of activities, with what they take and answer. Those of the bulk queue report their progress by heartbeats.
 const (
-	// StartRunActivity: StartRunRequest -> StartRunResult; held until the time of the run.
-	StartRunActivity = "StartRun"
-	// WriteStatusActivity: WriteStatusRequest -> WriteStatusResult.
-	WriteStatusActivity = "WriteStatus"
-	// FindRunsActivity: FindRunsRequest -> FindRunsResult.
-	FindRunsActivity = "FindRuns"
-	// SignalAcceptedActivity: SignalAcceptedRequest -> SignalAcceptedResult.
-	SignalAcceptedActivity = "SignalAccepted"
-	// CarryOutActivity: JobRequest -> JobResult.
-	CarryOutActivity = "CarryOut"
-	// CreatePodsActivity: CreatePodsRequest -> JobResult; bulk queue, heartbeats.
-	CreatePodsActivity = "CreatePods"
-	// DeletePodsActivity: DeletePodsRequest -> JobResult; bulk queue, heartbeats.
-	DeletePodsActivity = "DeletePods"
-	// ReleasePodsActivity: ReleasePodsRequest -> JobResult; bulk queue, heartbeats;
-	// carries out many Releases.
-	ReleasePodsActivity = "ReleasePods"
-	// ReleaseOrphansActivity: ReleaseOrphansRequest -> ReleaseOrphansResult; removes the
-	// tracking finalizer of every Pod of a Job that is gone or being deleted.
-	ReleaseOrphansActivity = "ReleaseOrphans"
-	// ListPodsActivity: ListPodsRequest -> PodList.
-	ListPodsActivity = "ListPods"
-	// TerminatePodsActivity: TerminatePodsRequest -> PodList.
-	TerminatePodsActivity = "TerminatePods"
-	// SetSuspendActivity: SetSuspendRequest -> SetSuspendResult.
-	SetSuspendActivity = "SetSuspend"
-	// WatchPodsActivity: PodWatchInput -> error only; runs until cancelled.
-	WatchPodsActivity = "WatchPods"
+	StartRunActivity       = "StartRun"       // StartRunRequest -> StartRunResult
+	WriteStatusActivity    = "WriteStatus"    // WriteStatusRequest -> WriteStatusResult
+	FindRunsActivity       = "FindRuns"       // FindRunsRequest -> FindRunsResult
+	SignalAcceptedActivity = "SignalAccepted" // SignalAcceptedRequest -> SignalAcceptedResult
+	SetSuspendActivity     = "SetSuspend"     // SetSuspendRequest -> SetSuspendResult
+	CarryOutActivity       = "CarryOut"       // JobRequest -> JobResult
+	CreatePodsActivity     = "CreatePods"     // CreatePodsRequest -> JobResult; bulk queue
+	DeletePodsActivity     = "DeletePods"     // DeletePodsRequest -> JobResult; bulk queue
+	ReleasePodsActivity    = "ReleasePods"    // ReleasePodsRequest -> JobResult; bulk queue
+	ReleaseOrphansActivity = "ReleaseOrphans" // ReleaseOrphansRequest -> ReleaseOrphansResult
+	ListPodsActivity       = "ListPods"       // ListPodsRequest -> PodList
+	TerminatePodsActivity  = "TerminatePods"  // TerminatePodsRequest -> PodList
+	WatchPodsActivity      = "WatchPods"      // PodWatchInput -> error only; runs until cancelled
 )
 
 // Activities are the names of all activities.
@@ -74,25 +59,16 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// Reasons of a Refusal.
+// Reasons of a Refusal, which package schedule explains and the ledger shows.
 const (
-	// RefusedForbidden: quota, admission or authorisation; may be lifted later.
-	RefusedForbidden = schedule.Forbidden
-	// RefusedInvalid: the object is invalid; only an edit helps.
-	RefusedInvalid = schedule.Invalid
-	// RefusedNamespaceTerminating: the namespace is being deleted.
+	RefusedForbidden            = schedule.Forbidden
+	RefusedInvalid              = schedule.Invalid
 	RefusedNamespaceTerminating = schedule.NamespaceTerminating
-	// RefusedForeignObject: another owner's object has the name.
-	RefusedForeignObject = schedule.ForeignObject
-	// RefusedNotPrescribed: the object, as it is now, does not ask for it.
-	RefusedNotPrescribed = schedule.NotPrescribed
-	// RefusedSignal: the object or the worker does not take the signal that asked for it.
-	RefusedSignal = schedule.SignalRefused
-	// RefusedTooLate: the time before which the run was to be created has passed,
-	// and no earlier attempt created it.
-	RefusedTooLate = schedule.TooLate
-	// RefusedOther: any other answer that a repetition at once can't change.
-	RefusedOther = schedule.RefusedOtherwise
+	RefusedForeignObject        = schedule.ForeignObject
+	RefusedNotPrescribed        = schedule.NotPrescribed
+	RefusedSignal               = schedule.SignalRefused
+	RefusedTooLate              = schedule.TooLate
+	RefusedOther                = schedule.RefusedOtherwise
 )
 
 // JobRequest is carried out in the order of its fields. Every step is
@@ -193,19 +169,11 @@ func (r *JobResult) Add(later JobResult) {
 	r.Found = append(r.Found, later.Found...)
 	r.Failures = append(r.Failures, later.Failures...)
 	r.Logs = append(r.Logs, later.Logs...)
-	if later.Refused != nil {
-		r.Refused = later.Refused
-	}
+	r.Refused = cmp.Or(later.Refused, r.Refused)
 	r.StatusRefused = cmp.Or(later.StatusRefused, r.StatusRefused)
-	if later.Matched != nil {
-		r.Matched = later.Matched
-	}
-	if later.Current != nil {
-		r.Current = later.Current
-	}
-	if later.CurrentSpec != nil {
-		r.CurrentSpec = later.CurrentSpec
-	}
+	r.Matched = cmp.Or(later.Matched, r.Matched)
+	r.Current = cmp.Or(later.Current, r.Current)
+	r.CurrentSpec = cmp.Or(later.CurrentSpec, r.CurrentSpec)
 }
 
 // CreatePodsRequest creates Pods in slow-start batches (parity 2.10 e).
@@ -235,7 +203,7 @@ type ReleasePodsRequest struct {
 	Releases []job.Release   `json:"releases"`
 }
 
-// ReleaseOrphansRequest names a Job that is gone or being deleted.
+// ReleaseOrphansRequest asks to remove the tracking finalizer of every Pod of a Job that is gone or being deleted.
 type ReleaseOrphansRequest struct {
 	Job ObjectReference `json:"job"`
 }
