@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -124,10 +122,7 @@ func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, req
 // jobToDelete reads a Job of the CronJob, from the watch cache first, since a delete can't say whose the
 // Job must be; nil where it is gone or is not the CronJob's.
 func (a *Activities) jobToDelete(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete) (*batchv1.Job, error) {
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
-	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
-		found, err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
-	}
+	found, err := a.readJob(ctx, cronJob.Namespace, target.Name, types.UID(target.UID), cached)
 	switch {
 	case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 		return nil, nil
