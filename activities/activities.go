@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"ostinato.dev/ostinato/internal/herd"
 	"ostinato.dev/ostinato/internal/job"
@@ -77,8 +78,9 @@ type Activities struct {
 	herd     *herd.Herd
 	// writes are the statuses that are written, lists those of all Pods of a namespace.
 	writes, lists *herd.Turns
-	known         *memory
-	jobSearch     k8s.JobSearch
+	// known are the CronJobs that are remembered.
+	known     *lru.Cache
+	jobSearch k8s.JobSearch
 	// refusedLog lets the lines about refused requests through that the log has room for.
 	refusedLog *rate.Limiter
 }
@@ -100,9 +102,9 @@ func New(options Options) *Activities {
 		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
 		herd:       herd.New(options.Clock, options.MaxHeld, options.Weights),
 		lists:      herd.NewTurns(mostLists, options.Weights),
-		writes:     herd.NewTurns(mostStatuses, options.Weights),
+		writes:     herd.NewTurns(maxStatusWrites, options.Weights),
 		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
-		known:      newMemory(),
+		known:      lru.New(maxRemembered),
 	}
 }
 
@@ -122,39 +124,30 @@ func (a *Activities) RegisterControl(registry Registry) {
 	control(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
 	control(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)
 	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
-	bulk(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
+	register(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
 	control(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
-}
-
-// control registers an activity that reports by itself, as long as it is under way, that it goes on.
-func control[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, activity func(context.Context, Request) (Result, error)) {
-	bulk(a, registry, name, about, func(ctx context.Context, request Request) (Result, error) {
-		ctx, stop := a.keep(ctx)
-		defer stop()
-		return activity(ctx, request)
-	})
 }
 
 // RegisterBulk registers the activities of the bulk task queue.
 func (a *Activities) RegisterBulk(registry Registry) {
-	bulk(a, registry, protocol.CreatePodsActivity, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods)
-	bulk(a, registry, protocol.DeletePodsActivity, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods)
+	register(a, registry, protocol.CreatePodsActivity, func(r protocol.CreatePodsRequest) subject { return aJob(r.Job) }, a.CreatePods)
+	register(a, registry, protocol.DeletePodsActivity, func(r protocol.DeletePodsRequest) subject { return aJob(r.Job) }, a.DeletePods)
 	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
-	bulk(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
+	register(a, registry, protocol.ReleasePodsActivity, func(r protocol.ReleasePodsRequest) subject { return aJob(r.Job) }, a.ReleasePods)
 }
 
-// bulk registers an activity that reports how far it has come.
-func bulk[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, activity func(context.Context, Request) (Result, error)) {
-	register(registry, name, counting(a, name, serving(a, about, activity)))
+// control registers an activity that does not report its progress: it reports that it goes on.
+func control[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
+	register(a, registry, name, about, func(ctx context.Context, request Request) (Result, error) {
+		ctx, stop := a.keep(ctx)
+		defer stop()
+		return perform(ctx, request)
+	})
 }
 
 // RegisterWatch registers the activity of the watch task queue.
 func (a *Activities) RegisterWatch(registry Registry) {
-	register(registry, protocol.WatchPodsActivity, a.WatchPods)
-}
-
-func register(registry Registry, name string, function any) {
-	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name})
+	registry.RegisterActivityWithOptions(a.WatchPods, activity.RegisterOptions{Name: protocol.WatchPodsActivity})
 }
 
 // jobWorkflow is the value of names.WorkflowAnnotation for a Job.

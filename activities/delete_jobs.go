@@ -24,45 +24,43 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 		start = &request.Start
 	}
 	events := a.Events.besides(len(request.Events))
-	return eachReplaced(request, result, func(target schedule.Delete) (bool, *protocol.FinishedJob, error) {
+	return eachReplaced(request, result, func(target schedule.Delete) (replacement, error) {
 		return a.replaceJob(ctx, cronJob, target, start, events)
 	})
 }
 
 // replaced finds what an earlier attempt, which has made the Job of the run, has done to those that the run replaces.
 func (a *Activities) replaced(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) error {
-	return eachReplaced(request, result, func(target schedule.Delete) (gone bool, ended *protocol.FinishedJob, err error) {
-		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
+	return eachReplaced(request, result, func(target schedule.Delete) (replacement, error) {
+		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, live)
 		switch {
-		case errors.Is(err, k8s.ErrGone):
-			return true, nil, nil
 		case err != nil:
-			return false, nil, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
-		case found.DeletionTimestamp != nil, !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-			return true, nil, nil
+			return replacement{}, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
+		case found == nil, found.DeletionTimestamp != nil:
+			return replacement{gone: true}, nil
 		}
-		return false, finishedJob(found, runOf(cronJob, found)), nil
+		return replacement{ended: finishedJob(found, runOf(cronJob, found))}, nil
 	})
 }
 
-// eachReplaced asks for each run that is to be replaced whether it is gone, or how it has ended.
-func eachReplaced(
-	request protocol.StartRunRequest, result *protocol.StartRunResult,
-	ask func(schedule.Delete) (gone bool, ended *protocol.FinishedJob, err error),
-) error {
-	finished, gone := make([]*protocol.FinishedJob, len(request.Replace)), make([]bool, len(request.Replace))
-	err := each(indexesOf(request.Replace), func(i int) (err error) {
-		target := request.Replace[i]
+// replacement says what has become of a Job that is to be replaced: it is gone, it has ended, or it runs on.
+type replacement struct {
+	gone  bool
+	ended *protocol.FinishedJob
+}
+
+// eachReplaced asks for each run that is to be replaced what has become of it.
+func eachReplaced(request protocol.StartRunRequest, result *protocol.StartRunResult, ask func(schedule.Delete) (replacement, error)) error {
+	replacements, err := gather(request.Replace, func(target schedule.Delete) (replacement, error) {
 		target.Replaced = true
-		gone[i], finished[i], err = ask(target)
-		return err
+		return ask(target)
 	})
-	for i, target := range request.Replace {
-		if gone[i] {
-			result.Replaced = append(result.Replaced, target.Name)
+	for i, found := range replacements {
+		if found.gone {
+			result.Replaced = append(result.Replaced, request.Replace[i].Name)
 		}
-		if finished[i] != nil {
-			result.Ended = append(result.Ended, *finished[i])
+		if found.ended != nil {
+			result.Ended = append(result.Ended, *found.ended)
 		}
 	}
 	return err
@@ -70,46 +68,45 @@ func eachReplaced(
 
 func (a *Activities) replaceJob(
 	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer,
-) (gone bool, ended *protocol.FinishedJob, err error) {
-	found, err := a.jobToDelete(ctx, cronJob, target)
+) (replacement, error) {
+	found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, cached)
 	switch {
 	case err != nil:
-		return false, nil, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
+		return replacement{}, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
 	case found == nil:
-		return true, nil, nil
+		return replacement{gone: true}, nil
 	}
-	if ended = finishedJob(found, runOf(cronJob, found)); ended != nil {
-		return false, ended, nil
+	if ended := finishedJob(found, runOf(cronJob, found)); ended != nil {
+		return replacement{ended: ended}, nil
 	}
+	var refused *protocol.Refusal
 	if why := schedule.Deletable(cronJob, target, false, start); why != "" {
-		return false, nil, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+		refused = &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}
+	} else {
+		err = a.deleteJob(ctx, cronJob, target, events)
+		refused = refusal(err)
 	}
-	if err := a.deleteJob(ctx, cronJob, target, events); err != nil {
-		if refused := refusal(err); refused != nil {
-			return false, nil, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
-		}
-		return false, nil, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+	switch {
+	case refused != nil:
+		return replacement{}, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+	case err != nil:
+		return replacement{}, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	}
-	return true, nil, nil
+	return replacement{gone: true}, nil
 }
 
 // prune deletes Jobs that fall out of the history limits, and names those that are gone or are not the
 // CronJob's. The others are tried again later.
 func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.WriteStatusRequest) (pruned []string) {
-	gone := make([]bool, len(request.Prune))
 	events := a.Events.besides(len(request.Events))
-	_ = each(indexesOf(request.Prune), func(i int) error {
-		target := request.Prune[i]
+	gone, _ := gather(request.Prune, func(target schedule.Delete) (bool, error) {
 		target.Replaced = false
-		found, err := a.jobToDelete(ctx, cronJob, target)
-		switch {
-		case err != nil:
-		case found == nil:
-			gone[i] = true
-		case schedule.Deletable(cronJob, target, claim.Finished(found) != nil, nil) == "":
-			gone[i] = a.deleteJob(ctx, cronJob, target, events) == nil
+		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, cached)
+		if err != nil || found == nil {
+			return err == nil, nil
 		}
-		return nil
+		deletable := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, nil) == ""
+		return deletable && a.deleteJob(ctx, cronJob, target, events) == nil, nil
 	})
 	for i, target := range request.Prune {
 		if gone[i] {
@@ -119,10 +116,9 @@ func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	return pruned
 }
 
-// jobToDelete reads a Job of the CronJob, from the watch cache first, since a delete can't say whose the
-// Job must be; nil where it is gone or is not the CronJob's.
-func (a *Activities) jobToDelete(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete) (*batchv1.Job, error) {
-	found, err := a.readJob(ctx, cronJob.Namespace, target.Name, types.UID(target.UID), cached)
+// controlledJob reads a Job of the CronJob; nil where it is gone or is not the CronJob's.
+func (a *Activities) controlledJob(ctx context.Context, cronJob *ostinatov1.CronJob, name, uid string, fresh freshness) (*batchv1.Job, error) {
+	found, err := a.readJob(ctx, cronJob.Namespace, name, types.UID(uid), fresh)
 	switch {
 	case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 		return nil, nil
@@ -142,6 +138,17 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 		events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
 	}
 	return err
+}
+
+// gather calls do for every item, some at a time. It returns the results in the order of the items, and the
+// first error after all have ended.
+func gather[Item, Result any](items []Item, do func(Item) (Result, error)) ([]Result, error) {
+	results := make([]Result, len(items))
+	err := each(indexesOf(items), func(i int) (err error) {
+		results[i], err = do(items[i])
+		return err
+	})
+	return results, err
 }
 
 func indexesOf[T any](list []T) []int {

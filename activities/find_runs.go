@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -68,38 +67,36 @@ func withoutJob(cronJob *ostinatov1.CronJob, owned []*batchv1.Job) []protocol.Fi
 }
 
 func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run, result *protocol.FindRunsResult) error {
-	found, unread := make([]*batchv1.Job, len(runs)), make([]bool, len(runs))
-	err := each(indexesOf(runs), func(i int) (err error) {
-		run := runs[i]
+	type look struct {
+		job    *batchv1.Job
+		unread bool
+	}
+	found, err := gather(runs, func(run schedule.Run) (look, error) {
 		if err := (protocol.ObjectReference{Namespace: cronJob.Namespace, Name: run.Name, UID: run.UID}).Validate(); err != nil {
-			return invalidRequest(fmt.Errorf("look: %w", err))
+			return look{}, invalidRequest(fmt.Errorf("look: %w", err))
 		}
-		found[i], err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, run.Name, types.UID(run.UID))
+		found, err := a.controlledJob(ctx, cronJob, run.Name, run.UID, live)
 		switch {
-		case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found[i], cronJob.Name, cronJob.UID):
-			found[i] = nil
-			return nil
 		case concernsOne(err):
 			// The CronJob itself could be read: one Job that can't be must not hold it up. The
 			// bridge tells again of a run that the status lists and that has ended.
 			activity.GetLogger(ctx).Warn("a Job can't be read", "namespace", cronJob.Namespace, "job", run.Name, "error", err)
-			unread[i] = true
-			return nil
+			return look{unread: true}, nil
 		case err != nil:
-			return outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
+			return look{}, outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
 		}
-		return nil
+		return look{job: found}, nil
 	})
 	if err != nil {
 		return err
 	}
 	for i, run := range runs {
 		switch {
-		case unread[i]:
-		case found[i] == nil:
+		case found[i].unread:
+		case found[i].job == nil:
 			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
 		default:
-			a.report(result, cronJob, found[i])
+			a.report(result, cronJob, found[i].job)
 		}
 	}
 	return nil
@@ -144,12 +141,9 @@ func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1
 // time it says was started by hand.
 func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 	run := schedule.Run{
-		Name:            found.Name,
-		UID:             string(found.UID),
-		Started:         found.CreationTimestamp.UTC(),
-		ResourceVersion: found.ResourceVersion,
+		Name: found.Name, UID: string(found.UID), ResourceVersion: found.ResourceVersion,
+		Started: found.CreationTimestamp.UTC(), Scheduled: k8s.ScheduledTime(found),
 	}
-	run.Scheduled = k8s.ScheduledTime(found)
 	_, byHand := found.Annotations[names.InstantiateAnnotation]
 	run.Manual = byHand || run.Scheduled.IsZero() || names.ScheduledJob(cronJob.Name, run.Scheduled) != found.Name
 	if run.Scheduled.IsZero() {

@@ -88,13 +88,10 @@ func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob,
 		return nil, outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
 	}
 	// The watch cache of another API server may be behind: only a live read tells.
-	if cronJob, err = a.cronJob(ctx, reference); err != nil || cronJob == nil {
-		result.Gone = err == nil
+	cronJob, changed, err := a.unedited(ctx, reference, request.Digest)
+	if err != nil || cronJob == nil {
+		result.Gone, result.CurrentSpec = changed.Gone, changed.CurrentSpec
 		return nil, err
-	}
-	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
-		result.CurrentSpec = &spec
-		return nil, nil
 	}
 	result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)
 	return cronJob, err

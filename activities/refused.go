@@ -22,13 +22,16 @@ var refusedReasons = []string{
 // to Temporal may ask as often as he likes.
 const refusalsLogged = 1
 
-// counting returns the activity, which counts what it refuses, and says who has asked.
-func counting[Request, Result any](a *Activities, name string, perform func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
-	return func(ctx context.Context, request Request) (Result, error) {
-		result, err := perform(ctx, request)
+// register registers an activity that is about an object. It refuses what no workflow asks for before anything
+// is asked of the API server, counts what it refuses, and says who has asked.
+func register[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
+	registry.RegisterActivityWithOptions(func(ctx context.Context, request Request) (result Result, err error) {
+		if err = a.serves(about(request)); err == nil {
+			result, err = perform(ctx, request)
+		}
 		a.countRefused(ctx, name, cmp.Or(refusedFor(err), notPrescribed(result)), err)
 		return result, err
-	}
+	}, activity.RegisterOptions{Name: name})
 }
 
 // refusedFor returns the reason for which an error refuses a request; empty for other errors.
