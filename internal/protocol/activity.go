@@ -53,9 +53,7 @@ const MaxLooks = 50
 // object, a terminating namespace. It is an outcome to plan with, not an error:
 // an outage is an error, and is retried by Temporal.
 type Refusal struct {
-	// Reason is one of the Refusal constants.
-	Reason string `json:"reason"`
-	// Message is the API server's.
+	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
@@ -286,8 +284,7 @@ const (
 
 // SetSuspendResult carries the object's spec after the write.
 type SetSuspendResult struct {
-	// Gone: the object does not exist or has another UID. Foreign: it is another
-	// controller's.
+	// Gone: the object does not exist or has another UID. Foreign: it is another controller's.
 	Gone        bool           `json:"gone,omitempty"`
 	Foreign     bool           `json:"foreign,omitempty"`
 	CronJobSpec *schedule.Spec `json:"cronJobSpec,omitempty"`

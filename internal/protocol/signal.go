@@ -16,8 +16,8 @@ const (
 	JobSpecSignal = "job-spec"
 	// DeletedSignal carries a Deleted: the object no longer exists.
 	DeletedSignal = "deleted"
-	// JobClosedSignal carries a JobClosed to a CronJob workflow that can't hear of
-	// a run by itself (after continue-as-new).
+	// JobClosedSignal carries a JobClosed to a CronJob workflow that may have missed the end
+	// of a run (after continue-as-new).
 	JobClosedSignal = "job-closed"
 	// JobSeenSignal carries a JobSeen to a CronJob workflow that may not know of a Job
 	// that its CronJob controls, or that the Job was deleted.
