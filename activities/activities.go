@@ -7,7 +7,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
@@ -23,7 +22,6 @@ import (
 
 // Options are what activities work with.
 type Options struct {
-	// Kubernetes and CronJobs are the API clients.
 	Kubernetes kubernetes.Interface
 	CronJobs   k8s.CronJobsGetter
 	// Temporal signals Job workflows; only WatchPods uses it.
@@ -34,20 +32,16 @@ type Options struct {
 	Namespaces []string
 	// Namespace is Temporal's, for links from objects to workflows.
 	Namespace string
-	// Cluster is the optional name of the Kubernetes cluster.
-	Cluster names.Cluster
-	// Events record what happened on the objects (StartEvents).
-	Events Recorders
-	// Metrics count it (NewMetrics).
-	Metrics *Metrics
+	Cluster   names.Cluster
+	Events    Recorders
+	Metrics   *Metrics
 	// BulkQPS limits the Pods that CreatePods, DeletePods and ReleasePods create,
 	// delete or release a second, in this process; 0 or less means no limit.
 	BulkQPS float32
-	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
-	TakeOverJobs bool
-	// TakeOverCronJobs makes CronJobs of batch/v1 Ostinato's too.
-	TakeOverCronJobs bool
-	// JobDefaults are what a Job gets that does not say it itself.
+	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours), and
+	// TakeOverCronJobs CronJobs of batch/v1.
+	TakeOverJobs, TakeOverCronJobs bool
+	// JobDefaults fill in what a Job does not say.
 	JobDefaults job.Defaults
 	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number
 	// are turned away, so that they end.
@@ -55,14 +49,13 @@ type Options struct {
 	// AcceptSignals are the signals that people may send to objects through Temporal; an
 	// object can narrow them by annotation.
 	AcceptSignals steering.Signals
-	// Logs bounds what is kept of the logs of failed Pods.
-	Logs LogLimits
+	Logs          LogLimits
 	// StartLead is how long before its time the start of a run may be asked for, clocks apart.
 	StartLead time.Duration
 	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each takes an
 	// activity slot, so that there should be more of these.
 	MaxHeld int
-	// Weights are the shares of Kubernetes namespaces where starts, and writes of status, wait for their turn.
+	// Weights are the shares of namespaces where starts, and writes of status, wait for their turn.
 	Weights order.Weights
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
@@ -72,7 +65,7 @@ type Options struct {
 // concurrent use.
 type Activities struct {
 	Options
-	bulk     flowcontrol.RateLimiter
+	bulk     *rate.Limiter
 	logs     logAccess
 	evidence *namespaceEvidence
 	herd     *herd.Herd
@@ -91,15 +84,15 @@ func New(options Options) *Activities {
 		options.Clock = clock.RealClock{}
 	}
 	options.Metrics.watch.Shards(options.WatchShards)
-	bulk := flowcontrol.NewFakeAlwaysRateLimiter()
+	limit := rate.Inf
 	if options.BulkQPS > 0 {
-		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
+		limit = rate.Limit(options.BulkQPS)
 	}
 	if options.MaxHeld <= 0 {
-		options.MaxHeld = mostHeld
+		options.MaxHeld = defaultMaxHeld
 	}
 	return &Activities{
-		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
+		Options: options, bulk: rate.NewLimiter(limit, max(1, int(options.BulkQPS))), evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
 		herd:       herd.New(options.Clock, options.MaxHeld, options.Weights),
 		lists:      herd.NewTurns(mostLists, options.Weights),
 		writes:     herd.NewTurns(maxStatusWrites, options.Weights),

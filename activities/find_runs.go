@@ -18,11 +18,12 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// mostFound bounds the Jobs that one search returns, newest first.
-const mostFound = 1000
+// maxFound bounds the Jobs that one search returns, newest first.
+const maxFound = 1000
 
 // FindRuns looks up the runs that are said to have started or ended, and with All the status, all
-// Jobs that the CronJob controls, and which of the status' runs have none. An error means that the API server could not be asked.
+// Jobs that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API
+// server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
 	if err := bounded(list{"look", len(request.Look), mostLooks}); err != nil {
 		return result, err
@@ -45,25 +46,20 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	for _, one := range owned {
 		a.report(&result, cronJob, one)
 	}
-	if len(owned) < mostFound {
-		result.Ended = append(result.Ended, withoutJob(cronJob, owned)...)
+	if len(owned) == maxFound {
+		return result, nil
 	}
-	return result, nil
-}
-
-// withoutJob returns the runs that the status lists and whose Jobs are not among all that there are.
-func withoutJob(cronJob *ostinatov1.CronJob, owned []*batchv1.Job) []protocol.FinishedJob {
 	exists := map[types.UID]bool{}
 	for _, one := range owned {
 		exists[one.UID] = true
 	}
-	var ended []protocol.FinishedJob
 	for _, active := range cronJob.Status.Active {
 		if !exists[active.UID] {
-			ended = append(ended, protocol.FinishedJob{Run: schedule.Run{Name: active.Name, UID: string(active.UID)}, Outcome: job.Deleted})
+			run := schedule.Run{Name: active.Name, UID: string(active.UID)}
+			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
 		}
 	}
-	return ended
+	return result, nil
 }
 
 func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run, result *protocol.FindRunsResult) error {
@@ -79,7 +75,7 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 		switch {
 		case concernsOne(err):
 			// The CronJob itself could be read: one Job that can't be must not hold it up. The
-			// bridge tells again of a run that the status lists and that has ended.
+			// bridge reminds the workflow of a run that the status lists and that has ended.
 			activity.GetLogger(ctx).Warn("a Job can't be read", "namespace", cronJob.Namespace, "job", run.Name, "error", err)
 			return look{unread: true}, nil
 		case err != nil:
@@ -102,8 +98,8 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 	return nil
 }
 
-// searchJobs looks for the Jobs that the CronJob controls. What was
-// created just now counts, so the list is not the watch cache's.
+// searchJobs lists the Jobs that the CronJob controls, not from the watch cache: what was created just
+// now counts.
 func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob) ([]*batchv1.Job, error) {
 	var owned []*batchv1.Job
 	err := a.jobSearch.ControlledBy(ctx, a.Kubernetes, cronJob.Namespace, cronJob.UID, func(one *batchv1.Job) {
@@ -115,11 +111,11 @@ func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 		return nil, outage(err, "look for the Jobs of CronJob %s/%s", cronJob.Namespace, cronJob.Name)
 	}
 	slices.SortFunc(owned, func(a, b *batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return owned[max(len(owned)-mostFound, 0):], nil
+	return owned[max(len(owned)-maxFound, 0):], nil
 }
 
-// mostChildren bounds the Jobs of one result that come with what a Job workflow needs.
-const mostChildren = 100
+// maxChildren bounds the Jobs of one result that come with what a Job workflow needs.
+const maxChildren = 100
 
 // report adds a Job of the CronJob to the result. The workflow of one that was made by hand
 // is the bridge's to start.
@@ -132,7 +128,7 @@ func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1
 	result.Running = append(result.Running, run)
 	_, byHand := found.Annotations[names.InstantiateAnnotation]
 	made := !byHand && !k8s.ScheduledTime(found).IsZero()
-	if made && claim.Ours(found, a.TakeOverJobs) && len(result.Children) < mostChildren {
+	if made && claim.Ours(found, a.TakeOverJobs) && len(result.Children) < maxChildren {
 		result.Children = append(result.Children, protocol.StartedJob{Run: run, Spec: a.specOf(found), Managed: true})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
@@ -49,17 +50,18 @@ type Metrics struct {
 // NewMetrics returns metrics registered with the registerer; it panics when they
 // are registered already.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	factory := promauto.With(registerer)
 	const jobs, cronJobs, ostinato = "job_controller", "cronjob_controller", "ostinato"
 	counter := func(subsystem, name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
+		return factory.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		creationSkew: prometheus.NewHistogram(prometheus.HistogramOpts{
+		creationSkew: factory.NewHistogram(prometheus.HistogramOpts{
 			Subsystem: cronJobs, Name: "job_creation_skew_duration_seconds",
 			Help:    "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
 		}),
-		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		syncDuration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: jobs, Name: "job_sync_duration_seconds", Help: "The time it took to sync a job",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
@@ -83,8 +85,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			m.requestsRefused.WithLabelValues(name, reason)
 		}
 	}
-	registerer.MustRegister(m.creationSkew, m.syncDuration, m.syncs, m.jobsFinished, m.podsFinished, m.podsCreated,
-		m.indexesFinished, m.failuresHandled, m.refusals, m.requestsRefused, m.startsGivenBack)
 	return m
 }
 

@@ -18,13 +18,13 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// NotServedErrorType: the object is in a namespace that this worker does not serve
-// (Options.Namespaces); not retryable, since every worker of a cluster serves the same.
-const NotServedErrorType = "NamespaceNotServed"
-
-// NotTakenOverErrorType: the object is a CronJob of batch/v1, and this worker does not
-// take those over (Options.TakeOverCronJobs); not retryable, as above.
-const NotTakenOverErrorType = "NotTakenOver"
+// Types of errors that are not retryable, since all workers of a cluster serve the same.
+const (
+	// NotServedErrorType: the object is in a namespace that is not in Options.Namespaces.
+	NotServedErrorType = "NamespaceNotServed"
+	// NotTakenOverErrorType: the object is a CronJob of batch/v1, without Options.TakeOverCronJobs.
+	NotTakenOverErrorType = "NotTakenOver"
+)
 
 // subject is the object that a request is about.
 type subject struct {
@@ -37,9 +37,8 @@ func aJob(reference protocol.ObjectReference) subject { return subject{reference
 
 func aCronJob(reference protocol.ObjectReference) subject { return subject{reference, false} }
 
-// serves returns an error that is not to be retried for what can't be the reference of
-// an object, and for an object that is none of these activities' business: in a namespace
-// that they don't serve, or of the built-in controller.
+// serves returns an error that is not to be retried for what can't be the reference of an object, and for
+// an object that this worker does not serve.
 func (a *Activities) serves(object subject) error {
 	if err := object.Validate(); err != nil {
 		return invalidRequest(err)
@@ -67,8 +66,8 @@ const (
 	// live reads are as new as etcd.
 	live freshness = iota
 	// cached reads come from the API server's watch cache, at a third of the cost, or from
-	// memory, and may be a moment old. They serve where an owner's identity is all that
-	// matters, or where a write tells whether it was the object as it is.
+	// memory, and may be a moment old. They are enough where only an owner's identity matters,
+	// or where a write is refused unless the object is the one that was read.
 	cached
 )
 

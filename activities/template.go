@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -47,24 +46,16 @@ func (a *Activities) judgeTemplate(ctx context.Context, cronJob *ostinatov1.Cron
 	return judgement
 }
 
-// usedUp reports whether only a quota stands against the Job. It is looked at last, when
-// all else has been checked, and says how many Jobs there are now.
+// usedUp reports whether only a quota stands against the Job: the API server checks it last, and it
+// says how many Jobs there are now.
 func usedUp(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }
 
-// aboutTheTemplate reports whether the same Job would be refused at its time too. A
-// namespace that goes and a webhook without dry runs say nothing of that.
+// aboutTheTemplate reports whether the same Job would be refused at its time too. A terminating
+// namespace and a webhook without dry runs don't say.
 func aboutTheTemplate(err error) bool {
 	refused := refusal(err)
 	return refused != nil && refused.Reason != protocol.RefusedNamespaceTerminating &&
 		!strings.Contains(err.Error(), "does not support dry run")
-}
-
-// announceJudgement warns of a template whose Job would be refused. Each generation is
-// judged once.
-func (a *Activities) announceJudgement(cronJob protocol.ObjectReference, judgement *schedule.Judgement) {
-	if judgement != nil && judgement.Refusal != "" {
-		a.Events.onCronJob(cronJob, event.Warning(event.InvalidTemplate, "The Job of the next run would be refused: "+judgement.Refusal))
-	}
 }

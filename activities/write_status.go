@@ -57,7 +57,9 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	}
 	result.Pruned = a.prune(ctx, cronJob, request)
 	a.Events.onCronJob(request.CronJob, request.Events...)
-	a.announceJudgement(request.CronJob, result.Judgement)
+	if judged := result.Judgement; judged != nil && judged.Refusal != "" {
+		a.Events.onCronJob(request.CronJob, event.Warning(event.InvalidTemplate, "The Job of the next run would be refused: "+judged.Refusal))
+	}
 	return result, nil
 }
 
