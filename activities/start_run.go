@@ -33,11 +33,8 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if err := a.giveBack(request.Start); err != nil {
 		return result, err
 	}
-	cronJob, err := a.cronJob(ctx, request.CronJob)
+	cronJob, err := a.plannedStart(ctx, request, &result)
 	if err != nil || cronJob == nil {
-		return protocol.StartRunResult{Gone: err == nil}, err
-	}
-	if cronJob, err = a.plannedStart(ctx, cronJob, request, &result); err != nil || cronJob == nil {
 		return result, err
 	}
 	// A time that somebody has made up is no moment, and is not waited for.
@@ -76,7 +73,12 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 
 // plannedStart returns the CronJob where it is the one that was planned with; nil where the result says that
 // it is not. A Job that an earlier attempt has made by the spec before counts: its run has started.
-func (a *Activities) plannedStart(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
+func (a *Activities) plannedStart(ctx context.Context, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
+	cronJob, err := a.cronJob(ctx, request.CronJob)
+	if err != nil || cronJob == nil {
+		result.Gone = err == nil
+		return nil, err
+	}
 	spec := schedule.SpecOf(cronJob)
 	if spec.Digest() == request.Digest {
 		return cronJob, nil
@@ -154,9 +156,8 @@ func (a *Activities) writeStartedStatus(ctx context.Context, cronJob *ostinatov1
 }
 
 // judgeStart says why the run may not be started for the CronJob as it now is, whatever
-// a plan says, before anything is deleted for it; neither is set when it may. A Job that
-// an earlier attempt has made counts all the same: its run has started. So it has where the
-// status says so and the Job is gone since.
+// a plan says, before anything is deleted for it; neither is set when it may. The run has started
+// if an earlier attempt has made its Job, or if the status says so and the Job is gone since.
 func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	refused, err := a.refuseStart(ctx, cronJob, start)
 	ran := hasRun(cronJob, start)
@@ -244,8 +245,7 @@ func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.St
 	return a.refuseSignal(cronJob.Annotations, signal)
 }
 
-// acceptsStart reports whether the run may start as it asks to: that its Job is there
-// already does not make it so.
+// acceptsStart reports whether the run may start as it asks to, whether or not its Job is there already.
 func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
 	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
 }
@@ -268,8 +268,17 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		}
 		return created, true, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		stored, refused, err := a.findJob(ctx, cronJob, start)
-		return stored, false, refused, err
+		found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return nil, false, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
+		case claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			return found, false, nil, nil
+		}
+		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
+		a.Metrics.countRefusal("Job", refused)
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
+		return nil, false, refused, nil
 	}
 	refused := refusal(err)
 	if refused != nil {
@@ -286,21 +295,6 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		return nil, false, refused, nil
 	}
 	return nil, false, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
-}
-
-// findJob looks at the Job that has the wanted name already.
-func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*batchv1.Job, *protocol.Refusal, error) {
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
-	}
-	if !claim.OfCronJob(found, cronJob.Name, cronJob.UID) {
-		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
-		a.Metrics.countRefusal("Job", refused)
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
-		return nil, refused, nil
-	}
-	return found, nil, nil
 }
 
 func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {
