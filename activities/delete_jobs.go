@@ -17,43 +17,34 @@ import (
 )
 
 // replace deletes the runs whose place the start takes: each has to be gone, or to have ended, before the
-// start may go on. One that has ended is left.
-func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) error {
+// start may go on. One that has ended is left. Where an earlier attempt has made the Job of the run, replace only
+// finds out what became of them.
+func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, made bool, result *protocol.StartRunResult) error {
 	var start *schedule.Start
 	if a.acceptsStart(cronJob, request.Start) {
 		start = &request.Start
 	}
-	events := a.Events.besides(len(request.Events))
-	return eachReplaced(request, result, func(target schedule.Delete) (replacement, error) {
-		return a.replaceJob(ctx, cronJob, target, start, events)
-	})
-}
-
-// replaced finds what an earlier attempt, which has made the Job of the run, has done to those that the run replaces.
-func (a *Activities) replaced(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) error {
-	return eachReplaced(request, result, func(target schedule.Delete) (replacement, error) {
-		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, live)
+	events, fresh := a.Events.besides(len(request.Events)), cached
+	if made {
+		fresh = live
+	}
+	type replacement struct {
+		gone  bool
+		ended *protocol.FinishedJob
+	}
+	replacements, err := gather(request.Replace, func(target schedule.Delete) (replacement, error) {
+		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
 		switch {
 		case err != nil:
 			return replacement{}, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
-		case found == nil, found.DeletionTimestamp != nil:
+		case found == nil, made && found.DeletionTimestamp != nil:
 			return replacement{gone: true}, nil
 		}
-		return replacement{ended: finishedJob(found, runOf(cronJob, found))}, nil
-	})
-}
-
-// replacement says what has become of a Job that is to be replaced: it is gone, it has ended, or it runs on.
-type replacement struct {
-	gone  bool
-	ended *protocol.FinishedJob
-}
-
-// eachReplaced asks for each run that is to be replaced what has become of it.
-func eachReplaced(request protocol.StartRunRequest, result *protocol.StartRunResult, ask func(schedule.Delete) (replacement, error)) error {
-	replacements, err := gather(request.Replace, func(target schedule.Delete) (replacement, error) {
-		target.Replaced = true
-		return ask(target)
+		if ended := finishedJob(found, runOf(cronJob, found)); ended != nil || made {
+			return replacement{ended: ended}, nil
+		}
+		err = a.deleteReplaced(ctx, cronJob, target, start, events)
+		return replacement{gone: err == nil}, err
 	})
 	for i, found := range replacements {
 		if found.gone {
@@ -66,33 +57,21 @@ func eachReplaced(request protocol.StartRunRequest, result *protocol.StartRunRes
 	return err
 }
 
-func (a *Activities) replaceJob(
-	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer,
-) (replacement, error) {
-	found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, cached)
-	switch {
-	case err != nil:
-		return replacement{}, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
-	case found == nil:
-		return replacement{gone: true}, nil
-	}
-	if ended := finishedJob(found, runOf(cronJob, found)); ended != nil {
-		return replacement{ended: ended}, nil
-	}
-	var refused *protocol.Refusal
-	if why := schedule.Deletable(cronJob, target, false, start); why != "" {
-		refused = &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}
-	} else {
+func (a *Activities) deleteReplaced(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer) error {
+	target.Replaced = true
+	var err error
+	refused := &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: schedule.Deletable(cronJob, target, false, start)}
+	if refused.Message == "" {
 		err = a.deleteJob(ctx, cronJob, target, events)
 		refused = refusal(err)
 	}
 	switch {
 	case refused != nil:
-		return replacement{}, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+		return refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	case err != nil:
-		return replacement{}, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
+		return outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	}
-	return replacement{gone: true}, nil
+	return nil
 }
 
 // prune deletes Jobs that fall out of the history limits, and names those that are gone or are not the

@@ -92,7 +92,7 @@ func (a *Activities) plannedStart(ctx context.Context, request protocol.StartRun
 		return nil, nil
 	}
 	result.Started, result.StatusLeft = a.startedJob(found, request.Start), true
-	return nil, a.replaced(ctx, cronJob, request, result)
+	return nil, a.replace(ctx, cronJob, request, true, result)
 }
 
 // jobOf reads the CronJob's Job of a name; nil where there is none, or where it is another's.
@@ -128,7 +128,7 @@ func (a *Activities) create(
 			return nil, false, cronJob, err
 		}
 	}
-	if err = a.replace(ctx, cronJob, request, result); err != nil || result.Started != nil {
+	if err = a.replace(ctx, cronJob, request, false, result); err != nil || result.Started != nil {
 		return nil, false, cronJob, err
 	}
 	if stored, isNew, result.Refused, err = a.startJob(ctx, cronJob, request.Start); stored != nil {
