@@ -1,14 +1,18 @@
 package activities
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"ostinato.dev/ostinato/internal/herd"
 	"ostinato.dev/ostinato/internal/job"
@@ -22,7 +26,6 @@ import (
 
 // Options are what activities work with.
 type Options struct {
-	// Kubernetes and CronJobs are the API clients.
 	Kubernetes kubernetes.Interface
 	CronJobs   k8s.CronJobsGetter
 	// Temporal signals Job workflows; only WatchPods uses it.
@@ -33,20 +36,16 @@ type Options struct {
 	Namespaces []string
 	// Namespace is Temporal's, for links from objects to workflows.
 	Namespace string
-	// Cluster is the optional name of the Kubernetes cluster.
-	Cluster names.Cluster
-	// Events record what happened on the objects (StartEvents).
-	Events Recorders
-	// Metrics count it (NewMetrics).
-	Metrics *Metrics
+	Cluster   names.Cluster
+	Events    Recorders
+	Metrics   *Metrics
 	// BulkQPS limits the Pods that CreatePods, DeletePods and ReleasePods create,
 	// delete or release a second, in this process; 0 or less means no limit.
 	BulkQPS float32
-	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours).
-	TakeOverJobs bool
-	// TakeOverCronJobs makes CronJobs of batch/v1 Ostinato's too.
-	TakeOverCronJobs bool
-	// JobDefaults are what a Job gets that does not say it itself.
+	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours), and
+	// TakeOverCronJobs CronJobs of batch/v1.
+	TakeOverJobs, TakeOverCronJobs bool
+	// JobDefaults fill in what a Job does not say.
 	JobDefaults job.Defaults
 	// WatchShards is the number of PodWatch workflows; 0 takes any. Those of another number
 	// are turned away, so that they end.
@@ -54,14 +53,13 @@ type Options struct {
 	// AcceptSignals are the signals that people may send to objects through Temporal; an
 	// object can narrow them by annotation.
 	AcceptSignals steering.Signals
-	// Logs bounds what is kept of the logs of failed Pods.
-	Logs LogLimits
+	Logs          LogLimits
 	// StartLead is how long before its time the start of a run may be asked for, clocks apart.
 	StartLead time.Duration
 	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each takes an
 	// activity slot, so that there should be more of these.
 	MaxHeld int
-	// Weights are the shares of Kubernetes namespaces where starts, and writes of status, wait for their turn.
+	// Weights are the shares of namespaces where starts, and writes of status, wait for their turn.
 	Weights order.Weights
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
@@ -71,14 +69,15 @@ type Options struct {
 // concurrent use.
 type Activities struct {
 	Options
-	bulk     flowcontrol.RateLimiter
+	bulk     *rate.Limiter
 	logs     logAccess
 	evidence *namespaceEvidence
 	herd     *herd.Herd
 	// writes are the statuses that are written, lists those of all Pods of a namespace.
 	writes, lists *herd.Turns
-	known         *memory
-	jobSearch     k8s.JobSearch
+	// known are the CronJobs that are remembered.
+	known     *lru.Cache
+	jobSearch k8s.JobSearch
 	// refusedLog lets the lines about refused requests through that the log has room for.
 	refusedLog *rate.Limiter
 }
@@ -89,20 +88,20 @@ func New(options Options) *Activities {
 		options.Clock = clock.RealClock{}
 	}
 	options.Metrics.watch.Shards(options.WatchShards)
-	bulk := flowcontrol.NewFakeAlwaysRateLimiter()
+	limit := rate.Inf
 	if options.BulkQPS > 0 {
-		bulk = flowcontrol.NewTokenBucketRateLimiter(options.BulkQPS, max(1, int(options.BulkQPS)))
+		limit = rate.Limit(options.BulkQPS)
 	}
 	if options.MaxHeld <= 0 {
-		options.MaxHeld = mostHeld
+		options.MaxHeld = defaultMaxHeld
 	}
 	return &Activities{
-		Options: options, bulk: bulk, evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
+		Options: options, bulk: rate.NewLimiter(limit, max(1, int(options.BulkQPS))), evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
 		herd:       herd.New(options.Clock, options.MaxHeld, options.Weights),
 		lists:      herd.NewTurns(mostLists, options.Weights),
-		writes:     herd.NewTurns(mostStatuses, options.Weights),
+		writes:     herd.NewTurns(maxStatusWrites, options.Weights),
 		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
-		known:      newMemory(),
+		known:      lru.New(maxRemembered),
 	}
 }
 
@@ -132,24 +131,79 @@ func (a *Activities) RegisterBulk(registry Registry) {
 }
 
 // control registers an activity that reports, as long as it is under way, that it goes on.
-func control[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, activity func(context.Context, Request) (Result, error)) {
-	register(registry, name, counting(a, name, serving(a, about, func(ctx context.Context, request Request) (Result, error) {
+func control[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
+	register(a, registry, name, about, func(ctx context.Context, request Request) (Result, error) {
 		ctx, stop := a.keep(ctx)
 		defer stop()
-		return activity(ctx, request)
-	})))
+		return perform(ctx, request)
+	})
+}
+
+// register registers an activity that is about an object. It refuses what no workflow asks for before anything
+// is asked of the API server, counts what it refuses, and says who has asked.
+func register[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
+	registry.RegisterActivityWithOptions(func(ctx context.Context, request Request) (result Result, err error) {
+		if err = a.serves(about(request)); err == nil {
+			result, err = perform(ctx, request)
+		}
+		a.countRefused(ctx, name, cmp.Or(refusedFor(err), notPrescribed(result)), err)
+		return result, err
+	}, activity.RegisterOptions{Name: name})
 }
 
 // RegisterWatch registers the activity of the watch task queue.
 func (a *Activities) RegisterWatch(registry Registry) {
-	register(registry, protocol.WatchPodsActivity, a.WatchPods)
-}
-
-func register(registry Registry, name string, function any) {
-	registry.RegisterActivityWithOptions(function, activity.RegisterOptions{Name: name})
+	registry.RegisterActivityWithOptions(a.WatchPods, activity.RegisterOptions{Name: protocol.WatchPodsActivity})
 }
 
 // jobWorkflow is the value of names.WorkflowAnnotation for a Job.
 func (a *Activities) jobWorkflow(namespace, name string) string {
 	return a.Namespace + "/" + a.Cluster.JobWorkflowID(namespace, name)
+}
+
+// refusedReasons are the types of the errors by which an activity refuses a request that no
+// workflow of Ostinato's makes, and the reason of a Refusal that says the same of a start or of Pods.
+var refusedReasons = []string{
+	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, protocol.RefusedNotPrescribed,
+}
+
+// refusalsLogged bounds the refusals a second of which the log says who asked: whoever may write
+// to Temporal may ask as often as he likes.
+const refusalsLogged = 1
+
+// refusedFor returns the reason for which an error refuses a request; empty for other errors.
+func refusedFor(err error) string {
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) && slices.Contains(refusedReasons, application.Type()) {
+		return application.Type()
+	}
+	return ""
+}
+
+// notPrescribed returns the reason of a result which says that the object does not ask for what the
+// request does; empty for others.
+func notPrescribed(result any) string {
+	var refused *protocol.Refusal
+	switch result := result.(type) {
+	case protocol.StartRunResult:
+		refused = result.Refused
+	case protocol.JobResult:
+		refused = result.Refused
+	}
+	if refused == nil || refused.Reason != protocol.RefusedNotPrescribed {
+		return ""
+	}
+	return refused.Reason
+}
+
+// countRefused counts a request that was refused, unless reason is empty.
+func (a *Activities) countRefused(ctx context.Context, name, reason string, err error) {
+	if reason == "" {
+		return
+	}
+	a.Metrics.requestsRefused.WithLabelValues(name, reason).Inc()
+	if activity.IsActivity(ctx) && a.refusedLog.Allow() {
+		// The SDK's logger says which workflow and run have asked.
+		activity.GetLogger(ctx).Warn("Request refused: no workflow of Ostinato's makes it", "reason", reason, "error", err)
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -19,99 +17,75 @@ import (
 )
 
 // replace deletes the runs whose place the start takes: each has to be gone, or to have ended, before the
-// start may go on. One that has ended is left.
-func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) error {
+// start may go on. One that has ended is left. Where an earlier attempt has made the Job of the run, replace only
+// finds out what became of them.
+func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, made bool, result *protocol.StartRunResult) error {
 	var start *schedule.Start
 	if a.acceptsStart(cronJob, request.Start) {
 		start = &request.Start
 	}
-	events := a.Events.besides(len(request.Events))
-	return eachReplaced(request, result, func(target schedule.Delete) (bool, *protocol.FinishedJob, error) {
-		return a.replaceJob(ctx, cronJob, target, start, events)
-	})
-}
-
-// replaced finds what an earlier attempt, which has made the Job of the run, has done to those that the run replaces.
-func (a *Activities) replaced(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) error {
-	return eachReplaced(request, result, func(target schedule.Delete) (gone bool, ended *protocol.FinishedJob, err error) {
-		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
+	events, fresh := a.Events.besides(len(request.Events)), cached
+	if made {
+		fresh = live
+	}
+	type replacement struct {
+		gone  bool
+		ended *protocol.FinishedJob
+	}
+	replacements, err := gather(request.Replace, func(target schedule.Delete) (replacement, error) {
+		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
 		switch {
-		case errors.Is(err, k8s.ErrGone):
-			return true, nil, nil
 		case err != nil:
-			return false, nil, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
-		case found.DeletionTimestamp != nil, !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-			return true, nil, nil
+			return replacement{}, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
+		case found == nil, made && found.DeletionTimestamp != nil:
+			return replacement{gone: true}, nil
 		}
-		return false, finishedJob(found, runOf(cronJob, found)), nil
-	})
-}
-
-// eachReplaced asks for each run that is to be replaced whether it is gone, or how it has ended.
-func eachReplaced(
-	request protocol.StartRunRequest, result *protocol.StartRunResult,
-	ask func(schedule.Delete) (gone bool, ended *protocol.FinishedJob, err error),
-) error {
-	finished, gone := make([]*protocol.FinishedJob, len(request.Replace)), make([]bool, len(request.Replace))
-	err := each(indexesOf(request.Replace), func(i int) (err error) {
-		target := request.Replace[i]
-		target.Replaced = true
-		gone[i], finished[i], err = ask(target)
-		return err
-	})
-	for i, target := range request.Replace {
-		if gone[i] {
-			result.Replaced = append(result.Replaced, target.Name)
+		if ended := finishedJob(found, runOf(cronJob, found)); ended != nil || made {
+			return replacement{ended: ended}, nil
 		}
-		if finished[i] != nil {
-			result.Ended = append(result.Ended, *finished[i])
+		err = a.deleteReplaced(ctx, cronJob, target, start, events)
+		return replacement{gone: err == nil}, err
+	})
+	for i, found := range replacements {
+		if found.gone {
+			result.Replaced = append(result.Replaced, request.Replace[i].Name)
+		}
+		if found.ended != nil {
+			result.Ended = append(result.Ended, *found.ended)
 		}
 	}
 	return err
 }
 
-func (a *Activities) replaceJob(
-	ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer,
-) (gone bool, ended *protocol.FinishedJob, err error) {
-	found, err := a.jobToDelete(ctx, cronJob, target)
+func (a *Activities) deleteReplaced(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete, start *schedule.Start, events *announcer) error {
+	target.Replaced = true
+	var err error
+	refused := &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: schedule.Deletable(cronJob, target, false, start)}
+	if refused.Message == "" {
+		err = a.deleteJob(ctx, cronJob, target, events)
+		refused = refusal(err)
+	}
 	switch {
+	case refused != nil:
+		return refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	case err != nil:
-		return false, nil, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
-	case found == nil:
-		return true, nil, nil
+		return outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
 	}
-	if ended = finishedJob(found, runOf(cronJob, found)); ended != nil {
-		return false, ended, nil
-	}
-	if why := schedule.Deletable(cronJob, target, false, start); why != "" {
-		return false, nil, refusedError(&protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
-	}
-	if err := a.deleteJob(ctx, cronJob, target, events); err != nil {
-		if refused := refusal(err); refused != nil {
-			return false, nil, refusedError(refused, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
-		}
-		return false, nil, outage(err, "delete replaced Job %s/%s", cronJob.Namespace, target.Name)
-	}
-	return true, nil, nil
+	return nil
 }
 
 // prune deletes Jobs that fall out of the history limits, and names those that are gone or are not the
 // CronJob's. The others are tried again later.
 func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.WriteStatusRequest) (pruned []string) {
-	gone := make([]bool, len(request.Prune))
 	events := a.Events.besides(len(request.Events))
-	_ = each(indexesOf(request.Prune), func(i int) error {
-		target := request.Prune[i]
+	gone, _ := gather(request.Prune, func(target schedule.Delete) (bool, error) {
 		target.Replaced = false
-		found, err := a.jobToDelete(ctx, cronJob, target)
-		switch {
-		case err != nil:
-		case found == nil:
-			gone[i] = true
-		case schedule.Deletable(cronJob, target, claim.Finished(found) != nil, nil) == "":
-			gone[i] = a.deleteJob(ctx, cronJob, target, events) == nil
+		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, cached)
+		if err != nil || found == nil {
+			return err == nil, nil
 		}
-		return nil
+		deletable := schedule.Deletable(cronJob, target, claim.Finished(found) != nil, nil) == ""
+		return deletable && a.deleteJob(ctx, cronJob, target, events) == nil, nil
 	})
 	for i, target := range request.Prune {
 		if gone[i] {
@@ -121,13 +95,9 @@ func (a *Activities) prune(ctx context.Context, cronJob *ostinatov1.CronJob, req
 	return pruned
 }
 
-// jobToDelete reads a Job of the CronJob, from the watch cache first, since a delete can't say whose the
-// Job must be; nil where it is gone or is not the CronJob's.
-func (a *Activities) jobToDelete(ctx context.Context, cronJob *ostinatov1.CronJob, target schedule.Delete) (*batchv1.Job, error) {
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, target.Name, metav1.GetOptions{ResourceVersion: "0"})
-	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != target.UID {
-		found, err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
-	}
+// controlledJob reads a Job of the CronJob; nil where it is gone or is not the CronJob's.
+func (a *Activities) controlledJob(ctx context.Context, cronJob *ostinatov1.CronJob, name, uid string, fresh freshness) (*batchv1.Job, error) {
+	found, err := a.readJob(ctx, cronJob.Namespace, name, types.UID(uid), fresh)
 	switch {
 	case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 		return nil, nil
@@ -147,6 +117,17 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 		events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
 	}
 	return err
+}
+
+// gather calls do for every item, some at a time. It returns the results in the order of the items, and the
+// first error after all have ended.
+func gather[Item, Result any](items []Item, do func(Item) (Result, error)) ([]Result, error) {
+	results := make([]Result, len(items))
+	err := each(indexesOf(items), func(i int) (err error) {
+		results[i], err = do(items[i])
+		return err
+	})
+	return results, err
 }
 
 func indexesOf[T any](list []T) []int {

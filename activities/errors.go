@@ -41,8 +41,10 @@ func refusal(err error) *protocol.Refusal {
 		return nil
 	}
 	refused := &protocol.Refusal{Message: k8s.Bounded(err.Error())}
+	details := status.Status().Details
 	switch code := status.Status().Code; {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), namespaceGone(status):
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause),
+		code == http.StatusNotFound && details != nil && details.Kind == "namespaces": // A create in a namespace that is gone.
 		refused.Reason = protocol.RefusedNamespaceTerminating
 	case code == http.StatusForbidden:
 		refused.Reason = protocol.RefusedForbidden
@@ -55,12 +57,6 @@ func refusal(err error) *protocol.Refusal {
 		refused.Reason = protocol.RefusedOther
 	}
 	return refused
-}
-
-// namespaceGone reports whether a create failed since its namespace does not exist.
-func namespaceGone(status apierrors.APIStatus) bool {
-	details := status.Status().Details
-	return status.Status().Code == http.StatusNotFound && details != nil && details.Kind == "namespaces"
 }
 
 // answered reports whether the API server itself said no, in contrast to not
@@ -84,9 +80,9 @@ func outage(err error, doing string, arguments ...any) error {
 	return temporal.NewApplicationErrorWithOptions(k8s.Bounded(doing+": "+err.Error()), KubernetesErrorType, options)
 }
 
-// concernsOne reports whether an error is about one object, so that what is to be done
-// with others is worth trying: a policy, an admission webhook that does not answer, a
-// bug. What it is not: an API server that is not reached, starts, or is overloaded.
+// concernsOne reports whether an error is about one object, so that others are worth trying: a policy,
+// an admission webhook that does not answer, a bug. An API server that is not reached, starts, or is
+// overloaded concerns all.
 func concernsOne(err error) bool {
 	var status apierrors.APIStatus
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &status) {

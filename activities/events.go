@@ -2,12 +2,17 @@ package activities
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"golang.org/x/time/rate"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -27,8 +32,8 @@ const (
 )
 
 // Recorders emit Events, asynchronously: a slow API server loses Events rather
-// than delays a run. An attempt tells of what it has done, and not of what it finds done:
-// the Event of a write that was carried out without an answer is lost.
+// than delays a run. An attempt emits Events for what it has done, and not for what it finds
+// done: the Event of a write that was carried out without an answer is lost.
 type Recorders struct {
 	CronJobs record.EventRecorder
 	Jobs     record.EventRecorder
@@ -59,15 +64,15 @@ func StartEvents(ctx context.Context, client kubernetes.Interface, registerer pr
 	}
 }
 
-// spamKey is what Events have in common of which too many are dropped.
+// spamKey is what the Events share that are limited together.
 func spamKey(event *corev1.Event) string {
 	return event.Source.Component + "/" + string(event.InvolvedObject.UID) + "/" + event.Reason
 }
 
 const (
 	// maxRequested bounds the Events that one request asks for. An activity emits 25 at most, as
-	// many as upstream's limit lets pass. The other three are emitted once at most: that of a
-	// run's start, of a status that can't be written, and of a template.
+	// many as upstream's limit lets pass: the other three are for a run's start, a status that
+	// can't be written, and a template.
 	maxRequested = event.MaxPerRequest
 	// keptForWarnings is how many of the others are warnings: that many deletes go well must not
 	// hide that one does not.
@@ -125,18 +130,18 @@ func (a *announcer) hasRoom(event event.Event) bool {
 
 // onCronJob and onJob emit Events on an object. Without a recorder they do nothing.
 func (r Recorders) onCronJob(object protocol.ObjectReference, events ...event.Event) {
-	version := ostinatov1.GroupVersion
+	kind := ostinatov1.CronJobKind
 	if object.Native {
-		version = batchv1.SchemeGroupVersion
+		kind = batchv1.SchemeGroupVersion.WithKind(kind.Kind)
 	}
-	r.emit(r.CronJobs, reference(object, version.String(), ostinatov1.CronJobKind.Kind), events)
+	r.emit(r.CronJobs, kind, object, events)
 }
 
 func (r Recorders) onJob(object protocol.ObjectReference, events ...event.Event) {
-	r.emit(r.Jobs, reference(object, batchv1.SchemeGroupVersion.String(), "Job"), events)
+	r.emit(r.Jobs, batchv1.SchemeGroupVersion.WithKind("Job"), object, events)
 }
 
-func (r Recorders) emit(recorder record.EventRecorder, object *corev1.ObjectReference, events []event.Event) {
+func (r Recorders) emit(recorder record.EventRecorder, kind schema.GroupVersionKind, object protocol.ObjectReference, events []event.Event) {
 	if recorder == nil {
 		return
 	}
@@ -144,19 +149,111 @@ func (r Recorders) emit(recorder record.EventRecorder, object *corev1.ObjectRefe
 		r.gate.drop(beyond)
 		events = events[:maxRequested]
 	}
+	reference := &corev1.ObjectReference{Namespace: object.Namespace, Name: object.Name, UID: types.UID(object.UID)}
+	reference.SetGroupVersionKind(kind)
 	for _, one := range events {
 		if r.gate.pass(object.Namespace) {
-			recorder.Event(object, one.Type, one.Reason, k8s.Truncated(one.Message, event.MaxMessage))
+			recorder.Event(reference, one.Type, one.Reason, k8s.Truncated(one.Message, event.MaxMessage))
 		}
 	}
 }
 
-func reference(object protocol.ObjectReference, apiVersion, kind string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: apiVersion,
-		Kind:       kind,
-		Namespace:  object.Namespace,
-		Name:       object.Name,
-		UID:        types.UID(object.UID),
+const (
+	// eventsPerSecond and eventsBurst bound the Events of a worker. An Event lives in etcd for
+	// an hour, and nobody needs one to go on.
+	eventsPerSecond, eventsBurst = 50, 500
+	// namespacesHeard bounds the namespaces that are known apart.
+	namespacesHeard = 1000
+	// namespaceHeard is for how long a namespace counts after its last Event: as long as a
+	// bucket takes to fill.
+	namespaceHeard = eventsBurst / eventsPerSecond * time.Second
+)
+
+// eventGate lets the Events of a worker through that it has room for. Half of the burst is kept
+// for namespaces that keep to an equal share, with one share left free: a herd of one, or herds
+// of many, silence no other.
+type eventGate struct {
+	all        *rate.Limiter
+	mutex      sync.Mutex
+	namespaces map[string]*eventShare
+	// shared is when the room was divided.
+	shared  time.Time
+	dropped prometheus.Counter
+	now     func() time.Time
+}
+
+// eventShare is the room of one namespace.
+type eventShare struct {
+	limiter *rate.Limiter
+	// heard is when its last Event came.
+	heard time.Time
+}
+
+func newEventGate(registerer prometheus.Registerer) *eventGate {
+	return &eventGate{
+		now:        time.Now,
+		all:        rate.NewLimiter(eventsPerSecond, eventsBurst),
+		namespaces: map[string]*eventShare{},
+		dropped: promauto.With(registerer).NewCounter(prometheus.CounterOpts{
+			Subsystem: "ostinato", Name: "events_dropped_total",
+			Help: "The number of Events that were not emitted, since there were too many at a time",
+		}),
+	}
+}
+
+// drop counts Events that are not emitted. A nil gate counts none.
+func (g *eventGate) drop(count int) {
+	if g != nil {
+		g.dropped.Add(float64(count))
+	}
+}
+
+// pass reports whether there is room for an Event in a namespace. A nil gate has room for all.
+func (g *eventGate) pass(namespace string) bool {
+	if g == nil {
+		return true
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	now := g.now()
+	kept := g.of(namespace, now).AllowN(now, 1)
+	if (kept || g.all.TokensAt(now) > eventsBurst/2) && g.all.AllowN(now, 1) {
+		return true
+	}
+	g.drop(1)
+	return false
+}
+
+// of returns the limiter of a namespace. Those beyond what can be known apart share one.
+func (g *eventGate) of(namespace string, now time.Time) *rate.Limiter {
+	share, known := g.namespaces[namespace]
+	if !known && len(g.namespaces) >= namespacesHeard {
+		namespace = ""
+		share, known = g.namespaces[namespace]
+	}
+	if !known {
+		share = &eventShare{}
+		g.namespaces[namespace] = share
+	}
+	share.heard = now
+	if !known || now.Sub(g.shared) > time.Second {
+		g.share(now)
+	}
+	return share.limiter
+}
+
+// share divides what is kept among the namespaces that have Events, and one more.
+func (g *eventGate) share(now time.Time) {
+	maps.DeleteFunc(g.namespaces, func(_ string, share *eventShare) bool { return now.Sub(share.heard) > namespaceHeard })
+	g.shared = now
+	shares := len(g.namespaces) + 1
+	limit, burst := rate.Limit(eventsPerSecond)/rate.Limit(shares), max(eventsBurst/2/shares, 1)
+	for _, share := range g.namespaces {
+		if share.limiter == nil {
+			share.limiter = rate.NewLimiter(limit, burst)
+			continue
+		}
+		share.limiter.SetLimitAt(now, limit)
+		share.limiter.SetBurstAt(now, burst)
 	}
 }

@@ -61,32 +61,20 @@ func newNamespaceEvidence(client kubernetes.Interface, clock clock.PassiveClock)
 // before counts, and without that evidence.Reason: words that are missing can be
 // looked for elsewhere, words in a history can't be taken back.
 func (n *namespaceEvidence) of(ctx context.Context, namespace string) namespaceAnswer {
-	if answer, ok := n.recall(namespace); ok {
-		return answer
-	}
 	answer, _, _ := n.reading.Do(namespace, func() (any, error) {
-		answer, ok := n.recall(namespace)
-		if !ok {
+		value, _ := n.known.Get(namespace)
+		last, known := value.(namespaceAnswer)
+		if !known || !n.clock.Now().Before(last.until) {
 			// Others wait for it, whose time is not over with this caller's.
-			answer = n.read(context.WithoutCancel(ctx), namespace)
-			n.known.Add(namespace, answer)
+			last = n.read(context.WithoutCancel(ctx), namespace, known, last)
+			n.known.Add(namespace, last)
 		}
-		return answer, nil
+		return last, nil
 	})
 	return answer.(namespaceAnswer)
 }
 
-// recall returns what is known already; ok is false when it is time to look.
-func (n *namespaceEvidence) recall(namespace string) (answer namespaceAnswer, ok bool) {
-	value, found := n.known.Get(namespace)
-	if !found {
-		return namespaceAnswer{}, false
-	}
-	answer = value.(namespaceAnswer)
-	return answer, n.clock.Now().Before(answer.until)
-}
-
-func (n *namespaceEvidence) read(ctx context.Context, namespace string) namespaceAnswer {
+func (n *namespaceEvidence) read(ctx context.Context, namespace string, known bool, last namespaceAnswer) namespaceAnswer {
 	limited, cancel := context.WithTimeout(ctx, namespaceTimeout)
 	defer cancel()
 	now := n.clock.Now()
@@ -99,13 +87,12 @@ func (n *namespaceEvidence) read(ctx context.Context, namespace string) namespac
 		// Nothing in it can be read either.
 		return namespaceAnswer{until: now.Add(namespaceRetry)}
 	}
-	retry := namespaceRetry
-	if apierrors.IsForbidden(err) {
-		retry = forbiddenPause
-	}
-	answer := namespaceAnswer{level: evidence.Reason, problem: err, until: now.Add(retry)}
-	if value, ok := n.known.Get(namespace); ok && value.(namespaceAnswer).problem == nil && !apierrors.IsForbidden(err) {
-		answer.level, answer.problem = value.(namespaceAnswer).level, nil
+	answer := namespaceAnswer{level: evidence.Reason, problem: err, until: now.Add(namespaceRetry)}
+	switch {
+	case apierrors.IsForbidden(err):
+		answer.until = now.Add(forbiddenPause)
+	case known && last.problem == nil:
+		answer.level, answer.problem = last.level, nil
 	}
 	activity.GetLogger(ctx).Warn("The Namespace can't be read for annotation "+names.EvidenceAnnotation+
 		"; give the worker the right to get namespaces", "namespace", namespace, "evidence", answer.level, "error", err)

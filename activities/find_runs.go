@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -19,11 +18,12 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// mostFound bounds the Jobs that one search returns, newest first.
-const mostFound = 1000
+// maxFound bounds the Jobs that one search returns, newest first.
+const maxFound = 1000
 
 // FindRuns looks up the runs that are said to have started or ended, and with All the status, all
-// Jobs that the CronJob controls, and which of the status' runs have none. An error means that the API server could not be asked.
+// Jobs that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API
+// server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
 	if err := bounded(list{"look", len(request.Look), mostLooks}); err != nil {
 		return result, err
@@ -46,67 +46,60 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	for _, one := range owned {
 		a.report(&result, cronJob, one)
 	}
-	if len(owned) < mostFound {
-		result.Ended = append(result.Ended, withoutJob(cronJob, owned)...)
+	if len(owned) == maxFound {
+		return result, nil
 	}
-	return result, nil
-}
-
-// withoutJob returns the runs that the status lists and whose Jobs are not among all that there are.
-func withoutJob(cronJob *ostinatov1.CronJob, owned []*batchv1.Job) []protocol.FinishedJob {
 	exists := map[types.UID]bool{}
 	for _, one := range owned {
 		exists[one.UID] = true
 	}
-	var ended []protocol.FinishedJob
 	for _, active := range cronJob.Status.Active {
 		if !exists[active.UID] {
-			ended = append(ended, protocol.FinishedJob{Run: schedule.Run{Name: active.Name, UID: string(active.UID)}, Outcome: job.Deleted})
+			run := schedule.Run{Name: active.Name, UID: string(active.UID)}
+			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
 		}
 	}
-	return ended
+	return result, nil
 }
 
 func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run, result *protocol.FindRunsResult) error {
-	found, unread := make([]*batchv1.Job, len(runs)), make([]bool, len(runs))
-	err := each(indexesOf(runs), func(i int) (err error) {
-		run := runs[i]
+	type look struct {
+		job    *batchv1.Job
+		unread bool
+	}
+	found, err := gather(runs, func(run schedule.Run) (look, error) {
 		if err := (protocol.ObjectReference{Namespace: cronJob.Namespace, Name: run.Name, UID: run.UID}).Validate(); err != nil {
-			return invalidRequest(fmt.Errorf("look: %w", err))
+			return look{}, invalidRequest(fmt.Errorf("look: %w", err))
 		}
-		found[i], err = k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, run.Name, types.UID(run.UID))
+		found, err := a.controlledJob(ctx, cronJob, run.Name, run.UID, live)
 		switch {
-		case errors.Is(err, k8s.ErrGone), err == nil && !claim.OfCronJob(found[i], cronJob.Name, cronJob.UID):
-			found[i] = nil
-			return nil
 		case concernsOne(err):
 			// The CronJob itself could be read: one Job that can't be must not hold it up. The
-			// bridge tells again of a run that the status lists and that has ended.
+			// bridge reminds the workflow of a run that the status lists and that has ended.
 			activity.GetLogger(ctx).Warn("a Job can't be read", "namespace", cronJob.Namespace, "job", run.Name, "error", err)
-			unread[i] = true
-			return nil
+			return look{unread: true}, nil
 		case err != nil:
-			return outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
+			return look{}, outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
 		}
-		return nil
+		return look{job: found}, nil
 	})
 	if err != nil {
 		return err
 	}
 	for i, run := range runs {
 		switch {
-		case unread[i]:
-		case found[i] == nil:
+		case found[i].unread:
+		case found[i].job == nil:
 			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
 		default:
-			a.report(result, cronJob, found[i])
+			a.report(result, cronJob, found[i].job)
 		}
 	}
 	return nil
 }
 
-// searchJobs looks for the Jobs that the CronJob controls. What was
-// created just now counts, so the list is not the watch cache's.
+// searchJobs lists the Jobs that the CronJob controls, not from the watch cache: what was created just
+// now counts.
 func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob) ([]*batchv1.Job, error) {
 	var owned []*batchv1.Job
 	err := a.jobSearch.ControlledBy(ctx, a.Kubernetes, cronJob.Namespace, cronJob.UID, func(one *batchv1.Job) {
@@ -118,11 +111,11 @@ func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 		return nil, outage(err, "look for the Jobs of CronJob %s/%s", cronJob.Namespace, cronJob.Name)
 	}
 	slices.SortFunc(owned, func(a, b *batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return owned[max(len(owned)-mostFound, 0):], nil
+	return owned[max(len(owned)-maxFound, 0):], nil
 }
 
-// mostChildren bounds the Jobs of one result that come with what a Job workflow needs.
-const mostChildren = 100
+// maxChildren bounds the Jobs of one result that come with what a Job workflow needs.
+const maxChildren = 100
 
 // report adds a Job of the CronJob to the result. The workflow of one that was made by hand
 // is the bridge's to start.
@@ -135,7 +128,7 @@ func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1
 	result.Running = append(result.Running, run)
 	_, byHand := found.Annotations[names.InstantiateAnnotation]
 	made := !byHand && !k8s.ScheduledTime(found).IsZero()
-	if made && claim.Ours(found, a.TakeOverJobs) && len(result.Children) < mostChildren {
+	if made && claim.Ours(found, a.TakeOverJobs) && len(result.Children) < maxChildren {
 		result.Children = append(result.Children, protocol.StartedJob{Run: run, Spec: a.specOf(found), Managed: true})
 	}
 }
@@ -144,12 +137,9 @@ func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1
 // time it says was started by hand.
 func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 	run := schedule.Run{
-		Name:            found.Name,
-		UID:             string(found.UID),
-		Started:         found.CreationTimestamp.UTC(),
-		ResourceVersion: found.ResourceVersion,
+		Name: found.Name, UID: string(found.UID), ResourceVersion: found.ResourceVersion,
+		Started: found.CreationTimestamp.UTC(), Scheduled: k8s.ScheduledTime(found),
 	}
-	run.Scheduled = k8s.ScheduledTime(found)
 	_, byHand := found.Annotations[names.InstantiateAnnotation]
 	run.Manual = byHand || run.Scheduled.IsZero() || names.ScheduledJob(cronJob.Name, run.Scheduled) != found.Name
 	if run.Scheduled.IsZero() {

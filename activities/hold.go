@@ -16,25 +16,17 @@ import (
 
 const (
 	// maxAhead is how far the clock by which a run comes due may be ahead of this process's
-	// for its start to be held.
-	maxAhead = 3 * time.Second
-	// mostHeld is how many are held at a time where Options does not say.
-	mostHeld = 1000
-)
+	// for its start to be held, and maxBehind how far any clock may be behind.
+	maxAhead, maxBehind = 3 * time.Second, 24 * time.Hour
+	// defaultMaxHeld is Options.MaxHeld where that is not set.
+	defaultMaxHeld = 1000
 
-// Reasons for which an attempt is given back: its clock is behind the one by which the run
-// comes due, or too many wait already.
-const (
+	// An attempt is given back if this process's clock is behind the one by which the run comes due,
+	// or if too many wait already. In the first case another worker may take it after clockRetry.
 	givenBackForClock = "clock"
 	givenBackForRoom  = "room"
+	clockRetry        = 3 * time.Second
 )
-
-// clockRetry is after what time a start is tried again that came to a worker whose clock is
-// behind: another worker may take it then.
-const clockRetry = 3 * time.Second
-
-// mostBehind is how far behind a clock may be.
-const mostBehind = 24 * time.Hour
 
 // early returns how long the time of a run is away, by the clock of this process: 0 for a
 // manual run, which has none.
@@ -45,10 +37,10 @@ func (a *Activities) early(start schedule.Start) time.Duration {
 	return max(start.Scheduled.Sub(a.Clock.Now()), 0)
 }
 
-// giveBack returns an error where the time of a run is further away than a start may wait. That
-// of a time which no clock can be so far behind is left to be refused.
+// giveBack returns an error where the time of a run is further away than a start may wait. A time
+// so far away that no clock explains it is left to be refused.
 func (a *Activities) giveBack(start schedule.Start) error {
-	if early := a.early(start); early <= a.StartLead+maxAhead || early > mostBehind {
+	if early := a.early(start); early <= a.StartLead+maxAhead || early > maxBehind {
 		return nil
 	}
 	return a.givenBack(givenBackForClock, start, clockRetry)
@@ -88,13 +80,10 @@ func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob,
 		return nil, outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
 	}
 	// The watch cache of another API server may be behind: only a live read tells.
-	if cronJob, err = a.cronJob(ctx, reference); err != nil || cronJob == nil {
-		result.Gone = err == nil
+	cronJob, changed, err := a.unedited(ctx, reference, request.Digest)
+	if err != nil || cronJob == nil {
+		result.Gone, result.CurrentSpec = changed.Gone, changed.CurrentSpec
 		return nil, err
-	}
-	if spec := schedule.SpecOf(cronJob); spec.Digest() != request.Digest {
-		result.CurrentSpec = &spec
-		return nil, nil
 	}
 	result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)
 	return cronJob, err

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/podwatch"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -48,17 +50,18 @@ type Metrics struct {
 // NewMetrics returns metrics registered with the registerer; it panics when they
 // are registered already.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	factory := promauto.With(registerer)
 	const jobs, cronJobs, ostinato = "job_controller", "cronjob_controller", "ostinato"
 	counter := func(subsystem, name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
+		return factory.NewCounterVec(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		creationSkew: prometheus.NewHistogram(prometheus.HistogramOpts{
+		creationSkew: factory.NewHistogram(prometheus.HistogramOpts{
 			Subsystem: cronJobs, Name: "job_creation_skew_duration_seconds",
 			Help:    "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
 		}),
-		syncDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		syncDuration: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Subsystem: jobs, Name: "job_sync_duration_seconds", Help: "The time it took to sync a job",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 15),
 		}, []string{"completion_mode", "result", "action"}),
@@ -73,25 +76,20 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		startsGivenBack: counter(ostinato, "starts_given_back_total", "The number of starts that came too early to wait here, by reason: the clock of this worker is behind (clock), or too many wait (room)", "reason"),
 		watch:           podwatch.NewMetrics(registerer),
 	}
+	// An alert sees no increase in a series that begins with it.
 	for _, reason := range []string{givenBackForClock, givenBackForRoom} {
 		m.startsGivenBack.WithLabelValues(reason)
 	}
-	// An alert sees no increase in a series that begins with it.
 	for _, name := range protocol.Activities {
 		for _, reason := range refusedReasons {
 			m.requestsRefused.WithLabelValues(name, reason)
 		}
 	}
-	registerer.MustRegister(m.creationSkew, m.syncDuration, m.syncs, m.jobsFinished, m.podsFinished, m.podsCreated,
-		m.indexesFinished, m.failuresHandled, m.refusals, m.requestsRefused, m.startsGivenBack)
 	return m
 }
 
 func completionMode(owner *batchv1.Job) string {
-	if owner.Spec.CompletionMode != nil {
-		return string(*owner.Spec.CompletionMode)
-	}
-	return string(batchv1.NonIndexedCompletion)
+	return string(ptr.Deref(owner.Spec.CompletionMode, batchv1.NonIndexedCompletion))
 }
 
 // observeSync counts one CarryOut on a Job that was found.
@@ -111,8 +109,7 @@ func (m *Metrics) observeSync(owner *batchv1.Job, request protocol.JobRequest, s
 }
 
 // countStatus counts what a status write added to the Job, and the Pods whose
-// failure was handled by a rule. Of a repeated write, which changes nothing, it is not
-// to be called.
+// failure was handled by a rule. Don't call it for a repeated write, which changes nothing.
 func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.PodFailurePolicyAction]int32) {
 	mode := completionMode(after)
 	succeeded := after.Status.Succeeded - before.Status.Succeeded
@@ -124,10 +121,7 @@ func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.Po
 	for action, count := range handled {
 		m.failuresHandled.WithLabelValues(string(action)).Add(float64(count))
 	}
-	if was := terminalCondition(before); was != nil {
-		return
-	}
-	if condition := terminalCondition(after); condition != nil {
+	if condition := claim.Finished(after); condition != nil && claim.Finished(before) == nil {
 		result := resultSucceeded
 		if condition.Type == batchv1.JobFailed {
 			result = resultFailed
@@ -140,29 +134,19 @@ func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.Po
 // statuses are read up to the completions that the Job has now, so that indexes lost
 // by scaling it down don't count against new ones (parity 2.16).
 func (m *Metrics) countIndexes(before, after *batchv1.Job) (succeeded int32) {
-	var completions int32
-	if after.Spec.Completions != nil {
-		completions = *after.Spec.Completions
-	}
+	completions := ptr.Deref(after.Spec.Completions, 0)
 	added := func(after, before string) int32 {
 		return max(0, job.ParseIndexes(after).Below(completions).Len()-job.ParseIndexes(before).Below(completions).Len())
 	}
 	limit := "global"
 	if after.Spec.BackoffLimitPerIndex != nil {
 		limit = "perIndex"
-		failed := added(text(after.Status.FailedIndexes), text(before.Status.FailedIndexes))
+		failed := added(ptr.Deref(after.Status.FailedIndexes, ""), ptr.Deref(before.Status.FailedIndexes, ""))
 		m.indexesFinished.WithLabelValues(resultFailed, limit).Add(float64(failed))
 	}
 	succeeded = added(after.Status.CompletedIndexes, before.Status.CompletedIndexes)
 	m.indexesFinished.WithLabelValues(resultSucceeded, limit).Add(float64(succeeded))
 	return succeeded
-}
-
-func text(pointer *string) string {
-	if pointer == nil {
-		return ""
-	}
-	return *pointer
 }
 
 // handledByRules are the actions of a Pod failure policy; no plan counts others.
@@ -184,42 +168,22 @@ func invalidHandled(handled map[batchv1.PodFailurePolicyAction]int32) error {
 	return nil
 }
 
-// terminalCondition returns the condition with which the Job ended; nil while it
-// has not.
-func terminalCondition(owner *batchv1.Job) *batchv1.JobCondition {
-	for i := range owner.Status.Conditions {
-		condition := &owner.Status.Conditions[i]
-		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
-			return condition
-		}
-	}
-	return nil
-}
-
-// countCreate counts a Pod that was created or refused. What the Job's status does
-// not tell yet, the status that is to be written with the Pod or the Pod's own failure
-// counts may.
+// countCreate counts a Pod that was created or refused. Failures may be in the status that is planned
+// with the Pod, or in the Pod's own failure counts, before they are in the Job's status.
 func (m *Metrics) countCreate(owner *batchv1.Job, planned *batchv1.JobStatus, create job.Create, status string) {
-	failed, terminating := owner.Status.Failed, number(owner.Status.Terminating)
+	failed, terminating := owner.Status.Failed, ptr.Deref(owner.Status.Terminating, 0)
 	if planned != nil {
-		failed, terminating = max(failed, planned.Failed), max(terminating, number(planned.Terminating))
+		failed, terminating = max(failed, planned.Failed), max(terminating, ptr.Deref(planned.Terminating, 0))
 	}
 	again := failed > 0 || create.Failures > 0 || create.Ignored > 0
 	reason := createNew
-	switch policy := owner.Spec.PodReplacementPolicy; {
-	case policy != nil && *policy == batchv1.Failed && again:
+	switch {
+	case again && ptr.Deref(owner.Spec.PodReplacementPolicy, "") == batchv1.Failed:
 		reason = recreateFailed
 	case again, terminating > 0:
 		reason = recreateTerminatingFailed
 	}
 	m.podsCreated.WithLabelValues(reason, status).Inc()
-}
-
-func number(pointer *int32) int32 {
-	if pointer == nil {
-		return 0
-	}
-	return *pointer
 }
 
 func (m *Metrics) countRefusal(kind string, refused *protocol.Refusal) {

@@ -3,6 +3,8 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,18 +18,46 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// standing says what an owner is to Ostinato. Every activity asks it before anything
-// else: whoever may write to Temporal may have asked for the activity.
-type standing int
-
+// Types of errors that are not retryable, since all workers of a cluster serve the same.
 const (
-	// ours: the object exists, has the UID and is Ostinato's.
-	ours standing = iota
-	// gone: it does not exist, or has another UID.
-	gone
-	// foreign: it is another controller's.
-	foreign
+	// NotServedErrorType: the object is in a namespace that is not in Options.Namespaces.
+	NotServedErrorType = "NamespaceNotServed"
+	// NotTakenOverErrorType: the object is a CronJob of batch/v1, without Options.TakeOverCronJobs.
+	NotTakenOverErrorType = "NotTakenOver"
 )
+
+// subject is the object that a request is about.
+type subject struct {
+	protocol.ObjectReference
+	// job: it is a Job, and otherwise a CronJob.
+	job bool
+}
+
+func aJob(reference protocol.ObjectReference) subject { return subject{reference, true} }
+
+func aCronJob(reference protocol.ObjectReference) subject { return subject{reference, false} }
+
+// serves returns an error that is not to be retried for what can't be the reference of an object, and for
+// an object that this worker does not serve.
+func (a *Activities) serves(object subject) error {
+	if err := object.Validate(); err != nil {
+		return invalidRequest(err)
+	}
+	if object.job && object.Native {
+		return invalidRequest(errors.New("native says of a CronJob that it is one of batch/v1, and of nothing else"))
+	}
+	if object.Native && !a.TakeOverCronJobs {
+		return temporal.NewNonRetryableApplicationError(fmt.Sprintf(
+			"this worker does not take over CronJobs of batch/v1, such as %s/%s: run every worker and bridge with --takeover=cronjobs, or end the workflow",
+			object.Namespace, object.Name), NotTakenOverErrorType, nil)
+	}
+	if k8s.Serves(a.Namespaces, object.Namespace) {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(
+		"this worker does not serve namespace %q of %s, but %s: add it to --namespaces of every worker and bridge, and give them its rights (deploy/namespace)",
+		object.Namespace, object.Name, strings.Join(a.Namespaces, ", ")), NotServedErrorType, nil)
+}
 
 // freshness says how old what is read may be.
 type freshness int
@@ -36,46 +66,39 @@ const (
 	// live reads are as new as etcd.
 	live freshness = iota
 	// cached reads come from the API server's watch cache, at a third of the cost, or from
-	// memory, and may be a moment old. They serve where an owner's identity is all that
-	// matters, or where a write tells whether it was the object as it is.
+	// memory, and may be a moment old. They are enough where only an owner's identity matters,
+	// or where a write is refused unless the object is the one that was read.
 	cached
 )
 
-// job reads the Job that a request is about.
-func (a *Activities) job(ctx context.Context, reference protocol.ObjectReference, fresh freshness) (*batchv1.Job, standing, error) {
-	if fresh == cached {
-		job, err := a.Kubernetes.BatchV1().Jobs(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{ResourceVersion: "0"})
-		switch {
-		case err == nil && string(job.UID) == reference.UID:
-			return a.judge(job)
-		case err != nil && !apierrors.IsNotFound(err):
-			return nil, gone, outage(err, "get Job %s/%s", reference.Namespace, reference.Name)
-		}
-		// Only a live read tells that it is gone.
-	}
-	job, err := k8s.GetJob(ctx, a.Kubernetes, reference.Namespace, reference.Name, types.UID(reference.UID))
+// jobFor reads the Job that a request is about. Every activity about a Job asks it before anything
+// else: whoever may write to Temporal may have asked for the activity. done says that the answer is
+// given already: the Job is gone, has another UID, or is another controller's.
+func (a *Activities) jobFor(ctx context.Context, reference protocol.ObjectReference, fresh freshness) (owner *batchv1.Job, result protocol.JobResult, done bool, err error) {
+	owner, err = a.readJob(ctx, reference.Namespace, reference.Name, types.UID(reference.UID), fresh)
 	switch {
 	case errors.Is(err, k8s.ErrGone):
-		return nil, gone, nil
+		result.Gone = true
+		return nil, result, true, nil
 	case err != nil:
-		return nil, gone, outage(err, "get Job %s/%s", reference.Namespace, reference.Name)
+		return nil, result, true, outage(err, "get Job %s/%s", reference.Namespace, reference.Name)
 	}
-	return a.judge(job)
+	result.Foreign = !claim.Ours(owner, a.TakeOverJobs)
+	return owner, result, result.Foreign, nil
 }
 
-func (a *Activities) judge(job *batchv1.Job) (*batchv1.Job, standing, error) {
-	if !claim.Ours(job, a.TakeOverJobs) {
-		return job, foreign, nil
+// readJob reads a Job. Where the watch cache does not have it, a live read tells whether it is gone.
+func (a *Activities) readJob(ctx context.Context, namespace, name string, uid types.UID, fresh freshness) (*batchv1.Job, error) {
+	if fresh == cached {
+		found, err := a.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+		if err == nil && found.UID == uid {
+			return found, nil
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
 	}
-	return job, ours, nil
-}
-
-// jobFor is job for activities that answer with a JobResult. done says that the
-// answer is given already.
-func (a *Activities) jobFor(ctx context.Context, reference protocol.ObjectReference, fresh freshness) (owner *batchv1.Job, result protocol.JobResult, done bool, err error) {
-	owner, is, err := a.job(ctx, reference, fresh)
-	result.Gone, result.Foreign = err == nil && is == gone, is == foreign
-	return owner, result, err != nil || is != ours, err
+	return k8s.GetJob(ctx, a.Kubernetes, namespace, name, uid)
 }
 
 // cronJobs stores the CronJobs of either group.

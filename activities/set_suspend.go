@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -25,102 +27,138 @@ import (
 // SetSuspend writes spec.suspend of a CronJob or Job of ours, and who says that he did
 // it, when and why. It returns the spec that results. An answer that a repetition can't
 // change is a RefusedErrorType error.
-func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
-	write := a.suspendCronJob
-	switch request.Kind {
-	case protocol.CronJobKind:
-	case protocol.JobKind:
-		write = a.suspendJob
-	default:
-		return protocol.SetSuspendResult{}, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
+func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
+	if request.Kind != protocol.CronJobKind && request.Kind != protocol.JobKind {
+		return result, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
 	}
-	var result protocol.SetSuspendResult
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-		result, err = write(ctx, request)
+	// An object that changes between the read and the write is a conflict.
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		found, err := a.suspendable(ctx, request)
+		if result = found.answer; err != nil || found.object == nil {
+			return err
+		}
+		result, err = a.suspend(ctx, request, found)
 		return err
 	})
-	return suspendAnswer(request, result, err)
+	var judged *temporal.ApplicationError
+	switch refused := refusal(err); {
+	case err == nil, errors.As(err, &judged):
+		return result, err
+	case refused != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+		// The UID in the patch has just been seen: a conflict that stays means that others write all the time.
+		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+	}
+	return protocol.SetSuspendResult{}, outage(err, "%s", doingSuspend(request))
 }
 
-// suspendCronJob writes unless the CronJob changes meanwhile, which is a conflict.
-func (a *Activities) suspendCronJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
+// suspendable is a CronJob or a Job as it was read; object is nil where it is gone or foreign.
+type suspendable struct {
+	object              metav1.Object
+	suspended, mayPause bool
+	// answer is the result where nothing is written.
+	answer protocol.SetSuspendResult
+}
+
+func (a *Activities) suspendable(ctx context.Context, request protocol.SetSuspendRequest) (suspendable, error) {
+	if request.Kind == protocol.JobKind {
+		owner, found, done, err := a.jobFor(ctx, request.Object, live)
+		if done {
+			return suspendable{answer: protocol.SetSuspendResult{Gone: found.Gone, Foreign: found.Foreign}}, err
+		}
+		return a.suspendableJob(owner), nil
+	}
 	cronJob, err := a.cronJob(ctx, request.Object)
 	if err != nil || cronJob == nil {
-		return protocol.SetSuspendResult{Gone: err == nil}, err
+		return suspendable{answer: protocol.SetSuspendResult{Gone: err == nil}}, err
 	}
-	spec := schedule.SpecOf(cronJob)
-	if request.AfterFailures {
-		if !request.Suspend || spec.Suspend || !schedule.MayPause(cronJob) {
-			return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
-		}
-	} else if refused := a.refuseSignal(cronJob.Annotations, suspendSignal(request)); refused != nil {
-		a.Events.onCronJob(request.Object, event.Warning(event.SignalRefused, refused.Message))
-		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
-	}
-	if overtaken(cronJob.Annotations, request.At) {
-		return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
-	}
-	if why := notTakenBack(request, cronJob, spec.Suspend); why != "" {
-		a.Events.onCronJob(request.Object, event.Warning(event.SignalRefused, why))
-		return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
-	}
-	already := request.Suspend && spec.Suspend
-	patch, err := suspendPatch(request, cronJob.ResourceVersion, a.Clock.Now(), already)
-	if err != nil {
-		return protocol.SetSuspendResult{}, err
-	}
-	patched, err := a.cronJobs(request.Object.Native).Patch(ctx, cronJob.Namespace, cronJob.Name, patch)
-	if err != nil {
-		return protocol.SetSuspendResult{}, err
-	}
-	if !request.AfterFailures {
-		a.Events.onCronJob(request.Object, signalAnswer(request, already))
-	}
-	spec = schedule.SpecOf(patched)
-	return protocol.SetSuspendResult{CronJobSpec: &spec}, nil
+	return suspendableCronJob(cronJob), nil
 }
 
-// suspendJob writes unless the Job changes meanwhile, which is a conflict.
-func (a *Activities) suspendJob(ctx context.Context, request protocol.SetSuspendRequest) (protocol.SetSuspendResult, error) {
-	owner, is, err := a.job(ctx, request.Object, live)
-	if err != nil || is != ours {
-		return protocol.SetSuspendResult{Gone: err == nil && is == gone, Foreign: is == foreign}, err
-	}
-	if refused := a.refuseSignal(owner.Annotations, suspendSignal(request)); refused != nil {
-		a.Events.onJob(request.Object, event.Warning(event.SignalRefused, refused.Message))
-		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
-	}
+func suspendableCronJob(cronJob *ostinatov1.CronJob) suspendable {
+	spec := schedule.SpecOf(cronJob)
+	return suspendable{cronJob, spec.Suspend, schedule.MayPause(cronJob), protocol.SetSuspendResult{CronJobSpec: &spec}}
+}
+
+func (a *Activities) suspendableJob(owner *batchv1.Job) suspendable {
 	spec := a.specOf(owner)
-	if overtaken(owner.Annotations, request.At) {
-		return protocol.SetSuspendResult{JobSpec: &spec}, nil
+	return suspendable{owner, ptr.Deref(owner.Spec.Suspend, false), false, protocol.SetSuspendResult{JobSpec: &spec}}
+}
+
+// suspend judges the request by the object and writes it.
+func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendRequest, found suspendable) (protocol.SetSuspendResult, error) {
+	announce := a.Events.onCronJob
+	if request.Kind == protocol.JobKind {
+		announce = a.Events.onJob
 	}
-	suspended := ptr.Deref(owner.Spec.Suspend, false)
-	if why := notTakenBack(request, owner, suspended); why != "" {
-		a.Events.onJob(request.Object, event.Warning(event.SignalRefused, why))
-		return protocol.SetSuspendResult{JobSpec: &spec}, nil
+	pause, annotations := request.AfterFailures && request.Kind == protocol.CronJobKind, found.object.GetAnnotations()
+	if pause && (!request.Suspend || found.suspended || !found.mayPause) {
+		return found.answer, nil
 	}
-	already := request.Suspend && suspended
-	patch, err := suspendPatch(request, owner.ResourceVersion, a.Clock.Now(), already)
+	if !pause {
+		if refused := a.refuseSignal(annotations, suspendSignal(request)); refused != nil {
+			announce(request.Object, event.Warning(event.SignalRefused, refused.Message))
+			return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
+		}
+	}
+	if overtaken(annotations, request.At) {
+		return found.answer, nil
+	}
+	if why := notTakenBack(request, found); why != "" {
+		announce(request.Object, event.Warning(event.SignalRefused, why))
+		return found.answer, nil
+	}
+	already := request.Suspend && found.suspended
+	result, err := a.patchSuspend(ctx, request, found.object.GetResourceVersion(), already)
+	if err == nil && !pause {
+		announce(request.Object, signalAnswer(request, already))
+	}
+	return result, err
+}
+
+// patchSuspend writes to the object as it was read. An object that is suspended already says on who has suspended
+// it; an absent note or sender removes an older one. A time that has not come is made up: with it nobody would be
+// heard until then.
+func (a *Activities) patchSuspend(
+	ctx context.Context, request protocol.SetSuspendRequest, resourceVersion string, already bool,
+) (protocol.SetSuspendResult, error) {
+	object, heard := request.Object, request.At
+	if now := a.Clock.Now(); heard.After(now) {
+		heard = now
+	}
+	annotations := map[string]any{names.SuspendedAtAnnotation: heard.UTC().Format(time.RFC3339Nano)}
+	if !already {
+		annotations[names.SuspendedByAnnotation] = orNull(request.Note.By)
+		annotations[names.SuspendNoteAnnotation] = orNull(request.Note.Note)
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": object.UID, "resourceVersion": resourceVersion, "annotations": annotations},
+		"spec":     map[string]any{"suspend": request.Suspend},
+	})
+	if err != nil {
+		return protocol.SetSuspendResult{}, fmt.Errorf("encode suspend patch: %w", err)
+	}
+	if request.Kind == protocol.JobKind {
+		patched, err := a.Kubernetes.BatchV1().Jobs(object.Namespace).Patch(ctx, object.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: k8s.JobFieldManager})
+		if err != nil {
+			return protocol.SetSuspendResult{}, err
+		}
+		return a.suspendableJob(patched).answer, nil
+	}
+	patched, err := a.cronJobs(object.Native).Patch(ctx, object.Namespace, object.Name, patch)
 	if err != nil {
 		return protocol.SetSuspendResult{}, err
 	}
-	patched, err := a.Kubernetes.BatchV1().Jobs(owner.Namespace).Patch(ctx, owner.Name, types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: k8s.JobFieldManager})
-	if err != nil {
-		return protocol.SetSuspendResult{}, err
-	}
-	a.Events.onJob(request.Object, signalAnswer(request, already))
-	spec = a.specOf(patched)
-	return protocol.SetSuspendResult{JobSpec: &spec}, nil
+	return suspendableCronJob(patched).answer, nil
 }
 
 // notTakenBack says why a resume leaves the object suspended, which is not what it takes back;
 // empty where it does not.
-func notTakenBack(request protocol.SetSuspendRequest, object metav1.Object, suspended bool) string {
-	if request.Suspend || request.Force || !suspended {
+func notTakenBack(request protocol.SetSuspendRequest, found suspendable) string {
+	if request.Suspend || request.Force || !found.suspended {
 		return ""
 	}
-	why := k8s.SuspenderOf(object).Refuses(request.Note.By, request.Reason)
+	why := k8s.SuspenderOf(found.object).Refuses(request.Note.By, request.Reason)
 	if why == "" {
 		return ""
 	}
@@ -141,19 +179,6 @@ func overtaken(annotations map[string]string, heard time.Time) bool {
 	return err == nil && ahead >= 0 && ahead <= longestOvertaken
 }
 
-// suspendAnswer judges an error of the write; others are judged already. The UID in the
-// patch has just been seen: a conflict that stays means that others write all the time.
-func suspendAnswer(request protocol.SetSuspendRequest, result protocol.SetSuspendResult, err error) (protocol.SetSuspendResult, error) {
-	var judged *temporal.ApplicationError
-	if err == nil || errors.As(err, &judged) {
-		return result, err
-	}
-	if refused := refusal(err); refused != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
-	}
-	return protocol.SetSuspendResult{}, outage(err, "%s", doingSuspend(request))
-}
-
 func doingSuspend(request protocol.SetSuspendRequest) string {
 	return fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
 }
@@ -163,6 +188,19 @@ func suspendSignal(request protocol.SetSuspendRequest) string {
 		return steering.Suspend
 	}
 	return steering.Resume
+}
+
+// SignalAccepted says whether a CronJob takes a signal that people send, and emits an Event if it
+// does not. An error means that the API server could not be asked.
+func (a *Activities) SignalAccepted(ctx context.Context, request protocol.SignalAcceptedRequest) (result protocol.SignalAcceptedResult, err error) {
+	cronJob, err := a.cronJob(ctx, request.CronJob)
+	if err != nil || cronJob == nil {
+		return protocol.SignalAcceptedResult{Gone: err == nil}, err
+	}
+	if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
+		a.Events.onCronJob(request.CronJob, event.Warning(event.SignalRefused, result.Refused.Message))
+	}
+	return result, nil
 }
 
 // refuseSignal says why an object does not take a signal that people send through
@@ -177,13 +215,13 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 }
 
 // signalAnswer is the Event of a suspend or resume that was written. The signal counts
-// whatever its argument; that nothing was made of it is told, and that the object was
-// suspended already.
+// whatever its argument; the Event says if the argument was unreadable.
 func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event {
-	taken := "Signal " + suspendSignal(request) + " was taken"
+	taken := "Signal " + suspendSignal(request)
 	if already {
-		taken = "Signal " + suspendSignal(request) + ", of an object that is suspended already, was taken"
+		taken += ", of an object that is suspended already,"
 	}
+	taken += " was taken"
 	if request.Superseded > 0 {
 		taken += fmt.Sprintf(" in place of %d before it", request.Superseded)
 	}
@@ -198,29 +236,6 @@ func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event 
 		taken += ": " + k8s.Truncated(note, maxAnnotation)
 	}
 	return event.Normal(event.SignalTaken, taken)
-}
-
-// suspendPatch is a merge patch of the object as it was read; an absent note or sender removes
-// an older one. An object that is suspended already says on who has suspended it. A time that
-// has not come is made up: with it nobody would be heard until then.
-func suspendPatch(request protocol.SetSuspendRequest, resourceVersion string, now time.Time, already bool) ([]byte, error) {
-	heard := request.At
-	if heard.After(now) {
-		heard = now
-	}
-	annotations := map[string]any{names.SuspendedAtAnnotation: heard.UTC().Format(time.RFC3339Nano)}
-	if !already {
-		annotations[names.SuspendedByAnnotation] = orNull(request.Note.By)
-		annotations[names.SuspendNoteAnnotation] = orNull(request.Note.Note)
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": request.Object.UID, "resourceVersion": resourceVersion, "annotations": annotations},
-		"spec":     map[string]any{"suspend": request.Suspend},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode suspend patch: %w", err)
-	}
-	return patch, nil
 }
 
 // maxAnnotation bounds what a signal may put into an annotation, in bytes.

@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,20 +27,14 @@ import (
 //
 // A run that was to be replaced and has ended is left, and is in the result.
 func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequest) (result protocol.StartRunResult, err error) {
-	if err := bounded(list{"replace", len(request.Replace), mostJobDeletes}, list{"events", len(request.Events), mostAsked}); err != nil {
+	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"replace", len(request.Replace), mostJobDeletes}); err != nil {
 		return result, err
-	}
-	if err := errors.Join(event.Validate(request.Events), invalidCronJobStatus(request.Status, request.CronJob.Namespace)); err != nil {
-		return result, invalidRequest(err)
 	}
 	if err := a.giveBack(request.Start); err != nil {
 		return result, err
 	}
-	cronJob, err := a.cronJob(ctx, request.CronJob)
+	cronJob, err := a.plannedStart(ctx, request, &result)
 	if err != nil || cronJob == nil {
-		return protocol.StartRunResult{Gone: err == nil}, err
-	}
-	if cronJob, err = a.plannedStart(ctx, cronJob, request, &result); err != nil || cronJob == nil {
 		return result, err
 	}
 	// A time that somebody has made up is no moment, and is not waited for.
@@ -60,14 +53,15 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 		return result, err
 	}
 	moment.Leave()
-	if stored != nil && !hasBegun(stored) {
+	// Where a workflow of the Job may have counted Pods of it, they are not to be made again.
+	if stored != nil && stored.Status.StartTime == nil {
 		result.Started.Pods = a.firstPods(ctx, stored)
 	}
 	if ranAndIsGone(result.Started) {
 		result.Ended = append(result.Ended, protocol.FinishedJob{Run: result.Started.Run, Outcome: job.Deleted})
 	} else if result.Started != nil {
 		moment.Yield(ctx)
-		a.known.keepCronJob(cronJob)
+		a.remember(cronJob)
 	}
 	if isNew {
 		a.Events.onCronJob(request.CronJob, event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
@@ -79,22 +73,38 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 
 // plannedStart returns the CronJob where it is the one that was planned with; nil where the result says that
 // it is not. A Job that an earlier attempt has made by the spec before counts: its run has started.
-func (a *Activities) plannedStart(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
+func (a *Activities) plannedStart(ctx context.Context, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
+	cronJob, err := a.cronJob(ctx, request.CronJob)
+	if err != nil || cronJob == nil {
+		result.Gone = err == nil
+		return nil, err
+	}
 	spec := schedule.SpecOf(cronJob)
 	if spec.Digest() == request.Digest {
 		return cronJob, nil
 	}
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, request.Start.Name, metav1.GetOptions{})
+	found, err := a.jobOf(ctx, cronJob, request.Start.Name, "get Job %s/%s")
 	switch {
-	case err == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-		result.Started, result.StatusLeft = a.startedJob(found, request.Start), true
-		return nil, a.replaced(ctx, cronJob, request, result)
-	case err != nil && !apierrors.IsNotFound(err):
-		return nil, outage(err, "get Job %s/%s", cronJob.Namespace, request.Start.Name)
-	default:
+	case err != nil:
+		return nil, err
+	case found == nil:
 		result.CurrentSpec = &spec
+		return nil, nil
 	}
-	return nil, nil
+	result.Started, result.StatusLeft = a.startedJob(found, request.Start), true
+	return nil, a.replace(ctx, cronJob, request, true, result)
+}
+
+// jobOf reads the CronJob's Job of a name; nil where there is none, or where it is another's.
+func (a *Activities) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, name, doing string) (*batchv1.Job, error) {
+	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+		return nil, nil
+	case err != nil:
+		return nil, outage(err, doing, cronJob.Namespace, name)
+	}
+	return found, nil
 }
 
 // create judges the run, makes room for it, in its turn, and creates its Job, which it returns, unless
@@ -118,7 +128,7 @@ func (a *Activities) create(
 			return nil, false, cronJob, err
 		}
 	}
-	if err = a.replace(ctx, cronJob, request, result); err != nil || result.Started != nil {
+	if err = a.replace(ctx, cronJob, request, false, result); err != nil || result.Started != nil {
 		return nil, false, cronJob, err
 	}
 	if stored, isNew, result.Refused, err = a.startJob(ctx, cronJob, request.Start); stored != nil {
@@ -140,35 +150,30 @@ func (a *Activities) writeStartedStatus(ctx context.Context, cronJob *ostinatov1
 	status := schedule.StatusStarted(*request.Status, result.Started.Run, cronJob.Namespace)
 	status = schedule.StatusRecorded(status, request.Start, result.Started.Run)
 	written := a.applyCronJobStatus(ctx, cronJob, live, request.Digest, status)
-	if result.StatusFailed = written.failed; written.gone {
+	if result.StatusFailed = written.StatusFailed; written.Gone {
 		*result = protocol.StartRunResult{Gone: true}
 	}
 }
 
-// hasBegun reports whether a workflow of the Job may have counted Pods of it, which are then not to be
-// made again.
-func hasBegun(stored *batchv1.Job) bool { return stored.Status.StartTime != nil }
-
 // judgeStart says why the run may not be started for the CronJob as it now is, whatever
-// a plan says, before anything is deleted for it; neither is set when it may. A Job that
-// an earlier attempt has made counts all the same: its run has started. So it has where the
-// status says so and the Job is gone since.
+// a plan says, before anything is deleted for it; neither is set when it may. The run has started
+// if an earlier attempt has made its Job, or if the status says so and the Job is gone since.
 func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	refused, err := a.refuseStart(ctx, cronJob, start)
 	ran := hasRun(cronJob, start)
 	if refused == nil && !ran || err != nil {
 		return nil, nil, err
 	}
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-	switch foreign := err == nil && !claim.OfCronJob(found, cronJob.Name, cronJob.UID); {
-	case ran && (foreign || apierrors.IsNotFound(err)):
-		return &protocol.StartedJob{Run: schedule.Run{Name: start.Name, Scheduled: start.Scheduled, Started: start.Scheduled}}, nil, nil
-	case foreign, apierrors.IsNotFound(err):
-		return nil, refused, nil
+	found, err := a.jobOf(ctx, cronJob, start.Name, "get Job %s/%s")
+	switch {
 	case err != nil:
-		return nil, nil, outage(err, "get Job %s/%s", cronJob.Namespace, start.Name)
+		return nil, nil, err
+	case found != nil:
+		return a.startedJob(found, start), nil, nil
+	case ran:
+		return &protocol.StartedJob{Run: schedule.Run{Name: start.Name, Scheduled: start.Scheduled, Started: start.Scheduled}}, nil, nil
 	}
-	return a.startedJob(found, start), nil, nil
+	return nil, refused, nil
 }
 
 // ranAndIsGone reports whether a run has started whose Job is gone since.
@@ -210,12 +215,11 @@ func (a *Activities) refuseBeside(ctx context.Context, cronJob *ostinatov1.CronJ
 		if active.Name == start.Name {
 			continue
 		}
-		found, err := k8s.GetJob(ctx, a.Kubernetes, cronJob.Namespace, active.Name, active.UID)
-		switch {
-		case errors.Is(err, k8s.ErrGone):
-		case err != nil:
+		found, err := a.controlledJob(ctx, cronJob, active.Name, string(active.UID), live)
+		if err != nil {
 			return nil, outage(err, "get Job %s/%s", cronJob.Namespace, active.Name)
-		case claim.Finished(found) == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+		}
+		if found != nil && claim.Finished(found) == nil {
 			running = append(running, active.Name)
 		}
 		if len(running) == capacity {
@@ -234,14 +238,14 @@ func (a *Activities) refuseManual(cronJob *ostinatov1.CronJob, start schedule.St
 	if !start.Manual {
 		return nil
 	}
+	signal := steering.Trigger
 	if start.Backfill != 0 {
-		return a.refuseSignal(cronJob.Annotations, steering.Backfill)
+		signal = steering.Backfill
 	}
-	return a.refuseSignal(cronJob.Annotations, steering.Trigger)
+	return a.refuseSignal(cronJob.Annotations, signal)
 }
 
-// acceptsStart reports whether the run may start as it asks to: that its Job is there
-// already does not make it so.
+// acceptsStart reports whether the run may start as it asks to, whether or not its Job is there already.
 func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
 	return schedule.Prescribed(cronJob, start, a.Clock.Now()) == "" && a.refuseManual(cronJob, start) == nil
 }
@@ -249,7 +253,6 @@ func (a *Activities) acceptsStart(cronJob *ostinatov1.CronJob, start schedule.St
 // startJob creates the run's Job or finds it made by an earlier attempt. It leaves the Event of a new
 // one to the caller.
 func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (stored *batchv1.Job, isNew bool, _ *protocol.Refusal, _ error) {
-	reference := cronJobReference(cronJob)
 	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
 	// A Job's name keeps it from being made twice only as long as it is there.
 	owned, release, err := owned(ctx)
@@ -265,22 +268,27 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		}
 		return created, true, nil, nil
 	case apierrors.IsAlreadyExists(err):
-		stored, refused, err := a.findJob(ctx, cronJob, start)
-		return stored, false, refused, err
+		found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return nil, false, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
+		case claim.OfCronJob(found, cronJob.Name, cronJob.UID):
+			return found, false, nil, nil
+		}
+		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
+		a.Metrics.countRefusal("Job", refused)
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
+		return nil, false, refused, nil
 	}
 	refused := refusal(err)
 	if refused != nil {
 		// Admission judges before the name is looked at, and the Job that an earlier attempt has made may have used up the quota.
-		found, failed := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-		switch {
-		case failed == nil && claim.OfCronJob(found, cronJob.Name, cronJob.UID):
-			return found, false, nil, nil
-		case failed != nil && !apierrors.IsNotFound(failed):
-			return nil, false, nil, outage(failed, "get Job %s/%s, which was refused", cronJob.Namespace, start.Name)
+		if found, err := a.jobOf(ctx, cronJob, start.Name, "get Job %s/%s, which was refused"); found != nil || err != nil {
+			return found, false, nil, err
 		}
 	}
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		a.Events.onCronJob(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
+		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Job", refused)
@@ -289,31 +297,11 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	return nil, false, nil, outage(err, "create Job %s/%s", cronJob.Namespace, start.Name)
 }
 
-// findJob looks at the Job that has the wanted name already.
-func (a *Activities) findJob(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*batchv1.Job, *protocol.Refusal, error) {
-	found, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Get(ctx, start.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, nil, outage(err, "get Job %s/%s, whose name is taken", cronJob.Namespace, start.Name)
-	}
-	if !claim.OfCronJob(found, cronJob.Name, cronJob.UID) {
-		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
-		a.Metrics.countRefusal("Job", refused)
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
-		return nil, refused, nil
-	}
-	return found, nil, nil
-}
-
 func (a *Activities) startedJob(stored *batchv1.Job, start schedule.Start) *protocol.StartedJob {
 	return &protocol.StartedJob{
 		Run: schedule.Run{
-			Name:            stored.Name,
-			UID:             string(stored.UID),
-			Scheduled:       start.Scheduled,
-			Manual:          start.Manual,
-			Backfill:        start.Backfill,
-			Started:         stored.CreationTimestamp.UTC(),
-			ResourceVersion: stored.ResourceVersion,
+			Name: stored.Name, UID: string(stored.UID), ResourceVersion: stored.ResourceVersion, Started: stored.CreationTimestamp.UTC(),
+			Scheduled: start.Scheduled, Manual: start.Manual, Backfill: start.Backfill,
 		},
 		Spec:    a.specOf(stored),
 		Managed: claim.Ours(stored, a.TakeOverJobs),

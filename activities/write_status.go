@@ -3,14 +3,18 @@ package activities
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -20,16 +24,13 @@ import (
 // CronJob as it is. An error means that the API server could not be asked, and that the whole is to be
 // repeated. That the status can't be written is no error: it is part of the result, and tried again later.
 func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStatusRequest) (result protocol.WriteStatusResult, err error) {
-	if err := bounded(list{"prune", len(request.Prune), mostJobDeletes}, list{"events", len(request.Events), mostAsked}); err != nil {
+	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"prune", len(request.Prune), mostJobDeletes}); err != nil {
 		return result, err
-	}
-	if err := errors.Join(event.Validate(request.Events), invalidCronJobStatus(request.Status, request.CronJob.Namespace)); err != nil {
-		return result, invalidRequest(err)
 	}
 	if err := a.tooOld(ctx, request.Task); err != nil {
 		return result, err
 	}
-	cronJob, fresh, err := a.plannedCronJob(ctx, request, &result)
+	cronJob, fresh, result, err := a.plannedCronJob(ctx, request)
 	if err != nil || cronJob == nil {
 		return result, err
 	}
@@ -43,103 +44,101 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 			status = schedule.StatusJudged(status, *result.Judgement)
 		}
 		written := a.applyCronJobStatus(ctx, cronJob, fresh, request.Digest, status)
-		result.Gone, result.CurrentSpec, result.StatusFailed = written.gone, written.currentSpec, written.failed
-		guarded = guarded || written.failed == ""
-	}
-	if !guarded && len(request.Prune) > 0 && !result.Gone && result.CurrentSpec == nil {
-		// Nothing has guarded what was read.
-		if cronJob, result.CurrentSpec, err = a.unedited(ctx, request.CronJob, request.Digest); err != nil {
-			return result, err
+		if written.Gone || written.CurrentSpec != nil {
+			return written, nil
 		}
-		result.Gone = cronJob == nil && result.CurrentSpec == nil
+		result.StatusFailed = written.StatusFailed
+		guarded = guarded || written.StatusFailed == ""
 	}
-	if result.Gone || result.CurrentSpec != nil {
-		return protocol.WriteStatusResult{Gone: result.Gone, CurrentSpec: result.CurrentSpec}, nil
+	if !guarded && len(request.Prune) > 0 {
+		// Nothing has guarded what was read.
+		var changed protocol.WriteStatusResult
+		if cronJob, changed, err = a.unedited(ctx, request.CronJob, request.Digest); err != nil || cronJob == nil {
+			return changed, err
+		}
 	}
 	result.Pruned = a.prune(ctx, cronJob, request)
 	a.Events.onCronJob(request.CronJob, request.Events...)
-	a.announceJudgement(request.CronJob, result.Judgement)
+	if judged := result.Judgement; judged != nil && judged.Refusal != "" {
+		a.Events.onCronJob(request.CronJob, event.Warning(event.InvalidTemplate, "The Job of the next run would be refused: "+judged.Refusal))
+	}
 	return result, nil
 }
 
-// invalidCronJobStatus says what no plan writes.
-func invalidCronJobStatus(status *ostinatov1.CronJobStatus, namespace string) error {
-	if status == nil {
-		return nil
+// validateWrite refuses a status, Events and a number of deletes that no plan asks for.
+func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobStatus, events []event.Event, deletes list) error {
+	if err := bounded(deletes, list{"events", len(events), mostAsked}); err != nil {
+		return err
 	}
-	return schedule.ValidateStatus(*status, namespace)
+	err := event.Validate(events)
+	if status != nil {
+		err = errors.Join(err, schedule.ValidateStatus(*status, cronJob.Namespace))
+	}
+	if err != nil {
+		return invalidRequest(err)
+	}
+	return nil
 }
 
 // plannedCronJob returns the CronJob of a request as it is remembered, or as the watch
 // cache has it, and reads it live where neither is what was planned for; nil where the
-// result says that it is gone or edited. Of a remembered one there is no template.
+// result says that it is gone or edited. A remembered one has no template.
 //
 // A write of the status is refused unless the CronJob is, in etcd, the one that was read, so it needs
 // no live read before. A dry run leaves nothing behind, and the template that it tries is that of the
 // generation which was planned for.
-func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteStatusRequest, result *protocol.WriteStatusResult) (*ostinatov1.CronJob, freshness, error) {
+func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteStatusRequest) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
 	reference := request.CronJob
-	if request.Status != nil && !request.Judge {
-		if known := a.known.cronJob(reference, request.Digest); known != nil {
-			return known, cached, nil
-		}
-	}
 	if request.Status != nil {
+		if remembered := a.remembered(reference, request.Digest); remembered != nil && !request.Judge {
+			return remembered, cached, protocol.WriteStatusResult{}, nil
+		}
 		glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
 		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
-			return glance, cached, nil
+			return glance, cached, protocol.WriteStatusResult{}, nil
 		}
 	}
-	cronJob, current, err := a.unedited(ctx, reference, request.Digest)
-	result.Gone, result.CurrentSpec = err == nil && cronJob == nil && current == nil, current
-	return cronJob, live, err
+	cronJob, changed, err := a.unedited(ctx, reference, request.Digest)
+	return cronJob, live, changed, err
 }
 
-// unedited reads the CronJob live; it is nil where it is gone, and where the spec that is returned is not
+// unedited reads the CronJob live; it is nil where the result says that it is gone, or that its spec is not
 // the one of the digest.
-func (a *Activities) unedited(ctx context.Context, reference protocol.ObjectReference, digest string) (*ostinatov1.CronJob, *schedule.Spec, error) {
+func (a *Activities) unedited(ctx context.Context, reference protocol.ObjectReference, digest string) (_ *ostinatov1.CronJob, changed protocol.WriteStatusResult, err error) {
 	cronJob, err := a.cronJob(ctx, reference)
 	if err != nil || cronJob == nil {
-		return nil, nil, err
+		changed.Gone = err == nil
+		return nil, changed, err
 	}
 	if spec := schedule.SpecOf(cronJob); spec.Digest() != digest {
-		return nil, &spec, nil
+		changed.CurrentSpec = &spec
+		return nil, changed, nil
 	}
-	return cronJob, nil, nil
+	return cronJob, changed, nil
 }
 
-// statusWritten says what came of a write of a CronJob's status: it was written where nothing is set.
-type statusWritten struct {
-	// gone: the CronJob is; currentSpec: it was edited since it was read.
-	gone        bool
-	currentSpec *schedule.Spec
-	// failed is why the status was not written.
-	failed string
-}
-
-// applyCronJobStatus writes the status, in the namespace's turn.
-func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, digest string, status ostinatov1.CronJobStatus) (written statusWritten) {
+// applyCronJobStatus writes the status in the namespace's turn. The result says why it did not.
+func (a *Activities) applyCronJobStatus(
+	ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, digest string, status ostinatov1.CronJobStatus,
+) (result protocol.WriteStatusResult) {
 	status.Workflow = &ostinatov1.WorkflowReference{
 		Namespace: a.Namespace,
 		ID:        cronJobReference(cronJob).CronJobWorkflowID(a.Cluster),
 	}
-	// One that was given up would write what is over.
+	// An attempt that was given up would write what is over.
 	ctx, release, err := owned(ctx)
 	if err != nil {
-		return statusWritten{failed: k8s.Bounded(err.Error())}
+		return protocol.WriteStatusResult{StatusFailed: k8s.Bounded(err.Error())}
 	}
 	defer release()
 	ctx, cancel := leavingTime(ctx)
 	defer cancel()
-	err = a.inTurn(ctx, cronJob.Namespace, func() (err error) {
-		written, err = a.writeCronJobStatus(ctx, cronJob, fresh, digest, &status)
-		return err
-	})
+	result, err = a.writeCronJobStatus(ctx, cronJob, fresh, digest, &status)
 	switch {
 	case err == nil:
-		return written
+		return result
 	case errors.Is(err, k8s.ErrGone):
-		return statusWritten{gone: true}
+		return protocol.WriteStatusResult{Gone: true}
 	}
 	if answered(err) {
 		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedUpdateStatus, "Error updating status: "+err.Error()))
@@ -148,23 +147,33 @@ func (a *Activities) applyCronJobStatus(ctx context.Context, cronJob *ostinatov1
 		a.Metrics.countRefusal("CronJobStatus", refused)
 	}
 	activity.GetLogger(ctx).Error("CronJob status not written", "namespace", cronJob.Namespace, "cronjob", cronJob.Name, "error", err)
-	return statusWritten{failed: k8s.Bounded(err.Error())}
+	return protocol.WriteStatusResult{StatusFailed: k8s.Bounded(err.Error())}
 }
 
-// writeCronJobStatus writes the status. It does not where the CronJob was not read live and
-// is not the one any more that was planned for.
+// maxStatusWrites bounds the statuses of CronJobs that a process writes at a time: the API server is no faster with
+// more, and what does not get its turn in time costs it nothing.
+const maxStatusWrites = 64
+
+// writeCronJobStatus writes the status, unless the CronJob was not read live and was edited since. A turn that
+// comes too late writes nothing: the API server would give that write up, at the same cost.
 func (a *Activities) writeCronJobStatus(
 	ctx context.Context, cronJob *ostinatov1.CronJob, fresh freshness, digest string, status *ostinatov1.CronJobStatus,
-) (written statusWritten, err error) {
+) (changed protocol.WriteStatusResult, err error) {
+	waiting, cancel := leavingTime(ctx)
+	defer cancel()
+	leave, err := a.writes.Take(waiting, cronJob.Namespace)
+	if err != nil {
+		return changed, err
+	}
+	defer leave()
 	store := a.cronJobs(k8s.IsNative(cronJob))
-	a.known.forgetCronJob(cronJob.UID)
+	a.known.Remove(cronJob.UID)
 	var stored *ostinatov1.CronJob
 	if fresh == cached {
 		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
 		if apierrors.IsConflict(err) {
-			cronJob, written.currentSpec, err = a.unedited(ctx, cronJobReference(cronJob), digest)
-			if written.gone = err == nil && cronJob == nil && written.currentSpec == nil; err != nil || cronJob == nil {
-				return written, err
+			if cronJob, changed, err = a.unedited(ctx, cronJobReference(cronJob), digest); err != nil || cronJob == nil {
+				return changed, err
 			}
 			fresh = live
 		}
@@ -173,34 +182,16 @@ func (a *Activities) writeCronJobStatus(
 		stored, err = k8s.ApplyCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
 	}
 	if err == nil && len(status.Active) > 0 {
-		a.known.keepCronJob(stored)
+		a.remember(stored)
 	}
-	return written, err
+	return changed, err
 }
 
-// suspendedBy returns the status with who has suspended the CronJob, which the object tells
-// and no request.
+// suspendedBy returns the status with who has suspended the CronJob, by the object and not by the request.
 func suspendedBy(cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) *ostinatov1.CronJobStatus {
 	named := schedule.StatusSuspendedBy(*status, cronJob.Status, k8s.SuspenderOf(cronJob))
 	return &named
 }
-
-// inTurn writes when it is the namespace's turn, or not at all: a turn that came too late
-// would end in a write that the API server gives up, and that costs it as much.
-func (a *Activities) inTurn(ctx context.Context, namespace string, write func() error) error {
-	waiting, cancel := leavingTime(ctx)
-	defer cancel()
-	leave, err := a.writes.Take(waiting, namespace)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return write()
-}
-
-// mostStatuses is how many statuses of CronJobs a process writes at a time: the API server is no faster with
-// more, and what does not get its turn in time costs it nothing.
-const mostStatuses = 64
 
 // leavingTime leaves time for what comes after, as for a report that a request was not
 // answered: a second, or half of what there is.
@@ -217,4 +208,82 @@ func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
 	return protocol.ObjectReference{
 		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
 	}
+}
+
+// maxRemembered bounds the CronJobs that are remembered.
+const maxRemembered = 4096
+
+// rememberedCronJob is what this process has read or written last of a CronJob with a run under way. It takes the
+// place of a read before a write that the API server refuses unless the object is, in etcd, the one that was read;
+// nothing else may rest on it. It has what a write of the status needs: identity, resourceVersion and
+// conditions. Spec and annotations may be large.
+type rememberedCronJob struct {
+	object *ostinatov1.CronJob
+	digest string
+}
+
+// remember takes a CronJob as the API server has returned it.
+func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
+	slim := &ostinatov1.CronJob{
+		TypeMeta: cronJob.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: cronJob.Namespace, Name: cronJob.Name, UID: cronJob.UID, ResourceVersion: cronJob.ResourceVersion,
+		},
+		Status: ostinatov1.CronJobStatus{Conditions: cronJob.Status.Conditions},
+	}
+	a.known.Add(cronJob.UID, rememberedCronJob{slim, schedule.SpecOf(cronJob).Digest()})
+}
+
+// remembered returns what is remembered of a CronJob whose spec has the digest; nil for nothing.
+func (a *Activities) remembered(reference protocol.ObjectReference, digest string) *ostinatov1.CronJob {
+	value, _ := a.known.Get(types.UID(reference.UID))
+	if known, ok := value.(rememberedCronJob); ok && known.digest == digest && cronJobReference(known.object) == reference {
+		return known.object
+	}
+	return nil
+}
+
+// judgePatience bounds a dry run: a webhook that does not answer must not hold up the
+// status.
+const judgePatience = 2 * time.Second
+
+// judgeTemplate asks the API server, without effect, for the Job of the next run. It
+// answers Unknown where what it hears is not about the template.
+func (a *Activities) judgeTemplate(ctx context.Context, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) *schedule.Judgement {
+	if cronJob.DeletionTimestamp != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, judgePatience)
+	defer cancel()
+	now := a.Clock.Now().UTC()
+	judgement := &schedule.Judgement{Generation: cronJob.Generation, At: now}
+	scheduled := now.Truncate(time.Minute)
+	if status != nil && status.NextScheduleTime != nil {
+		scheduled = status.NextScheduleTime.Time
+	}
+	start := schedule.Start{Name: names.ScheduledJob(cronJob.Name, scheduled), Scheduled: scheduled}
+	wanted := k8s.RenderJob(cronJob, start, a.jobWorkflow(cronJob.Namespace, start.Name))
+	_, err := a.Kubernetes.BatchV1().Jobs(cronJob.Namespace).Create(ctx, wanted, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err), usedUp(err):
+	case aboutTheTemplate(err):
+		judgement.Refusal = k8s.Bounded(err.Error())
+	default:
+		judgement.Unknown = true
+	}
+	return judgement
+}
+
+// usedUp reports whether only a quota stands against the Job: the API server checks it last, and it
+// says how many Jobs there are now.
+func usedUp(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
+}
+
+// aboutTheTemplate reports whether the same Job would be refused at its time too. A terminating
+// namespace and a webhook without dry runs don't say.
+func aboutTheTemplate(err error) bool {
+	refused := refusal(err)
+	return refused != nil && refused.Reason != protocol.RefusedNamespaceTerminating &&
+		!strings.Contains(err.Error(), "does not support dry run")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.temporal.io/sdk/worker"
 )
 
@@ -66,12 +67,10 @@ func (b *cacheBound) exceeded(now time.Time, found memory) bool {
 
 // newPurges registers the counter of purges.
 func newPurges(registerer prometheus.Registerer) prometheus.Counter {
-	purges := prometheus.NewCounter(prometheus.CounterOpts{
+	return promauto.With(registerer).NewCounter(prometheus.CounterOpts{
 		Namespace: "ostinato", Name: "sticky_cache_purges_total",
 		Help: "How often all workflows left memory since the process held more than --sticky-cache-memory",
 	})
-	registerer.MustRegister(purges)
-	return purges
 }
 
 // keepCacheBounded purges the cache of sleeping workflows when the process holds more than

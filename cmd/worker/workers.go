@@ -10,6 +10,9 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
 )
 
@@ -22,72 +25,57 @@ type queueWorker struct {
 // workers are the workers of the task queues.
 type workers []queueWorker
 
-// mostJobActivities is how many regular activities of Jobs this process has at a time: those that
+// maxJobActivities bounds the regular activities of Jobs that this process has at a time: those that
 // the API server did not answer at once, and lists. Each may hold a Job of 1.3 MB, and the API
 // server is no faster with more.
-const mostJobActivities = 64
+const maxJobActivities = 64
 
 // newWorkers makes the workers. The first error that a worker can't recover from
 // goes to fatal.
-func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) workers {
+func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) (all workers) {
 	worker.SetStickyWorkflowCacheSize(settings.StickyCacheSize)
 	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
 		InitialNumberOfPollers: min(4, settings.MaxPollers),
 		MinimumNumberOfPollers: 1,
 		MaximumNumberOfPollers: settings.MaxPollers,
 	})
-	options := func(queue string) worker.Options {
-		return worker.Options{
-			WorkerStopTimeout:            settings.DrainTimeout,
-			StickyScheduleToStartTimeout: settings.StickyTimeout,
-			WorkflowTaskPollerBehavior:   pollers,
-			ActivityTaskPollerBehavior:   pollers,
-			DisableRegistrationAliasing:  true,
-			DeploymentOptions:            deployment(settings),
-			OnFatalError: func(err error) {
-				select {
-				case fatal <- fmt.Errorf("worker of task queue %s: %w", queue, err):
-				default:
-				}
-			},
+	add := func(queue string, options worker.Options) worker.Worker {
+		options.WorkerStopTimeout = settings.DrainTimeout
+		options.StickyScheduleToStartTimeout = settings.StickyTimeout
+		options.WorkflowTaskPollerBehavior, options.ActivityTaskPollerBehavior = pollers, pollers
+		options.DisableRegistrationAliasing = true
+		options.DeploymentOptions = deployment(settings)
+		options.OnFatalError = func(err error) {
+			select {
+			case fatal <- fmt.Errorf("worker of task queue %s: %w", queue, err):
+			default:
+			}
 		}
+		added := worker.New(temporal, queue, options)
+		all = append(all, queueWorker{queue, added})
+		return added
 	}
 
 	served := workflows.Options{Cluster: settings.Cluster, Weights: settings.Weights, StartLead: settings.StartLead, Versioned: settings.Versioned()}
-	var all workers
-	for _, kind := range []struct {
-		queue             string
-		tasks, activities int
-	}{
-		{settings.Cluster.ControlTaskQueue(), settings.MaxConcurrentWorkflowTasks, settings.MaxConcurrentActivities},
-		{settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks, min(settings.MaxConcurrentActivities, mostJobActivities)},
-	} {
-		controlOptions := options(kind.queue)
-		controlOptions.Interceptors = []interceptor.WorkerInterceptor{workflows.Interceptor(served)}
-		controlOptions.MaxConcurrentWorkflowTaskExecutionSize = kind.tasks
-		controlOptions.MaxConcurrentActivityExecutionSize = kind.activities
-		controlOptions.MaxConcurrentLocalActivityExecutionSize = settings.MaxConcurrentLocalActivities
-		control := worker.New(temporal, kind.queue, controlOptions)
-		workflows.Register(control, served)
-		activities.RegisterControl(control)
-		all = append(all, queueWorker{kind.queue, control})
+	control := func(queue string, tasks, running int) {
+		added := add(queue, worker.Options{
+			Interceptors:                            []interceptor.WorkerInterceptor{workflows.Interceptor(served)},
+			MaxConcurrentWorkflowTaskExecutionSize:  tasks,
+			MaxConcurrentActivityExecutionSize:      running,
+			MaxConcurrentLocalActivityExecutionSize: settings.MaxConcurrentLocalActivities,
+		})
+		workflows.Register(added, served)
+		activities.RegisterControl(added)
 	}
-
-	queue := settings.Cluster.BulkTaskQueue()
-	bulkOptions := options(queue)
-	bulkOptions.DisableWorkflowWorker = true
-	bulkOptions.MaxConcurrentActivityExecutionSize = settings.MaxConcurrentBulkActivities
-	bulkOptions.TaskQueueActivitiesPerSecond = settings.BulkActivitiesPerSecond
-	bulk := worker.New(temporal, queue, bulkOptions)
-	activities.RegisterBulk(bulk)
-	all = append(all, queueWorker{queue, bulk})
-
-	queue = settings.Cluster.WatchTaskQueue()
-	watchOptions := options(queue)
-	watchOptions.DisableWorkflowWorker = true
-	watch := worker.New(temporal, queue, watchOptions)
-	activities.RegisterWatch(watch)
-	return append(all, queueWorker{queue, watch})
+	control(settings.Cluster.ControlTaskQueue(), settings.MaxConcurrentWorkflowTasks, settings.MaxConcurrentActivities)
+	control(settings.Cluster.JobTaskQueue(), settings.MaxConcurrentJobTasks, min(settings.MaxConcurrentActivities, maxJobActivities))
+	activities.RegisterBulk(add(settings.Cluster.BulkTaskQueue(), worker.Options{
+		DisableWorkflowWorker:              true,
+		MaxConcurrentActivityExecutionSize: settings.MaxConcurrentBulkActivities,
+		TaskQueueActivitiesPerSecond:       settings.BulkActivitiesPerSecond,
+	}))
+	activities.RegisterWatch(add(settings.Cluster.WatchTaskQueue(), worker.Options{DisableWorkflowWorker: true}))
+	return all
 }
 
 // deployment returns the Worker Deployment Versioning options.
@@ -127,4 +115,24 @@ func (w workers) queues() []string {
 		queues = append(queues, worker.queue)
 	}
 	return queues
+}
+
+// countFromZero makes the counter of each outcome exist before the first has happened:
+// Prometheus sees no increase in a series that begins with it, so an alert would miss the
+// first missed run. The tags are those that the SDK gives to a workflow's metrics.
+func countFromZero(metrics client.MetricsHandler, temporalNamespace string, cluster names.Cluster) {
+	if metrics == nil {
+		return
+	}
+	for _, outcome := range schedule.Outcomes {
+		metrics.WithTags(map[string]string{
+			"namespace":     temporalNamespace,
+			"client_name":   "temporal_go",
+			"worker_type":   "none",
+			"workflow_type": protocol.CronJobWorkflow,
+			"activity_type": "none",
+			"task_queue":    cluster.ControlTaskQueue(),
+			"outcome":       string(outcome),
+		}).Counter(workflows.ScheduledTimesMetric).Inc(0)
+	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"errors"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,24 +21,16 @@ const (
 	SearchAttributesOff = "off"
 )
 
-// Bridge holds the settings of cmd/bridge.
+// Bridge holds the settings of cmd/bridge. Each field but the groups is the flag of that name, which says what it means.
 type Bridge struct {
 	Common
-	// Workers is how many objects are handled at a time.
-	Workers int
-	// SweepRate bounds, per second, the calls of the sweep that makes sure every
-	// object has its workflow. Rounds over the Jobs under way take a tenth of it.
-	SweepRate float64
-	// SweepInterval is how often, after the first time at leader start, the sweep
-	// is repeated; 0 means never.
+	Workers       int
+	SweepRate     float64
 	SweepInterval time.Duration
-	// OverdueGrace is how long after a CronJob's next schedule time the watchdog
-	// waits before it pokes the workflow.
-	OverdueGrace time.Duration
+	OverdueGrace  time.Duration
 	// SearchAttributes is one of the SearchAttributes constants.
 	SearchAttributes string
-	// ProbeNamespace is where the bridge creates a Job for a moment, when it is to take
-	// Jobs over, to see whether the built-in controller runs. It holds nothing else.
+	// ProbeNamespace is --takeover-probe-namespace.
 	ProbeNamespace string
 	LeaderElection LeaderElection
 }
@@ -80,7 +71,42 @@ func (b *Bridge) validate() error {
 	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
 	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
 	b.LeaderElection.validate(&p)
-	p.check(!b.TakeOver.Any() || len(validation.IsDNS1123Label(b.ProbeNamespace)) == 0, "takeover-probe-namespace",
-		"%q is no namespace name; name one that holds nothing else: --takeover creates a CronJob or Job there for a moment, to see whether the built-in controller runs", b.ProbeNamespace)
+	if b.TakeOver.Any() {
+		p.namespace(b.ProbeNamespace, "takeover-probe-namespace",
+			"name one that holds nothing else: --takeover creates a CronJob or Job there for a moment, to see whether the built-in controller runs")
+	}
 	return errors.Join(p...)
+}
+
+// LeaderElection holds the settings of the lease by which one bridge leads, named as client-go does.
+type LeaderElection struct {
+	Enabled bool
+	// Namespace and Name are those of the Lease. The namespace is the bridge's own.
+	Namespace, Name                           string
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+func (l *LeaderElection) addFlags(flags *command.Flags) {
+	group := flags.Group(groupLeaderElection)
+	group.BoolVar(&l.Enabled, "leader-elect", true, "lead only while holding the lease")
+	group.StringVar(&l.Namespace, "lease-namespace", "ostinato-system", "namespace of the lease")
+	group.StringVar(&l.Name, "lease-name", "ostinato-bridge", "name of the lease")
+	group.DurationVar(&l.LeaseDuration, "lease-duration", 15*time.Second, "how long a follower waits before it takes an unrenewed lease")
+	group.DurationVar(&l.RenewDeadline, "lease-renew-deadline", 10*time.Second, "how long the leader tries to renew before it gives up")
+	group.DurationVar(&l.RetryPeriod, "lease-retry-period", 2*time.Second, "time between tries to take or renew the lease")
+}
+
+func (l LeaderElection) validate(p *problems) {
+	if !l.Enabled {
+		return
+	}
+	p.check(l.Namespace != "", "lease-namespace", "is empty; name the bridge's own namespace")
+	p.check(l.Name != "", "lease-name", "is empty; name the lease")
+	p.check(l.RetryPeriod > 0, "lease-retry-period", "is %v; set it above 0, such as 2s", l.RetryPeriod)
+	p.check(l.LeaseDuration >= time.Second, "lease-duration", "is %v; set it to 1s or more", l.LeaseDuration)
+	p.check(l.LeaseDuration > l.RenewDeadline, "lease-duration",
+		"is %v; set it above --lease-renew-deadline, %v", l.LeaseDuration, l.RenewDeadline)
+	// client-go asks for this distance, for jitter.
+	p.check(float64(l.RenewDeadline) > 1.2*float64(l.RetryPeriod), "lease-renew-deadline",
+		"is %v; set it above 1.2 times --lease-retry-period, %v", l.RenewDeadline, l.RetryPeriod)
 }

@@ -20,12 +20,9 @@ type CodecServer struct {
 	// Payloads has the keys; failures are the clients' matter.
 	Payloads
 	// Address is a loopback host:port: whoever reaches it may decrypt.
-	Address string
-	// HealthAddress is host:port; an empty one is not served.
+	Address       string
 	HealthAddress string
-	// UIOrigins are the origins of the Temporal UIs that may ask, such as
-	// https://temporal.example.
-	UIOrigins []string
+	UIOrigins     []string
 	Log
 }
 

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"fmt"
+	"net"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"ostinato.dev/ostinato/internal/command"
 )
@@ -40,7 +44,6 @@ type Common struct {
 	Payloads
 	Kubernetes
 	Jobs
-	Fairness
 	Observability
 	// DrainTimeout is how long work in progress may take after SIGTERM.
 	DrainTimeout time.Duration
@@ -53,7 +56,6 @@ func (c *Common) addFlags(flags *command.Flags) {
 	c.Payloads.addFlags(flags)
 	c.Kubernetes.addFlags(flags)
 	c.Jobs.addFlags(flags)
-	c.Fairness.addFlags(flags)
 	flags.Group(groupLeaderElection)
 	c.Observability.addFlags(flags)
 }
@@ -63,7 +65,6 @@ func (c Common) validate(p *problems) {
 	c.Payloads.validate(p)
 	c.Kubernetes.validate(p)
 	c.Jobs.validate(p)
-	c.Fairness.validate(p)
 	c.Observability.validate(p)
 	p.check(c.DrainTimeout >= 0, "drain-timeout", "is %v; set it to 0 or more", c.DrainTimeout)
 }
@@ -83,4 +84,39 @@ func (n *nameList) Set(value string) error {
 		}
 	}
 	return nil
+}
+
+// problems collects what is wrong with a configuration.
+type problems []error
+
+// check adds a problem with one flag unless ok.
+func (p *problems) check(ok bool, flagName, format string, arguments ...any) {
+	if !ok {
+		*p = append(*p, fmt.Errorf("--%s (%s): %s", flagName, environment(nil).Variable(flagName), fmt.Sprintf(format, arguments...)))
+	}
+}
+
+func (p *problems) atLeast(value, least int, flagName string) {
+	p.check(value >= least, flagName, "is %d; set it to %d or more", value, least)
+}
+
+func (p *problems) positive(value float64, flagName string) {
+	p.check(value > 0, flagName, "is %v; set it above 0", value)
+}
+
+func (p *problems) positiveDuration(value time.Duration, flagName string) {
+	p.check(value > 0, flagName, "is %v; set it above 0, such as 10s", value)
+}
+
+func (p *problems) wholeSeconds(value time.Duration, flagName string) {
+	p.check(value >= time.Second && value%time.Second == 0, flagName, "is %v; set it to whole seconds, 1s or more", value)
+}
+
+func (p *problems) address(value, flagName string) {
+	_, _, err := net.SplitHostPort(value)
+	p.check(value == "" || err == nil, flagName, "%q is not host:port; use 127.0.0.1:8080 or :8080, say", value)
+}
+
+func (p *problems) namespace(value, flagName, want string) {
+	p.check(len(validation.IsDNS1123Label(value)) == 0, flagName, "%q is no namespace name; %s", value, want)
 }

@@ -1,17 +1,18 @@
 package config
 
 import (
-	"time"
-
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/order"
 )
 
-// Jobs holds the settings of how a Job is run.
+// Jobs holds the settings of how Jobs are run.
 type Jobs struct {
 	// JobDefaults are what a Job gets that does not say it itself, in whole seconds.
 	// Worker and bridge of one cluster must agree: either may read a Job first.
 	JobDefaults job.Defaults
+	// Weights are the shares of Kubernetes namespaces. Worker and bridge of one cluster should agree: either starts workflows.
+	Weights order.Weights
 }
 
 func (j *Jobs) addFlags(flags *command.Flags) {
@@ -21,16 +22,16 @@ func (j *Jobs) addFlags(flags *command.Flags) {
 		"wait before the first Pod after a failure, doubled with each one, where a Job has no annotation; the same for worker and bridge")
 	group.DurationVar(&j.JobDefaults.BackoffCap, "pod-backoff-cap", upstream.BackoffCap,
 		"longest wait before a Pod after failures, where a Job has no annotation; the same for worker and bridge")
+	flags.Group(groupWork).Var(&j.Weights, "fairness-weights",
+		"comma-separated namespace=weight, 0.001 to 1000: what a Kubernetes namespace gets where runs wait, in proportion to others, which have 1; the same for worker and bridge")
 }
 
 func (j Jobs) validate(p *problems) {
-	defaults := j.JobDefaults
-	for _, wait := range []struct {
-		value time.Duration
-		flag  string
-	}{{defaults.BackoffBase, "pod-backoff-base"}, {defaults.BackoffCap, "pod-backoff-cap"}} {
-		p.check(wait.value >= time.Second && wait.value%time.Second == 0, wait.flag, "is %v; set it to whole seconds, 1s or more", wait.value)
+	base, limit := j.JobDefaults.BackoffBase, j.JobDefaults.BackoffCap
+	p.wholeSeconds(base, "pod-backoff-base")
+	p.wholeSeconds(limit, "pod-backoff-cap")
+	p.check(base <= limit, "pod-backoff-base", "is %v; set it to --pod-backoff-cap, %v, or less", base, limit)
+	for _, namespace := range j.Weights.Namespaces() {
+		p.namespace(namespace, "fairness-weights", "give namespace=weight, separated by commas")
 	}
-	p.check(defaults.BackoffBase <= defaults.BackoffCap, "pod-backoff-base",
-		"is %v; set it to --pod-backoff-cap, %v, or less", defaults.BackoffBase, defaults.BackoffCap)
 }

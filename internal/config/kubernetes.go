@@ -1,9 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/util/validation"
+	"strings"
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -11,14 +11,10 @@ import (
 
 // Kubernetes holds the settings of what a process does in Kubernetes.
 type Kubernetes struct {
-	// Namespaces are those whose CronJobs and Jobs to serve, and in which alone rights
-	// are needed; empty means all. Worker and bridge of one cluster must agree.
+	// Namespaces are those to serve; empty means all.
 	Namespaces []string
-	// TakeOver says which unmarked objects are Ostinato's. Worker and bridge of one
-	// cluster must agree.
-	TakeOver TakeOver
-	// KubeQPS and KubeBurst bound this process's requests to the API server; a
-	// KubeQPS of 0 leaves that to the server's Priority and Fairness.
+	TakeOver   TakeOver
+	// KubeQPS is 0 for no limit of this process's own.
 	KubeQPS   float64
 	KubeBurst int
 }
@@ -33,7 +29,7 @@ func (k *Kubernetes) addFlags(flags *command.Flags) {
 
 func (k Kubernetes) validate(p *problems) {
 	for i, namespace := range k.Namespaces {
-		p.check(len(validation.IsDNS1123Label(namespace)) == 0, "namespaces", "%q is no namespace name; give names separated by commas", namespace)
+		p.namespace(namespace, "namespaces", "give names separated by commas")
 		p.check(!slices.Contains(k.Namespaces[:i], namespace), "namespaces", "%q is there twice; name it once", namespace)
 	}
 	p.check(k.KubeQPS >= 0, "kube-qps", "is %v; set it to 0 or more", k.KubeQPS)
@@ -49,4 +45,58 @@ func (k Kubernetes) ClientOptions(program string) k8s.ClientOptions {
 		options.QPS, options.Burst = float32(k.KubeQPS), k.KubeBurst
 	}
 	return options
+}
+
+// TakeOver says which objects of batch/v1 are Ostinato's without being marked.
+// Worker and bridge of one cluster must agree, and kube-controller-manager must
+// run without the controllers taken over (docs/takeover.md).
+type TakeOver struct {
+	// Jobs are those that name the built-in job controller in spec.managedBy, or nobody.
+	Jobs bool
+	// CronJobs are those of batch/v1, all of them.
+	CronJobs bool
+}
+
+// The names of what can be taken over.
+const (
+	takeOverCronJobs = "cronjobs"
+	takeOverJobs     = "jobs"
+)
+
+// Any reports whether anything is to be taken over.
+func (t TakeOver) Any() bool { return t.Jobs || t.CronJobs }
+
+// String, Type and Set make *TakeOver a flag: a comma-separated list.
+func (t *TakeOver) String() string {
+	var names nameList
+	if t.CronJobs {
+		names = append(names, takeOverCronJobs)
+	}
+	if t.Jobs {
+		names = append(names, takeOverJobs)
+	}
+	return names.String()
+}
+
+// Type is what help calls the value.
+func (t *TakeOver) Type() string { return "names" }
+
+// Set reads the list; the last one given counts.
+func (t *TakeOver) Set(value string) error {
+	var list nameList
+	if err := list.Set(value); err != nil {
+		return err
+	}
+	*t = TakeOver{}
+	for _, name := range list {
+		switch name {
+		case takeOverJobs:
+			t.Jobs = true
+		case takeOverCronJobs:
+			t.CronJobs = true
+		default:
+			return fmt.Errorf("%q can't be taken over; use cronjobs, jobs or both, or leave it empty", strings.TrimSpace(name))
+		}
+	}
+	return nil
 }

@@ -12,18 +12,11 @@ import (
 // Observability holds the settings of what a process tells about itself.
 type Observability struct {
 	// MetricsAddress and HealthAddress are host:port; an empty one is not served.
-	MetricsAddress string
-	HealthAddress  string
-	// MetricsAuthentication lets those alone read metrics, by TLS, whom RBAC lets get
-	// /metrics. MetricsCertificateFile and MetricsKeyFile hold what TLS is served with;
-	// both or none, and then the certificate is self-signed.
-	MetricsAuthentication  bool
-	MetricsCertificateFile string
-	MetricsKeyFile         string
-	// Profiling serves net/http/pprof at MetricsAddress, which must be loopback.
-	Profiling bool
-	// SDKMetrics records the Temporal SDK's own metrics.
-	SDKMetrics bool
+	MetricsAddress, HealthAddress string
+	MetricsAuthentication         bool
+	// MetricsCertificateFile and MetricsKeyFile are set both or neither.
+	MetricsCertificateFile, MetricsKeyFile string
+	Profiling, SDKMetrics                  bool
 	Log
 }
 

@@ -12,14 +12,12 @@ import (
 
 // Payloads holds the settings of what a process encrypts in Temporal.
 type Payloads struct {
-	// PayloadKeys is a file with a key, or a directory with a file for each; without
-	// it nothing is encrypted or decrypted.
+	// PayloadKeys is a file or directory; without it nothing is encrypted or decrypted.
 	PayloadKeys string
 	// PayloadEncryptionKey is the ID of the key that encrypts; without it the keys
 	// only decrypt.
 	PayloadEncryptionKey string
-	// EncryptFailures encrypts messages and stack traces of failures too.
-	EncryptFailures bool
+	EncryptFailures      bool
 }
 
 func (s *Payloads) addFlags(flags *command.Flags) {

@@ -15,47 +15,37 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// Worker holds the settings of cmd/worker.
+// What a workflow keeps of a log is bounded: it is part of its history and result.
+const (
+	maxEvidenceLines = 1000
+	maxEvidenceBytes = 64 * 1024
+)
+
+// Worker holds the settings of cmd/worker. Each field is the flag of that name, which says what it means.
 type Worker struct {
 	Common
-	Evidence
-	// AcceptSignals are the signals that people may send to objects through Temporal;
-	// an object can narrow them by annotation.
-	AcceptSignals steering.Signals
-	// MaxConcurrentWorkflowTasks (of CronJobs), MaxConcurrentJobTasks,
-	// MaxConcurrentActivities and MaxConcurrentLocalActivities bound what this
-	// process does at a time. Fewer Job than CronJob tasks let due runs start
-	// before runs in progress go on. A start that waits for the time of its run keeps an
-	// activity of a CronJob.
+	// EvidenceLogLines and EvidenceLogBytes bound what is kept of a failed Pod's
+	// log; where either is 0 the right to read logs is not needed.
+	EvidenceLogLines, EvidenceLogBytes int
+	AcceptSignals                      steering.Signals
+	// A start that waits for the time of its run keeps one of MaxConcurrentActivities. Fewer Job than
+	// CronJob tasks let due runs start before runs in progress go on.
 	MaxConcurrentWorkflowTasks   int
 	MaxConcurrentJobTasks        int
 	MaxConcurrentActivities      int
 	MaxConcurrentLocalActivities int
-	// StartLead is how long before its time the start of a run is prepared; 0 for not at all.
-	StartLead time.Duration
-	// MaxConcurrentBulkActivities bounds the bulk Pod activities of this process.
-	MaxConcurrentBulkActivities int
-	// MaxPollers is how far the number of pollers of one task queue may grow.
-	MaxPollers int
-	// BulkPodsPerSecond bounds this process's Pod creates and deletes on the bulk queue.
-	BulkPodsPerSecond float64
-	// BulkActivitiesPerSecond bounds the starts of bulk activities over all
-	// workers; Temporal enforces it.
+	MaxConcurrentBulkActivities  int
+	StartLead                    time.Duration
+	MaxPollers                   int
+	BulkPodsPerSecond            float64
+	// BulkActivitiesPerSecond is over all workers; Temporal enforces it.
 	BulkActivitiesPerSecond float64
-	// StickyCacheSize is how many workflows this process keeps in memory.
-	StickyCacheSize int
-	// StickyCacheMemory is what this process may have in use, in bytes of heap and stacks,
-	// before all workflows that sleep leave memory.
-	StickyCacheMemory resource.QuantityValue
-	// StickyTimeout is how long a workflow task waits for the process that has the
-	// workflow in memory before any other may take it.
-	StickyTimeout time.Duration
-	// WatchShards is the number of PodWatch workflows that share the Pods; the
-	// same for every worker of a cluster.
-	WatchShards int
+	StickyCacheSize         int
+	StickyCacheMemory       resource.QuantityValue
+	StickyTimeout           time.Duration
+	WatchShards             int
 	// DeploymentName and BuildID turn on Worker Deployment Versioning; both or none.
-	DeploymentName string
-	BuildID        string
+	DeploymentName, BuildID string
 }
 
 // Versioned reports whether Worker Deployment Versioning is on.
@@ -79,7 +69,9 @@ func WorkerCommand(lookup LookupEnv, run func(context.Context, Worker) error) *c
 // AddFlags declares the worker's flags.
 func (w *Worker) AddFlags(flags *command.Flags) {
 	w.Common.addFlags(flags)
-	w.Evidence.addFlags(flags)
+	jobs := flags.Group(groupJobs)
+	jobs.IntVar(&w.EvidenceLogLines, "evidence-log-lines", 20, "last lines of a failed Pod's log to keep in its workflow; 0 keeps none")
+	jobs.IntVar(&w.EvidenceLogBytes, "evidence-log-bytes", 4096, "bytes of a failed Pod's log to keep in its workflow at most; 0 keeps none")
 	temporal := flags.Group(groupTemporal)
 	temporal.IntVar(&w.MaxPollers, "max-pollers", 16, "pollers of one task queue; their number follows the load up to this")
 	temporal.IntVar(&w.StickyCacheSize, "sticky-cache-size", 10000, "workflows kept in memory")
@@ -106,7 +98,10 @@ func (w *Worker) AddFlags(flags *command.Flags) {
 func (w *Worker) validate() error {
 	var p problems
 	w.Common.validate(&p)
-	w.Evidence.validate(&p)
+	p.check(w.EvidenceLogLines >= 0 && w.EvidenceLogLines <= maxEvidenceLines, "evidence-log-lines",
+		"is %d; set it to 0 (no logs) or to %d at most", w.EvidenceLogLines, maxEvidenceLines)
+	p.check(w.EvidenceLogBytes >= 0 && w.EvidenceLogBytes <= maxEvidenceBytes, "evidence-log-bytes",
+		"is %d; set it to 0 (no logs) or to %d at most", w.EvidenceLogBytes, maxEvidenceBytes)
 	p.atLeast(w.MaxConcurrentWorkflowTasks, 2, "max-concurrent-workflow-tasks")
 	p.atLeast(w.MaxConcurrentJobTasks, 2, "max-concurrent-job-tasks")
 	p.atLeast(w.MaxConcurrentActivities, 1, "max-concurrent-activities")

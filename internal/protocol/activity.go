@@ -8,29 +8,18 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// Activity names.
+// Names of activities, with what they take and answer. Those of the bulk queue report their progress by heartbeats.
 const (
-	// StartRunActivity: StartRunRequest -> StartRunResult; held until the time of the run.
-	StartRunActivity = "StartRun"
-	// WriteStatusActivity: WriteStatusRequest -> WriteStatusResult.
-	WriteStatusActivity = "WriteStatus"
-	// FindRunsActivity: FindRunsRequest -> FindRunsResult.
-	FindRunsActivity = "FindRuns"
-	// SignalAcceptedActivity: SignalAcceptedRequest -> SignalAcceptedResult.
-	SignalAcceptedActivity = "SignalAccepted"
-	// CarryOutActivity: JobRequest -> JobResult.
-	CarryOutActivity = "CarryOut"
-	// ReleaseOrphansActivity: ReleaseOrphansRequest -> ReleaseOrphansResult; removes the
-	// tracking finalizer of every Pod of a Job that is gone or being deleted.
-	ReleaseOrphansActivity = "ReleaseOrphans"
-	// ListPodsActivity: ListPodsRequest -> PodList.
-	ListPodsActivity = "ListPods"
-	// TerminatePodsActivity: TerminatePodsRequest -> PodList.
-	TerminatePodsActivity = "TerminatePods"
-	// SetSuspendActivity: SetSuspendRequest -> SetSuspendResult.
-	SetSuspendActivity = "SetSuspend"
-	// WatchPodsActivity: PodWatchInput -> error only; runs until cancelled.
-	WatchPodsActivity = "WatchPods"
+	StartRunActivity       = "StartRun"       // StartRunRequest -> StartRunResult
+	WriteStatusActivity    = "WriteStatus"    // WriteStatusRequest -> WriteStatusResult
+	FindRunsActivity       = "FindRuns"       // FindRunsRequest -> FindRunsResult
+	SignalAcceptedActivity = "SignalAccepted" // SignalAcceptedRequest -> SignalAcceptedResult
+	SetSuspendActivity     = "SetSuspend"     // SetSuspendRequest -> SetSuspendResult
+	CarryOutActivity       = "CarryOut"       // JobRequest -> JobResult
+	ReleaseOrphansActivity = "ReleaseOrphans" // ReleaseOrphansRequest -> ReleaseOrphansResult
+	ListPodsActivity       = "ListPods"       // ListPodsRequest -> PodList
+	TerminatePodsActivity  = "TerminatePods"  // TerminatePodsRequest -> PodList
+	WatchPodsActivity      = "WatchPods"      // PodWatchInput -> error only; runs until cancelled
 )
 
 // Activities are the names of all activities.
@@ -51,31 +40,20 @@ const MaxLooks = 50
 // object, a terminating namespace. It is an outcome to plan with, not an error:
 // an outage is an error, and is retried by Temporal.
 type Refusal struct {
-	// Reason is one of the Refusal constants.
-	Reason string `json:"reason"`
-	// Message is the API server's.
+	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Reasons of a Refusal.
+// Reasons of a Refusal, which package schedule explains and the ledger shows.
 const (
-	// RefusedForbidden: quota, admission or authorisation; may be lifted later.
-	RefusedForbidden = schedule.Forbidden
-	// RefusedInvalid: the object is invalid; only an edit helps.
-	RefusedInvalid = schedule.Invalid
-	// RefusedNamespaceTerminating: the namespace is being deleted.
+	RefusedForbidden            = schedule.Forbidden
+	RefusedInvalid              = schedule.Invalid
 	RefusedNamespaceTerminating = schedule.NamespaceTerminating
-	// RefusedForeignObject: another owner's object has the name.
-	RefusedForeignObject = schedule.ForeignObject
-	// RefusedNotPrescribed: the object, as it is now, does not ask for it.
-	RefusedNotPrescribed = schedule.NotPrescribed
-	// RefusedSignal: the object or the worker does not take the signal that asked for it.
-	RefusedSignal = schedule.SignalRefused
-	// RefusedTooLate: the time before which the run was to be created has passed,
-	// and no earlier attempt created it.
-	RefusedTooLate = schedule.TooLate
-	// RefusedOther: any other answer that a repetition at once can't change.
-	RefusedOther = schedule.RefusedOtherwise
+	RefusedForeignObject        = schedule.ForeignObject
+	RefusedNotPrescribed        = schedule.NotPrescribed
+	RefusedSignal               = schedule.SignalRefused
+	RefusedTooLate              = schedule.TooLate
+	RefusedOther                = schedule.RefusedOtherwise
 )
 
 // JobRequest is carried out in the order of its fields. Every step is
@@ -151,7 +129,7 @@ type CreatedPod struct {
 	Released bool `json:"released,omitempty"`
 }
 
-// ReleaseOrphansRequest names a Job that is gone or being deleted.
+// ReleaseOrphansRequest asks to remove the tracking finalizer of every Pod of a Job that is gone or being deleted.
 type ReleaseOrphansRequest struct {
 	Job ObjectReference `json:"job"`
 }
@@ -234,8 +212,7 @@ const (
 
 // SetSuspendResult carries the object's spec after the write.
 type SetSuspendResult struct {
-	// Gone: the object does not exist or has another UID. Foreign: it is another
-	// controller's.
+	// Gone: the object does not exist or has another UID. Foreign: it is another controller's.
 	Gone        bool           `json:"gone,omitempty"`
 	Foreign     bool           `json:"foreign,omitempty"`
 	CronJobSpec *schedule.Spec `json:"cronJobSpec,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// What arrives through Temporal may be anybody's, so what holds lists is bounded before
+// What arrives through Temporal may be anybody's, so each type that holds lists bounds its JSON before
 // it is decoded (packed.Unmarshal). A type without methods stands for each.
 type (
 	plainPodList            PodList
@@ -23,115 +23,97 @@ type (
 	plainJobResult          JobResult
 	plainListPodsRequest    ListPodsRequest
 	plainTerminateRequest   TerminatePodsRequest
-	plainJobClosed          JobClosed
 	plainJobDescription     JobDescription
 	plainCronJobDescription CronJobDescription
 )
 
-// MarshalJSON implements json.Marshaler: a long list is compressed.
-func (l PodList) MarshalJSON() ([]byte, error) { return packed.Marshal(plainPodList(l)) }
+// Long values of these two are compressed.
 
-// UnmarshalJSON implements json.Unmarshaler.
+func (l PodList) MarshalJSON() ([]byte, error)      { return packed.Marshal(plainPodList(l)) }
+func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
+
 func (l *PodList) UnmarshalJSON(data []byte) error {
 	return packed.UnmarshalWithin(data, (*plainPodList)(l), job.MaxStateSize)
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobInput) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobInput)(j))
 }
-
-// MarshalJSON implements json.Marshaler: the state of many runs is compressed.
-func (c CronJobInput) MarshalJSON() ([]byte, error) { return packed.Marshal(plainCronJobInput(c)) }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *CronJobInput) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCronJobInput)(c))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (p *PodFacts) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainPodFacts)(p))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *StartRunRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainStartRunRequest)(s))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (s *StartRunResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainStartRunResult)(s))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (w *WriteStatusRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainWriteStatusRequest)(w))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (w *WriteStatusResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainWriteStatusResult)(w))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (f *FindRunsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainFindRunsRequest)(f))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (f *FindRunsResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainFindRunsResult)(f))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobRequest)(j))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobResult) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobResult)(j))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *TerminatePodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainTerminateRequest)(t))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (l *ListPodsRequest) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainListPodsRequest)(l))
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (j *JobClosed) UnmarshalJSON(data []byte) error {
-	return packed.Unmarshal(data, (*plainJobClosed)(j))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (j *JobDescription) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainJobDescription)(j))
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (c *CronJobDescription) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*plainCronJobDescription)(c))
 }
 
-// Evaluation is a schedule.Evaluation as a history has recorded it: whoever may poll a task
-// queue of Temporal may have written the record.
-type Evaluation schedule.Evaluation
+// Evaluation and BackfillTimes are those of package schedule as a history has recorded them: whoever
+// may poll a task queue of Temporal may have written the record.
+type (
+	Evaluation    schedule.Evaluation
+	BackfillTimes schedule.BackfillTimes
+)
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (e *Evaluation) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*schedule.Evaluation)(e))
 }
-
-// BackfillTimes are schedule.BackfillTimes as a history has recorded them.
-type BackfillTimes schedule.BackfillTimes
-
-// UnmarshalJSON implements json.Unmarshaler.
 func (b *BackfillTimes) UnmarshalJSON(data []byte) error {
 	return packed.Unmarshal(data, (*schedule.BackfillTimes)(b))
+}
+
+// Decoded returns a new value of each type that bytes of strangers are decoded into: inputs and
+// results of workflows and activities, arguments of signals, updates and queries, answers to queries,
+// and recorded side effects. Whoever may write to Temporal may have written any of them, so each that holds lists
+// or maps bounds itself before it takes memory (bounded.go).
+func Decoded() []any {
+	return []any{
+		// Workflows.
+		new(JobInput), new(CronJobInput), new(PodWatchInput), new(JobClosing),
+		// Signals.
+		new(CronJobSpec), new(JobSpec), new(PodFacts), new(JobClosed), new(JobSeen), new(Deleted),
+		// Updates and queries.
+		new(BackfillRequest), new(TriggerRequest), new(LedgerQuestion), new(JobDescription), new(CronJobDescription), new(Described),
+		// Activities.
+		new(StartRunRequest), new(StartRunResult), new(WriteStatusRequest), new(WriteStatusResult), new(FindRunsRequest), new(FindRunsResult),
+		new(SignalAcceptedRequest), new(SignalAcceptedResult), new(JobRequest), new(JobResult),
+		new(ListPodsRequest), new(TerminatePodsRequest), new(PodList), new(ReleaseOrphansRequest), new(ReleaseOrphansResult),
+		new(SetSuspendRequest), new(SetSuspendResult),
+		// Side effects.
+		new(Evaluation), new(BackfillTimes),
+	}
 }

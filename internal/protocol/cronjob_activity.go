@@ -9,13 +9,14 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// StartRunRequest starts one run. Every step is idempotent, so the whole may be repeated.
+// The requests about a CronJob carry Digest, schedule.Spec.Digest of the spec that was planned with. If the
+// CronJob's spec has another one, nothing is done and the answer is CurrentSpec. Gone answers that the CronJob
+// does not exist or has another UID. Every step is idempotent, so the whole may be repeated.
+
+// StartRunRequest starts one run. Where an earlier attempt has made the Job, Started answers in place of CurrentSpec.
 type StartRunRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
-	// Digest is schedule.Spec.Digest of the spec that was planned with. For a CronJob whose spec
-	// has another one nothing is done; the answer is CurrentSpec, or Started where an attempt
-	// before has made the Job.
-	Digest string `json:"digest,omitempty"`
+	Digest  string          `json:"digest,omitempty"`
 	// Start is the run. If its time has not come, it is held until then, before anything is
 	// written. Its Job is created from the object's template.
 	Start schedule.Start `json:"start"`
@@ -24,15 +25,13 @@ type StartRunRequest struct {
 	// Status is written when the run was started, with the run in it (schedule.StatusStarted and
 	// StatusRecorded). Status.Workflow is filled in by the activity.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
-	// Events are emitted after the writes, also when the run was refused: they tell what has happened.
+	// Events are emitted after the writes, also when the run was refused.
 	Events []event.Event `json:"events,omitempty"`
 }
 
 // StartRunResult has exactly one of Gone, CurrentSpec, Started and Refused.
 type StartRunResult struct {
-	// Gone: the CronJob does not exist or has another UID; nothing was done.
-	Gone bool `json:"gone,omitempty"`
-	// CurrentSpec is the CronJob's where it is not the one that was planned with.
+	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
 	// Started is the run's Job, new or found from an earlier attempt. Where it is gone since, it
 	// has no UID and is in Ended too.
@@ -50,16 +49,13 @@ type StartRunResult struct {
 	StatusFailed string `json:"statusFailed,omitempty"`
 }
 
-// WriteStatusRequest writes what a CronJob's workflow knows, and prunes the history. It is carried
-// out in the order of its fields. Every step is idempotent, so the whole may be repeated.
+// WriteStatusRequest writes what a CronJob's workflow knows, and prunes the history, in the order of its fields.
 type WriteStatusRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
 	// Task is when the workflow task began that asks; a local attempt whose task was given up
 	// for another writes nothing.
-	Task time.Time `json:"task,omitzero"`
-	// Digest is schedule.Spec.Digest of the spec that was planned with. A CronJob whose
-	// spec has another one is left as it is, and answered with CurrentSpec.
-	Digest string `json:"digest,omitempty"`
+	Task   time.Time `json:"task,omitzero"`
+	Digest string    `json:"digest,omitempty"`
 	// Judge asks for a dry run of the next run's Job. The activity puts what it learns into
 	// Status with schedule.StatusJudged.
 	Judge bool `json:"judge,omitempty"`
@@ -73,10 +69,7 @@ type WriteStatusRequest struct {
 
 // WriteStatusResult reports what a WriteStatusRequest did.
 type WriteStatusResult struct {
-	// Gone: the CronJob does not exist or has another UID; nothing was done.
-	Gone bool `json:"gone,omitempty"`
-	// CurrentSpec is the CronJob's where it is not the one that was planned with;
-	// nothing was done then.
+	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
 	// Judgement is of the template, where it was asked for.
 	Judgement *schedule.Judgement `json:"judgement,omitempty"`
@@ -87,11 +80,10 @@ type WriteStatusResult struct {
 	Pruned []string `json:"pruned,omitempty"`
 }
 
-// FindRunsRequest looks up Jobs of a CronJob, and whether it was edited. Nothing is written.
+// FindRunsRequest looks up Jobs of a CronJob, also if it was edited. Nothing is written.
 type FindRunsRequest struct {
 	CronJob ObjectReference `json:"cronJob"`
-	// Digest is schedule.Spec.Digest of the spec that is known; another one is in the answer.
-	Digest string `json:"digest,omitempty"`
+	Digest  string          `json:"digest,omitempty"`
 	// Look are runs that are said to have started or ended.
 	Look []schedule.Run `json:"look,omitempty"`
 	// All looks up all Jobs that the CronJob controls, and its status.
@@ -100,16 +92,13 @@ type FindRunsRequest struct {
 
 // FindRunsResult says what there is.
 type FindRunsResult struct {
-	// Gone: the CronJob does not exist or has another UID.
-	Gone bool `json:"gone,omitempty"`
-	// CurrentSpec is the CronJob's where it is not the one that was known.
+	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
 	// Ended are the runs that have ended: finished, or gone (job.Deleted).
 	Ended []FinishedJob `json:"ended,omitempty"`
 	// Running are those that run.
 	Running []schedule.Run `json:"running,omitempty"`
-	// Children are those of them whose Job workflow the CronJob's starts: one that it knows
-	// nothing of may have none yet.
+	// Children are those whose Job workflow the CronJob's starts, if it does not know them yet.
 	Children []StartedJob `json:"children,omitempty"`
 	// Status is the CronJob's, where All asks for it.
 	Status *ostinatov1.CronJobStatus `json:"status,omitempty"`
@@ -121,11 +110,9 @@ type SignalAcceptedRequest struct {
 	Signal  string          `json:"signal"`
 }
 
-// SignalAcceptedResult is the answer: neither is set where it takes the signal.
+// SignalAcceptedResult says why the CronJob does not take the signal; neither is set where it does.
 type SignalAcceptedResult struct {
-	// Gone: the CronJob does not exist or has another UID.
-	Gone bool `json:"gone,omitempty"`
-	// Refused says why not.
+	Gone    bool     `json:"gone,omitempty"`
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
@@ -134,8 +121,7 @@ type StartedJob struct {
 	Run schedule.Run `json:"run"`
 	// Spec is the Job's, as stored, for the Job workflow.
 	Spec job.Spec `json:"spec"`
-	// Managed says that spec.managedBy is Ostinato's, so that a Job workflow is to
-	// be started.
+	// Managed: spec.managedBy is Ostinato's, so that a Job workflow is to be started.
 	Managed bool `json:"managed"`
 	// Pods are those that were made with the Job, job.MaxFirst at most, for the Job workflow.
 	Pods []CreatedPod `json:"pods,omitempty"`

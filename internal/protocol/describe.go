@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -61,4 +63,28 @@ type JobDescription struct {
 	AttemptsOmitted int           `json:"attemptsOmitted,omitempty"`
 	// Waiting says in words what the Job waits for.
 	Waiting string `json:"waiting,omitempty"`
+}
+
+// Backfill is how far a backfill has come.
+type Backfill struct {
+	// Times are those that have not started yet, of Total.
+	Times int `json:"times"`
+	Total int `json:"total"`
+	// Next and Last are the first and the last of them.
+	Next        time.Time `json:"next"`
+	Last        time.Time `json:"last"`
+	Parallelism int       `json:"parallelism"`
+	Overlap     string    `json:"overlap,omitempty"`
+	Note        string    `json:"note,omitempty"`
+	By          string    `json:"by,omitempty"`
+	// Refused is the API server's last answer to the next time's Job.
+	Refused string `json:"refused,omitempty"`
+}
+
+// BackfillOf describes a backfill of the state.
+func BackfillOf(backfill schedule.Backfill) Backfill {
+	return Backfill{
+		Times: len(backfill.Times), Total: backfill.Total, Next: backfill.Times[0], Last: backfill.Times[len(backfill.Times)-1],
+		Parallelism: backfill.Parallelism, Overlap: string(backfill.Overlap), Note: backfill.Note, By: backfill.By, Refused: backfill.Message,
+	}
 }

@@ -5,14 +5,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
-	"ostinato.dev/ostinato/internal/steering"
-)
-
-// Signals that people send, with or without a JSON argument (see SignalNote).
-const (
-	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job.
-	SuspendSignal = steering.Suspend
-	ResumeSignal  = steering.Resume
 )
 
 // Signals between Ostinato's own processes. Each carries the UID it is meant
@@ -24,8 +16,8 @@ const (
 	JobSpecSignal = "job-spec"
 	// DeletedSignal carries a Deleted: the object no longer exists.
 	DeletedSignal = "deleted"
-	// JobClosedSignal carries a JobClosed to a CronJob workflow that can't hear of
-	// a run by itself (after continue-as-new).
+	// JobClosedSignal carries a JobClosed to a CronJob workflow that may have missed the end
+	// of a run (after continue-as-new).
 	JobClosedSignal = "job-closed"
 	// JobSeenSignal carries a JobSeen to a CronJob workflow that may not know of a Job
 	// that its CronJob controls, or that the Job was deleted.
@@ -33,23 +25,6 @@ const (
 	// PodsSignal carries a PodFacts to a Job workflow.
 	PodsSignal = "pods"
 )
-
-// SignalNote is the optional argument of the signals people send. A plain JSON
-// string is taken as the note.
-type SignalNote struct {
-	Note string `json:"note,omitempty"`
-	// By says who sends it; Temporal does not tell a workflow.
-	By string `json:"by,omitempty"`
-}
-
-// ResumeNote is the optional argument of ResumeSignal. One that names By or Reason takes back
-// the suspension that has both as its name and note, and no other.
-type ResumeNote struct {
-	SignalNote
-	Reason string `json:"reason,omitempty"`
-	// Force resumes whoever has suspended; By says then who does.
-	Force bool `json:"force,omitempty"`
-}
 
 // CronJobSpec brings a CronJob's scheduling fields to its workflow, as a reason to look
 // at the object where they differ from those that are known or are of another UID. Those

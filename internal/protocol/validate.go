@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -11,10 +12,8 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-const (
-	// maxUID bounds a UID, which is 36 characters where the API server makes it.
-	maxUID = 128
-)
+// maxUID bounds a UID, which is 36 characters where the API server makes it.
+const maxUID = 128
 
 // Validate reports whether the reference can be that of an object: anybody who may
 // write to Temporal may have sent it.
@@ -35,62 +34,48 @@ func (r ObjectReference) Validate() error {
 // Validate reports whether the input is one that the bridge, a CronJob workflow or the
 // run before may send.
 func (i JobInput) Validate() error {
-	if err := i.Job.Validate(); err != nil {
-		return fmt.Errorf("job: %w", err)
+	pods := make([]ObjectReference, len(i.Pods))
+	for n, pod := range i.Pods {
+		pods[n] = ObjectReference{Namespace: i.Job.Namespace, Name: pod.Name, UID: pod.UID}
 	}
 	if i.Job.Native {
 		return errors.New("job: native says of a CronJob that it is one of batch/v1, and of nothing else")
 	}
-	if err := i.Spec.Validate(); err != nil {
-		return fmt.Errorf("spec: %w", err)
-	}
-	if len(i.Pods) > job.MaxFirst {
-		return fmt.Errorf("pods: %d, want %d at most", len(i.Pods), job.MaxFirst)
-	}
-	for _, pod := range i.Pods {
-		if err := (ObjectReference{Namespace: i.Job.Namespace, Name: pod.Name, UID: pod.UID}).Validate(); err != nil {
-			return fmt.Errorf("pods: %w", err)
-		}
-	}
-	if err := validateWishes(i.Wishes); err != nil || i.State == nil {
-		return err
-	}
-	if err := i.State.Validate(); err != nil {
-		return fmt.Errorf("state: %w", err)
-	}
-	return nil
+	return cmp.Or(in("job", i.Job), in("spec", i.Spec), validateReferences("pods", pods, job.MaxFirst), validateWishes(i.Wishes), inState(i.State))
 }
 
 // Validate reports whether the input is one that the bridge or the run before may send.
 func (i CronJobInput) Validate() error {
-	if err := i.CronJob.Validate(); err != nil {
-		return fmt.Errorf("cronJob: %w", err)
+	var heard []ObjectReference
+	if i.Heard != nil {
+		for _, run := range i.Heard.Runs {
+			heard = append(heard, ObjectReference{Namespace: i.CronJob.Namespace, Name: run.Name, UID: run.UID})
+		}
 	}
-	if err := i.Spec.Validate(); err != nil {
-		return fmt.Errorf("spec: %w", err)
-	}
-	if err := i.Heard.validate(i.CronJob.Namespace); err != nil {
-		return fmt.Errorf("heard: %w", err)
-	}
-	if err := validateWishes(i.Wishes); err != nil || i.State == nil {
-		return err
-	}
-	if err := i.State.Validate(); err != nil {
-		return fmt.Errorf("state: %w", err)
+	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateReferences("heard: runs", heard, MaxLooks), validateWishes(i.Wishes), inState(i.State))
+}
+
+// in says which part of an input can't be.
+func in(field string, part interface{ Validate() error }) error {
+	if err := part.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", field, err)
 	}
 	return nil
 }
 
-// validate reports whether the runs can be looked up.
-func (h *CronJobHeard) validate(namespace string) error {
-	if h == nil {
+func inState[State interface{ Validate() error }](state *State) error {
+	if state == nil {
 		return nil
 	}
-	if len(h.Runs) > MaxLooks {
-		return fmt.Errorf("runs: %d, want %d at most", len(h.Runs), MaxLooks)
+	return in("state", *state)
+}
+
+func validateReferences(field string, references []ObjectReference, limit int) error {
+	if len(references) > limit {
+		return fmt.Errorf("%s: %d, want %d at most", field, len(references), limit)
 	}
-	for _, run := range h.Runs {
-		if err := (ObjectReference{Namespace: namespace, Name: run.Name, UID: run.UID}).Validate(); err != nil {
+	for _, reference := range references {
+		if err := in(field, reference); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -71,12 +72,9 @@ func (l *boundedListener) leave(left *boundedConnection) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	rest := l.open[left.host]
-	for i, connection := range rest {
-		if connection == left {
-			l.open[left.host] = append(rest[:i:i], rest[i+1:]...)
-			l.all--
-			break
-		}
+	if i := slices.Index(rest, left); i >= 0 {
+		l.open[left.host] = slices.Delete(rest, i, i+1)
+		l.all--
 	}
 	if len(l.open[left.host]) == 0 {
 		delete(l.open, left.host)

@@ -36,26 +36,32 @@ func (h *Health) Add(name string, check Check) {
 	h.checks[name] = check
 }
 
-// Ready runs every check at the same time and joins their errors.
-func (h *Health) Ready(ctx context.Context) error {
+// failing runs every check at the same time. It returns the names of those that fail, and why.
+func (h *Health) failing(ctx context.Context) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	h.mu.Lock()
 	checks := maps.Clone(h.checks)
 	h.mu.Unlock()
 
-	names := slices.Sorted(maps.Keys(checks))
-	results := make([]error, len(names))
 	var group sync.WaitGroup
-	for i, name := range names {
+	var mutex sync.Mutex
+	problems := map[string]error{}
+	for name, check := range checks {
 		group.Go(func() {
-			if err := checks[name](ctx); err != nil {
-				results[i] = &checkError{name, err}
+			if err := check(ctx); err != nil {
+				mutex.Lock()
+				defer mutex.Unlock()
+				problems[name] = fmt.Errorf("%s: %w", name, err)
 			}
 		})
 	}
 	group.Wait()
-	return errors.Join(results...)
+	names = slices.Sorted(maps.Keys(problems))
+	for _, name := range names {
+		err = errors.Join(err, problems[name])
+	}
+	return names, err
 }
 
 // register serves the checks. An answer names those that fail; why they do, which may name
@@ -65,37 +71,13 @@ func (h *Health) register(mux *http.ServeMux, logger *slog.Logger) {
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if err := h.Ready(r.Context()); err != nil {
+		if names, err := h.failing(r.Context()); err != nil {
 			logger.Warn("not ready", "error", err)
-			http.Error(w, "not ready: "+strings.Join(failing(err), ", "), http.StatusServiceUnavailable)
+			http.Error(w, "not ready: "+strings.Join(names, ", "), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
 	})
-}
-
-// checkError is why a check fails.
-type checkError struct {
-	name string
-	err  error
-}
-
-func (e *checkError) Error() string { return e.name + ": " + e.err.Error() }
-func (e *checkError) Unwrap() error { return e.err }
-
-// failing returns the names of the checks that fail.
-func failing(err error) (names []string) {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return nil
-	}
-	for _, one := range joined.Unwrap() {
-		var failed *checkError
-		if errors.As(one, &failed) {
-			names = append(names, failed.name)
-		}
-	}
-	return names
 }
 
 // Cached returns a check that asks check again only after the time given, so

@@ -1,9 +1,12 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +15,9 @@ import (
 	tallyprometheus "github.com/uber-go/tally/v4/prometheus"
 	"go.temporal.io/sdk/client"
 	sdktally "go.temporal.io/sdk/contrib/tally"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/metrics"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // NewRegistry returns a registry with the metrics of the Go runtime and the process.
@@ -49,5 +55,134 @@ func SDKMetrics(registry *prometheus.Registry, logger *slog.Logger, labels Label
 		SanitizeOptions:        &sdktally.PrometheusSanitizeOptions,
 		OmitCardinalityMetrics: true,
 	}, 5*time.Second)
-	return boundLabels(sdktally.NewMetricsHandler(sdktally.NewPrometheusNamingScope(scope)), labels), closer
+	handler := sdktally.NewMetricsHandler(sdktally.NewPrometheusNamingScope(scope))
+	return boundedLabels{handler, &LabelValues{closed: labels}}, closer
+}
+
+const (
+	// otherValue stands for the values of a label that make no series of their own.
+	otherValue = "other"
+	// noneValue is what the SDK says where a label does not apply.
+	noneValue = "none"
+	// maxValues bounds the values of a label that no closed set is known of. The SDK gives
+	// such labels to what the process itself has chosen: its queues and operations.
+	maxValues = 100
+)
+
+// Labels are the values that labels of the SDK's metrics may have, by label. The SDK
+// labels a task with the type that it names, before it looks whether there is one, and
+// a metric keeps each series for as long as the process lives: a type that is not listed
+// here counts as "other".
+type Labels map[string][]string
+
+// LabelValues keeps the values of a metric's labels few. The zero value lets each label have
+// 100, those that were asked for first; others count as "other".
+type LabelValues struct {
+	closed Labels
+	mutex  sync.Mutex
+	seen   map[string]sets.Set[string]
+}
+
+// Of returns the value that the label gets for one that was asked for.
+func (v *LabelValues) Of(label, value string) string {
+	if known, closed := v.closed[label]; closed {
+		if value == noneValue || slices.Contains(known, value) {
+			return value
+		}
+		return otherValue
+	}
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if v.seen == nil {
+		v.seen = map[string]sets.Set[string]{}
+	}
+	seen := v.seen[label]
+	if len(seen) >= maxValues && !seen.Has(value) {
+		return otherValue
+	}
+	if seen == nil {
+		seen = sets.Set[string]{}
+		v.seen[label] = seen
+	}
+	seen.Insert(value)
+	return value
+}
+
+// boundedLabels is a MetricsHandler whose labels have values out of bounded sets.
+type boundedLabels struct {
+	client.MetricsHandler
+	values *LabelValues
+}
+
+// WithTags implements client.MetricsHandler.
+func (h boundedLabels) WithTags(tags map[string]string) client.MetricsHandler {
+	bounded := make(map[string]string, len(tags))
+	for label, value := range tags {
+		bounded[label] = h.values.Of(label, value)
+	}
+	return boundedLabels{h.MetricsHandler.WithTags(bounded), h.values}
+}
+
+// RegisterKubernetesClient counts this process's requests to the API server as
+// rest_client_requests_total, by code, method and host, as upstream's
+// components do. Only the first call of a process has an effect.
+func RegisterKubernetesClient(registry prometheus.Registerer) {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rest_client_requests_total",
+		Help: "Number of HTTP requests to the API server, by status code, method and host.",
+	}, []string{"code", "method", "host"})
+	registry.MustRegister(requests)
+	metrics.Register(metrics.RegisterOpts{RequestResult: requestCounter{requests}})
+}
+
+type requestCounter struct{ requests *prometheus.CounterVec }
+
+func (c requestCounter) Increment(_ context.Context, code, method, host string) {
+	c.requests.WithLabelValues(code, method, host).Inc()
+}
+
+// QueueMetrics returns a provider of client-go work queue metrics under the
+// names that upstream's components use (workqueue_depth and so on).
+func QueueMetrics(registry prometheus.Registerer) workqueue.MetricsProvider {
+	label := []string{"name"}
+	buckets := prometheus.ExponentialBuckets(1e-6, 10, 9)
+	m := &queueMetrics{
+		depth:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "Current depth of workqueue."}, label),
+		adds:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_adds_total", Help: "Total number of adds handled by workqueue."}, label),
+		latency:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "workqueue_queue_duration_seconds", Help: "How long in seconds an item stays in workqueue before being requested.", Buckets: buckets}, label),
+		work:       prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "workqueue_work_duration_seconds", Help: "How long in seconds processing an item from workqueue takes.", Buckets: buckets}, label),
+		unfinished: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_unfinished_work_seconds", Help: "How many seconds of work is in progress and has not been observed by work_duration."}, label),
+		longest:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_longest_running_processor_seconds", Help: "How many seconds the longest running processor has been running."}, label),
+		retries:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_retries_total", Help: "Total number of retries handled by workqueue."}, label),
+	}
+	registry.MustRegister(m.depth, m.adds, m.latency, m.work, m.unfinished, m.longest, m.retries)
+	return m
+}
+
+type queueMetrics struct {
+	depth, unfinished, longest *prometheus.GaugeVec
+	adds, retries              *prometheus.CounterVec
+	latency, work              *prometheus.HistogramVec
+}
+
+func (m *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
+	return m.depth.WithLabelValues(name)
+}
+func (m *queueMetrics) NewAddsMetric(name string) workqueue.CounterMetric {
+	return m.adds.WithLabelValues(name)
+}
+func (m *queueMetrics) NewLatencyMetric(name string) workqueue.HistogramMetric {
+	return m.latency.WithLabelValues(name)
+}
+func (m *queueMetrics) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
+	return m.work.WithLabelValues(name)
+}
+func (m *queueMetrics) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return m.unfinished.WithLabelValues(name)
+}
+func (m *queueMetrics) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return m.longest.WithLabelValues(name)
+}
+func (m *queueMetrics) NewRetriesMetric(name string) workqueue.CounterMetric {
+	return m.retries.WithLabelValues(name)
 }
