@@ -17,7 +17,7 @@ import (
 // It reads the list of the workflows that run, and asks for those that are not in it:
 // visibility may be behind, so only a description says that a workflow does not run.
 func (c *controller) attendRegularly(ctx context.Context) {
-	ticker := c.clock.NewTicker(attendPeriod)
+	ticker := c.Clock.NewTicker(attendPeriod)
 	defer ticker.Stop()
 	for {
 		select {
@@ -25,19 +25,19 @@ func (c *controller) attendRegularly(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		begun := c.clock.Now()
+		begun := c.Clock.Now()
 		if err := c.attend(ctx); err != nil && ctx.Err() == nil {
 			// The others are looked at in the next round.
-			c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-			c.logger.Warn("a round over CronJobs and the Jobs under way has not asked for all", "class", errorClass(err), "error", err)
+			c.Metrics.errors.WithLabelValues(errorClass(err)).Inc()
+			c.Logger.Warn("a round over CronJobs and the Jobs under way has not asked for all", "class", errorClass(err), "error", err)
 		}
-		c.metrics.attendSeconds.Observe(c.clock.Since(begun).Seconds())
+		c.Metrics.attendSeconds.Observe(c.Clock.Since(begun).Seconds())
 	}
 }
 
 // attend makes one round.
 func (c *controller) attend(ctx context.Context) error {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	cronJobs, jobs := map[string]attended{}, map[string]attended{}
 	c.objects.eachCronJob(func(object *ostinatov1.CronJob) {
 		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restartsOf(item), now) {
@@ -89,7 +89,7 @@ func (c *controller) attendTo(ctx context.Context, workflowType string, due map[
 func (c *controller) list(ctx context.Context, workflowType string, round *attendance) {
 	ctx, cancel := context.WithTimeout(ctx, attendPeriod)
 	defer cancel()
-	err := c.temporal.Running(ctx, workflowType, func(page []string) bool {
+	err := c.Temporal.Running(ctx, workflowType, func(page []string) bool {
 		// Visibility does not know of a pin, and of a pause later: a workflow that was paused is asked for.
 		page = slices.DeleteFunc(page, func(id string) bool {
 			paused, _ := c.memory.pausedOf(round.due[id].item)
@@ -104,8 +104,8 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 		return round.wantsPage() && c.attendLimiter.Wait(ctx) == nil
 	})
 	if err != nil {
-		c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-		c.logger.Warn("could not list the workflows, asking for each", "type", workflowType, "class", errorClass(err), "error", err)
+		c.Metrics.errors.WithLabelValues(errorClass(err)).Inc()
+		c.Logger.Warn("could not list the workflows, asking for each", "type", workflowType, "class", errorClass(err), "error", err)
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 func (c *controller) ask(ctx context.Context, workflowID, workflowType string, object attended) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	found, err := c.temporal.Look(ctx, workflowID, workflowType)
+	found, err := c.Temporal.Look(ctx, workflowID, workflowType)
 	if err != nil {
 		return err
 	}

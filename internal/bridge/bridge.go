@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -20,10 +19,8 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/keymutex"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // ErrLeadershipLost is returned by Run when another process has or may have
@@ -50,9 +47,12 @@ type Options struct {
 
 // Bridge watches and, while it leads, sends.
 type Bridge struct {
-	options Options
+	Options
 	objects *objects
-	kind    *cronJobKindWatch
+	// cronJobs is closed when CronJobs are served; noCronJobs is set while the API server
+	// does not have their kind.
+	cronJobs   chan struct{}
+	noCronJobs atomic.Bool
 	// probed is set when nothing speaks against taking over what is to be.
 	probed atomic.Bool
 }
@@ -67,18 +67,7 @@ func New(options Options) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bridge{
-		options: options,
-		objects: objects,
-		kind: &cronJobKindWatch{
-			discovery: discovery.ToDiscoveryInterfaceWithContext(options.Clients.Kubernetes.Discovery()),
-			informers: objects.cronJobs,
-			metrics:   options.Metrics,
-			logger:    options.Logger,
-			clock:     options.Clock,
-			served:    make(chan struct{}),
-		},
-	}, nil
+	return &Bridge{Options: options, objects: objects, cronJobs: make(chan struct{})}, nil
 }
 
 // Ready is a readiness check: the caches are filled and take-over is possible,
@@ -100,7 +89,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	runInformers(ctx, b.objects.jobs)
 	// Nothing waits for the namesakes. Where they are taken over, they are nativeCronJobs.
 	runInformers(ctx, b.objects.namesakes)
-	go b.kind.run(ctx)
+	go b.serveCronJobs(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
 		return nil
 	}
@@ -108,21 +97,21 @@ func (b *Bridge) Run(ctx context.Context) error {
 		return err
 	}
 	b.probed.Store(true)
-	if !b.options.Config.LeaderElection.Enabled {
-		return b.lead(ctx)
+	if !b.Config.LeaderElection.Enabled {
+		return b.newController().run(ctx)
 	}
 	return b.elect(ctx)
 }
 
 // filled reports whether the caches hold all that there is.
 func (b *Bridge) filled() bool {
-	return informersSynced(b.objects.jobs) && informersSynced(b.objects.nativeCronJobs) && b.kind.known()
+	return informersSynced(b.objects.jobs) && informersSynced(b.objects.nativeCronJobs) && b.cronJobsKnown()
 }
 
 // probe returns an error when Jobs or CronJobs are to be taken over and the built-in
 // controller of them runs.
 func (b *Bridge) probe(ctx context.Context) error {
-	owner, client := b.objects.owner, b.options.Clients.Kubernetes.BatchV1()
+	owner, client := b.objects.owner, b.Clients.Kubernetes.BatchV1()
 	var subjects []probeSubject
 	if owner.takeOverCronJobs {
 		subjects = append(subjects, &cronJobProbe{client: client.CronJobs(owner.probeNamespace), namespace: owner.probeNamespace})
@@ -133,7 +122,7 @@ func (b *Bridge) probe(ctx context.Context) error {
 	problems := make([]error, len(subjects))
 	var group sync.WaitGroup
 	for i, subject := range subjects {
-		p := prober{subject: subject, namespace: owner.probeNamespace, logger: b.options.Logger, clock: b.options.Clock}
+		p := prober{subject: subject, namespace: owner.probeNamespace, logger: b.Logger, clock: b.Clock}
 		group.Go(func() { problems[i] = p.run(ctx) })
 	}
 	group.Wait()
@@ -146,7 +135,7 @@ func (b *Bridge) elect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("name this process for the lease: %w", err)
 	}
-	settings := b.options.Config.LeaderElection
+	settings := b.Config.LeaderElection
 	// The lease is given back only after the last call has ended.
 	electing, stopElecting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopElecting()
@@ -155,7 +144,7 @@ func (b *Bridge) elect(ctx context.Context) error {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name},
-			Client:    b.options.Clients.Kubernetes.CoordinationV1(),
+			Client:    b.Clients.Kubernetes.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{
 				Identity: host + "_" + string(uuid.NewUUID()),
 			},
@@ -171,12 +160,12 @@ func (b *Bridge) elect(ctx context.Context) error {
 				leading, stop := context.WithCancel(leading)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				led <- b.lead(leading)
+				led <- b.newController().run(leading)
 				stopElecting()
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
-				b.options.Logger.Info("leader", "identity", identity)
+				b.Logger.Info("leader", "identity", identity)
 			},
 		},
 	})
@@ -202,43 +191,27 @@ func (b *Bridge) elect(ctx context.Context) error {
 	return nil
 }
 
-// lead acts until the context is done.
-func (b *Bridge) lead(ctx context.Context) error {
-	return b.newController().run(ctx)
-}
-
 func (b *Bridge) newController() *controller {
-	settings := b.options.Config
-	rivalry := &rivalry{metrics: b.options.Metrics, logger: b.options.Logger, clock: b.options.Clock}
-	messages := messages{cluster: settings.Cluster, searchAttributes: b.options.SearchAttributes, jobDefaults: settings.JobDefaults}
-	return &controller{
-		objects:  b.objects,
-		served:   b.kind.served,
-		clients:  b.options.Clients,
-		temporal: b.options.Temporal,
-		messages: messages,
-		reference: func(cronJob protocol.ObjectReference) ostinatov1.WorkflowReference {
-			return ostinatov1.WorkflowReference{
-				Namespace: b.options.TemporalNamespace,
-				ID:        cronJob.CronJobWorkflowID(settings.Cluster),
-			}
-		},
-		recorder:      b.options.Recorder,
-		metrics:       b.options.Metrics,
-		logger:        b.options.Logger,
-		clock:         b.options.Clock,
-		workers:       settings.Workers,
-		overdueGrace:  settings.OverdueGrace,
-		sweepInterval: settings.SweepInterval,
-		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
-		attendLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*attendShare), 1),
-		remindLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*reminderShare), 1),
-		main:          newQueue("bridge", b.options),
-		sweep:         newQueue("bridge-sweep", b.options),
-		reminders:     newQueue("bridge-reminders", b.options),
+	settings := b.Config
+	limiter := func(share float64, burst int) flowcontrol.RateLimiter {
+		return flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*share), burst)
+	}
+	c := &controller{
+		Options:       b.Options,
+		objects:       b.objects,
+		cronJobs:      b.cronJobs,
+		messages:      messages{cluster: settings.Cluster, searchAttributes: b.SearchAttributes, jobDefaults: settings.JobDefaults},
+		sweepLimiter:  limiter(1, max(1, int(settings.SweepRate/10))),
+		attendLimiter: limiter(attendShare, 1),
+		remindLimiter: limiter(reminderShare, 1),
+		main:          newQueue("bridge", b.Options),
+		sweep:         newQueue("bridge-sweep", b.Options),
+		reminders:     newQueue("bridge-reminders", b.Options),
 		busy:          keymutex.NewHashed(locks),
-		takenOver:     b.newTakenOver(rivalry),
-		rivalry:       rivalry,
 		memory:        newMemory(),
 	}
+	if b.objects.owner.takeOverJobs {
+		c.expiring = newQueue(ttlQueue, b.Options)
+	}
+	return c
 }

@@ -32,7 +32,7 @@ func (c *controller) warn(ctx context.Context, item key, cronJob *ostinatov1.Cro
 			all = append(all, *before)
 		}
 	}
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	native, known := c.objects.namesake(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name})
 	take(ostinatov1.ConditionNativeCronJobActive, known, func() (metav1.Condition, bool) { return namesakeCondition(cronJob, native, now) })
 	paused, known := c.memory.pausedOf(item)
@@ -42,12 +42,12 @@ func (c *controller) warn(ctx context.Context, item key, cronJob *ostinatov1.Cro
 	if len(changed) == 0 {
 		return nil
 	}
-	if err := k8s.ApplyCronJobConditions(ctx, c.clients.CronJobs, cronJob, all...); err != nil {
+	if err := k8s.ApplyCronJobConditions(ctx, c.Clients.CronJobs, cronJob, all...); err != nil {
 		return err
 	}
 	for _, condition := range changed {
 		if condition.Status == metav1.ConditionTrue {
-			c.recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, condition.Reason, condition.Message)
+			c.Recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, condition.Reason, condition.Message)
 		}
 	}
 	return nil

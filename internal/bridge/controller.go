@@ -2,19 +2,13 @@ package bridge
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/keymutex"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/queue"
 )
 
@@ -70,21 +64,12 @@ func (k key) object() string { return k.String() }
 // whose workflow is late with something. Each handles a key once at a time; busy keeps
 // them from handling one object at the same time.
 type controller struct {
+	Options
 	objects *objects
-	// served is closed when the cache has all CronJobs.
-	served    <-chan struct{}
-	clients   *k8s.Clients
-	temporal  Temporal
-	messages  messages
-	reference func(cronJob protocol.ObjectReference) ostinatov1.WorkflowReference
-	recorder  record.EventRecorder
-	metrics   *Metrics
-	logger    *slog.Logger
-	clock     clock.WithTicker
+	// cronJobs is closed when the cache has all CronJobs.
+	cronJobs <-chan struct{}
+	messages messages
 
-	workers       int
-	overdueGrace  time.Duration
-	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
 	remindLimiter flowcontrol.RateLimiter
@@ -94,10 +79,10 @@ type controller struct {
 	main      *queue.Queue[key]
 	sweep     *queue.Queue[key]
 	reminders *queue.Queue[key]
-	busy      keymutex.KeyMutex
-	// takenOver is nil where Jobs are not taken over.
-	takenOver *takenOver
-	rivalry   *rivalry
+	// expiring has the finished Jobs with a TTL; it is nil where Jobs are not taken over.
+	expiring *queue.Queue[key]
+	busy     keymutex.KeyMutex
+	rivalry  rivalry
 
 	memory memory
 }
@@ -112,9 +97,9 @@ func newQueue(name string, options Options) *queue.Queue[key] {
 
 // run acts until the context is done, then lets calls in progress end.
 func (c *controller) run(ctx context.Context) error {
-	c.logger.Info("leading")
-	c.metrics.leading.Set(1)
-	defer c.metrics.leading.Set(0)
+	c.Logger.Info("leading")
+	c.Metrics.leading.Set(1)
+	defer c.Metrics.leading.Set(0)
 
 	stopWatching, err := c.watch()
 	if err != nil && ctx.Err() != nil {
@@ -131,18 +116,20 @@ func (c *controller) run(ctx context.Context) error {
 	var group sync.WaitGroup
 	group.Go(func() {
 		select {
-		case <-c.served:
+		case <-c.cronJobs:
 			c.sweep.Add(key{kind: cronJobScanKind})
 		case <-ctx.Done():
 		}
 	})
-	group.Go(func() { c.main.Run(ctx, c.workers, c.handleChanged) })
+	group.Go(func() { c.main.Run(ctx, c.Config.Workers, c.handleChanged) })
 	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handleSwept) })
 	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handleReminder) })
 	group.Go(func() { c.watchdog(ctx) })
 	group.Go(func() { c.sweepRegularly(ctx) })
 	group.Go(func() { c.attendRegularly(ctx) })
-	group.Go(func() { c.takenOver.run(ctx) })
+	if c.expiring != nil {
+		group.Go(func() { c.expiring.Run(ctx, ttlWorkers, c.handleExpiring) })
+	}
 	group.Wait()
 	return nil
 }
@@ -185,8 +172,8 @@ func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item ke
 	again, err = c.sync(ctx, lane, item)
 	if err != nil {
 		class := errorClass(err)
-		c.metrics.errors.WithLabelValues(class).Inc()
-		c.logger.Warn("will be repeated", "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
+		c.Metrics.errors.WithLabelValues(class).Inc()
+		c.Logger.Warn("will be repeated", "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
 			"class", class, "failures", lane.Failures(item)+1, "error", err)
 	}
 	return again, err
@@ -231,11 +218,11 @@ func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key)
 // runs, none needs to know.
 func (c *controller) sayGone(ctx context.Context, workflowID string, uids []string) error {
 	for _, uid := range uids {
-		found, err := c.temporal.Signal(ctx, workflowID, deleted(uid))
+		found, err := c.Temporal.Signal(ctx, workflowID, deleted(uid))
 		if err != nil {
 			return err
 		}
-		c.metrics.sent("deleted", foundLabel(found))
+		c.Metrics.sent("deleted", foundLabel(found))
 	}
 	return nil
 }

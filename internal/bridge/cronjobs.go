@@ -41,8 +41,8 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 	defer c.memory.goneSent(item, gone)
 
 	known := c.memory.cronJob(item).of(cronJob)
-	reference := c.reference(cronJobReference(cronJob))
-	decision := decideCronJob(cronJob, reference, known, sweep, c.overdueGrace, c.clock.Now())
+	reference := c.reference(cronJob)
+	decision := decideCronJob(cronJob, reference, known, sweep, c.Config.OverdueGrace, c.Clock.Now())
 	if err := c.endStale(ctx, cronJob, decision.stale); err != nil {
 		return 0, err
 	}
@@ -69,7 +69,7 @@ func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		return nil
 	}
 	workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
-	ended, err := c.temporal.TerminateStale(ctx, workflowID, before,
+	ended, err := c.Temporal.TerminateStale(ctx, workflowID, before,
 		"kube-controller-manager has gone on with the CronJob since this workflow began; it starts anew from the CronJob's status")
 	if ended {
 		c.endedCronJob(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}, "is behind the CronJob's status, started anew")
@@ -79,13 +79,13 @@ func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, 
 
 // endedCronJob counts and logs the end of a workflow that the bridge has ended.
 func (c *controller) endedCronJob(name types.NamespacedName, why string) {
-	c.metrics.sent("cronjob-terminate", "running")
-	c.logger.Warn("terminated a CronJob's workflow", "namespace", name.Namespace, "name", name.Name, "why", why)
+	c.Metrics.sent("cronjob-terminate", "running")
+	c.Logger.Warn("terminated a CronJob's workflow", "namespace", name.Namespace, "name", name.Name, "why", why)
 }
 
 // actOnCronJob carries out a decision and remembers it.
 func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action cronJobAction, known *cronJobMemory, turn *turn) error {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	switch action {
 	case leaveCronJob:
 		return nil
@@ -98,14 +98,14 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 		}
 	}
 	start := c.messages.cronJobStart(cronJob)
-	if err := c.temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
+	if err := c.Temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
 		return err
 	}
 	if action == pokeCronJob {
 		c.poked(cronJob, known, now)
 		return nil
 	}
-	c.metrics.sent("cronjob-spec", "any")
+	c.Metrics.sent("cronjob-spec", "any")
 	sends := known.sendsOf(cronJob)
 	known.generation, known.sends, known.sentAt = cronJob.Generation, sends+1, now
 	return nil
@@ -114,12 +114,12 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 // poked records a poke. The first for a run is worth an Event.
 func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, now time.Time) {
 	next := cronJob.Status.NextScheduleTime.UTC()
-	c.metrics.sent("cronjob-overdue", "any")
-	c.metrics.pokes.Inc()
+	c.Metrics.sent("cronjob-overdue", "any")
+	c.Metrics.pokes.Inc()
 	pokes := known.pokesOf(cronJob)
 	if pokes == 0 {
-		c.logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
-		c.recorder.Eventf(eventReference(cronJob), corev1.EventTypeWarning, overdueReason,
+		c.Logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
+		c.Recorder.Eventf(eventReference(cronJob), corev1.EventTypeWarning, overdueReason,
 			"The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339))
 	}
 	known.overdue, known.pokes, known.pokedAt = next, pokes+1, now
@@ -127,7 +127,7 @@ func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, no
 
 // closeRuns tells the workflow of runs that ended and that it still lists.
 func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (time.Duration, error) {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	known.closings = c.closings(cronJob, *known, now)
 	var again time.Duration
 	for i := range known.closings {
@@ -145,11 +145,11 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 			}
 		}
 		if run.result.Outcome == job.Deleted {
-			exists, err := c.jobExists(ctx, cronJob.Namespace, run.name, run.uid)
+			live, err := c.liveJob(ctx, types.NamespacedName{Namespace: cronJob.Namespace, Name: run.name})
 			if err != nil {
 				return 0, err
 			}
-			if exists {
+			if live != nil && string(live.UID) == run.uid {
 				// The cache is behind status.
 				run.since = now
 				again = earliest(again, closedGrace)
@@ -157,11 +157,11 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 			}
 		}
 		workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
-		found, err := c.temporal.Signal(ctx, workflowID, c.messages.jobClosed(cronJob, *run))
+		found, err := c.Temporal.Signal(ctx, workflowID, c.messages.jobClosed(cronJob, *run))
 		if err != nil {
 			return 0, err
 		}
-		c.metrics.sent("job-closed", foundLabel(found))
+		c.Metrics.sent("job-closed", foundLabel(found))
 		run.sentAt = now
 		again = earliest(again, closedRepeat)
 	}
@@ -179,16 +179,17 @@ func (c *controller) jobsIn(namespace string) func(name string) *batchv1.Job {
 	}
 }
 
-// jobExists asks the API server, since the cache may be behind.
-func (c *controller) jobExists(ctx context.Context, namespace, name, uid string) (bool, error) {
-	found, err := c.clients.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+// liveJob returns the Job that the API server has, since the cache may be behind; nil where
+// there is none.
+func (c *controller) liveJob(ctx context.Context, name types.NamespacedName) (*batchv1.Job, error) {
+	live, err := c.Clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("get Job %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("get Job %s: %w", name, err)
 	}
-	return uid == "" || string(found.UID) == uid, nil
+	return live, nil
 }
 
 // earliest returns the shorter of two waits, of which 0 means none.

@@ -2,12 +2,9 @@ package bridge
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -20,15 +17,14 @@ const drainRetry = time.Second
 // drained first; the Pods that are left keep their finalizers, which are the other
 // controller's.
 func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) (again time.Duration, err error) {
-	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	found, err := c.liveJob(ctx, name)
+	switch {
+	case err != nil:
+		return 0, err
+	case found == nil:
 		c.handedBack(name)
 		return 0, c.syncOrphan(ctx, key{orphanJobKind, name})
-	}
-	if err != nil {
-		return 0, fmt.Errorf("get Job %s: %w", name, err)
-	}
-	if !strayJob(c.objects.owner, found) {
+	case !strayJob(c.objects.owner, found):
 		c.handedBack(name)
 		return 0, nil
 	}
@@ -41,7 +37,7 @@ func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) (
 		return 0, nil
 	}
 	if c.memory.waitsFor(name, why) {
-		c.logger.Info("a Job is handed back later", "namespace", name.Namespace, "name", name.Name, "since", why)
+		c.Logger.Info("a Job is handed back later", "namespace", name.Namespace, "name", name.Name, "since", why)
 	}
 	return drainRetry, nil
 }
@@ -49,7 +45,7 @@ func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) (
 // letGo ends the workflow of a stray Job, or says why not yet.
 func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string, err error) {
 	workflowID := c.messages.cluster.JobWorkflowID(found.Namespace, found.Name)
-	workflow, err := c.temporal.DescribeJob(ctx, workflowID)
+	workflow, err := c.Temporal.DescribeJob(ctx, workflowID)
 	if err != nil || !workflow.Running {
 		return "", err
 	}
@@ -62,7 +58,7 @@ func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string,
 			return why, nil
 		}
 	}
-	ended, err := c.temporal.Terminate(ctx, workflowID, uid, "another controller has the Job; its Pods are left as they are")
+	ended, err := c.Temporal.Terminate(ctx, workflowID, uid, "another controller has the Job; its Pods are left as they are")
 	if ended {
 		c.ended(found, "another controller has the Job")
 	}
@@ -74,11 +70,11 @@ func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string,
 // other controller goes on from the names of the Jobs and from the status.
 func (c *controller) syncStrayCronJob(ctx context.Context, name types.NamespacedName) error {
 	workflowID := c.messages.cluster.NativeCronJobWorkflowID(name.Namespace, name.Name)
-	uid, found, err := c.temporal.ObjectUID(ctx, workflowID)
+	uid, found, err := c.Temporal.ObjectUID(ctx, workflowID)
 	if err != nil || !found {
 		return err
 	}
-	ended, err := c.temporal.Terminate(ctx, workflowID, uid, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
+	ended, err := c.Temporal.Terminate(ctx, workflowID, uid, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
 	if ended {
 		c.endedCronJob(name, "is the built-in controller's")
 	}
@@ -87,15 +83,15 @@ func (c *controller) syncStrayCronJob(ctx context.Context, name types.Namespaced
 
 // handBack remembers a Job that is to be handed back.
 func (c *controller) handBack(name types.NamespacedName) {
-	c.metrics.toHandBack.Set(float64(c.memory.stray(name)))
+	c.Metrics.toHandBack.Set(float64(c.memory.stray(name)))
 	c.sweep.Add(key{strayJobKind, name})
 }
 
 // handedBack forgets it.
 func (c *controller) handedBack(name types.NamespacedName) {
 	left, was := c.memory.noStray(name)
-	c.metrics.toHandBack.Set(float64(left))
+	c.Metrics.toHandBack.Set(float64(left))
 	if was && left == 0 {
-		c.logger.Info("every Job that is another controller's is handed back")
+		c.Logger.Info("every Job that is another controller's is handed back")
 	}
 }

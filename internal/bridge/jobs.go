@@ -28,7 +28,7 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	decision := decideJob(c.objects.owner, found, known, sweep, c.clock.Now())
+	decision := decideJob(c.objects.owner, found, known, sweep, c.Clock.Now())
 	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err
@@ -47,7 +47,7 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
 	start, spec := c.messages.jobStart(job), c.messages.jobSpec(job)
 	if !decision.stale.IsZero() {
-		ended, err := c.temporal.TerminateStale(ctx, start.ID, decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
+		ended, err := c.Temporal.TerminateStale(ctx, start.ID, decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
 		if err != nil {
 			return false, err
 		}
@@ -59,30 +59,30 @@ func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jo
 	case decision.action == leaveJob:
 		return false, nil
 	case decision.runningOnly:
-		found, err := c.temporal.Signal(ctx, start.ID, spec)
+		found, err := c.Temporal.Signal(ctx, start.ID, spec)
 		if err == nil {
-			c.metrics.sent("job-spec", foundLabel(found))
+			c.Metrics.sent("job-spec", foundLabel(found))
 		}
 		return found, err
 	case decision.action == startJob:
-		running, err := c.temporal.Start(ctx, start)
+		running, err := c.Temporal.Start(ctx, start)
 		if err != nil {
 			return false, err
 		}
-		c.metrics.sent("job-start", foundLabel(running))
+		c.Metrics.sent("job-start", foundLabel(running))
 		if !running || !decision.insist {
 			return true, nil
 		}
 	}
-	if err := c.temporal.SignalWithStart(ctx, start, spec); err != nil {
+	if err := c.Temporal.SignalWithStart(ctx, start, spec); err != nil {
 		return false, err
 	}
-	c.metrics.sent("job-spec", "any")
+	c.Metrics.sent("job-spec", "any")
 	return true, nil
 }
 
 // ended reports that a workflow was terminated.
 func (c *controller) ended(job *batchv1.Job, why string) {
-	c.metrics.sent("job-terminate", "running")
-	c.logger.Warn("terminated a Job's workflow", "namespace", job.Namespace, "name", job.Name, "why", why)
+	c.Metrics.sent("job-terminate", "running")
+	c.Logger.Warn("terminated a Job's workflow", "namespace", job.Namespace, "name", job.Name, "why", why)
 }

@@ -3,68 +3,45 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-const (
-	// kindPoll is how often the API server is asked for the kind CronJob while it
-	// does not have it.
-	kindPoll = 5 * time.Second
-	// kindTimeout bounds one such question.
-	kindTimeout = 10 * time.Second
-	// kindResource is the kind's name in the API.
-	kindResource = "cronjobs"
-)
+// kindPoll is how often the API server is asked for the kind CronJob while it
+// does not have it.
+const kindPoll = 5 * time.Second
 
-// cronJobKindWatch runs the informers of CronJobs from the moment on at which the API
-// server has the kind. Jobs need no CRD, so nothing else waits for it.
-type cronJobKindWatch struct {
-	discovery discovery.ServerResourcesInterfaceWithContext
-	informers map[string]cache.SharedIndexInformer
-	metrics   *Metrics
-	logger    *slog.Logger
-	clock     clock.WithTicker
-
-	missing atomic.Bool
-	// served is closed when the informers have their first lists.
-	served chan struct{}
-}
-
-// run asks until the kind is there, then runs the informers until the context is
-// done.
-func (w *cronJobKindWatch) run(ctx context.Context) {
-	if !w.await(ctx) {
+// serveCronJobs runs the informers of CronJobs once the API server has the kind, until the
+// context is done. Jobs need no CRD, so nothing else waits for it.
+func (b *Bridge) serveCronJobs(ctx context.Context) {
+	if !b.awaitKind(ctx) {
 		return
 	}
-	runInformers(ctx, w.informers)
-	if !cache.WaitForCacheSync(ctx.Done(), func() bool { return informersSynced(w.informers) }) {
+	runInformers(ctx, b.objects.cronJobs)
+	if !cache.WaitForCacheSync(ctx.Done(), func() bool { return informersSynced(b.objects.cronJobs) }) {
 		return
 	}
-	if w.missing.Load() {
-		w.logger.Info("the CRD is there now: CronJobs are served")
+	if b.noCronJobs.Load() {
+		b.Logger.Info("the CRD is there now: CronJobs are served")
 	}
-	w.metrics.cronJobsServed.Set(1)
-	close(w.served)
+	b.Metrics.cronJobsServed.Set(1)
+	close(b.cronJobs)
 }
 
-// await returns true when the API server has the kind, and false when the context
+// awaitKind returns true when the API server has the kind, and false when the context
 // is done before.
-func (w *cronJobKindWatch) await(ctx context.Context) bool {
-	ticker := w.clock.NewTicker(kindPoll)
+func (b *Bridge) awaitKind(ctx context.Context) bool {
+	ticker := b.Clock.NewTicker(kindPoll)
 	defer ticker.Stop()
 	for {
-		there, err := w.ask(ctx)
+		there, err := b.hasKind(ctx)
 		switch {
 		case there, apierrors.IsForbidden(err):
 			// Where the question is not allowed, the lists will tell.
@@ -72,9 +49,9 @@ func (w *cronJobKindWatch) await(ctx context.Context) bool {
 		case ctx.Err() != nil:
 			return false
 		case err != nil:
-			w.logger.Warn("can't tell whether CronJobs are to be served, will ask again", "error", err)
-		case !w.missing.Swap(true):
-			w.logger.Warn("CronJobs are not served: the API server does not have the kind CronJob of "+ostinatov1.GroupVersion.String()+
+			b.Logger.Warn("can't tell whether CronJobs are to be served, will ask again", "error", err)
+		case !b.noCronJobs.Swap(true):
+			b.Logger.Warn("CronJobs are not served: the API server does not have the kind CronJob of "+ostinatov1.GroupVersion.String()+
 				"; Jobs are. Apply the CRD (deploy/crd) when CronJobs are wanted, it is taken up without a restart", "within", kindPoll)
 		}
 		select {
@@ -85,26 +62,26 @@ func (w *cronJobKindWatch) await(ctx context.Context) bool {
 	}
 }
 
-// ask asks the API server once.
-func (w *cronJobKindWatch) ask(ctx context.Context) (there bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, kindTimeout)
+// hasKind asks the API server once.
+func (b *Bridge) hasKind(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	resources, err := w.discovery.ServerResourcesForGroupVersionWithContext(ctx, ostinatov1.GroupVersion.String())
+	resources, err := discovery.ToDiscoveryInterfaceWithContext(b.Clients.Kubernetes.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, ostinatov1.GroupVersion.String())
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("ask for the resources of %s: %w", ostinatov1.GroupVersion, err)
 	}
-	return slices.ContainsFunc(resources.APIResources, func(resource metav1.APIResource) bool { return resource.Name == kindResource }), nil
+	return slices.ContainsFunc(resources.APIResources, func(resource metav1.APIResource) bool { return resource.Name == "cronjobs" }), nil
 }
 
-// known reports whether CronJobs are served, or known not to be.
-func (w *cronJobKindWatch) known() bool {
+// cronJobsKnown reports whether CronJobs are served, or known not to be.
+func (b *Bridge) cronJobsKnown() bool {
 	select {
-	case <-w.served:
+	case <-b.cronJobs:
 		return true
 	default:
-		return w.missing.Load()
+		return b.noCronJobs.Load()
 	}
 }

@@ -117,3 +117,8 @@ func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
 func referenceOf(namespace, name, uid string) protocol.ObjectReference {
 	return protocol.ObjectReference{Namespace: namespace, Name: name, UID: uid}
 }
+
+// reference is what the CronJob's status says of its workflow.
+func (c *controller) reference(cronJob *ostinatov1.CronJob) ostinatov1.WorkflowReference {
+	return ostinatov1.WorkflowReference{Namespace: c.TemporalNamespace, ID: cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)}
+}

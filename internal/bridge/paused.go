@@ -47,15 +47,15 @@ func (c *controller) paused(object attended) {
 	if !c.memory.notePaused(object, true) {
 		return
 	}
-	c.logger.Warn("somebody has paused the workflow", "kind", object.item.kind, "namespace", object.item.Namespace, "name", object.item.Name)
+	c.Logger.Warn("somebody has paused the workflow", "kind", object.item.kind, "namespace", object.item.Namespace, "name", object.item.Name)
 	switch object.item.kind {
 	case jobKind:
 		if job := c.objects.job(object.item.NamespacedName); job != nil {
-			c.recorder.Event(jobEventReference(job), corev1.EventTypeWarning, pausedReason, pausedAdvice(c.messages.cluster.JobWorkflowID(job.Namespace, job.Name)))
+			c.Recorder.Event(jobEventReference(job), corev1.EventTypeWarning, pausedReason, pausedAdvice(c.messages.cluster.JobWorkflowID(job.Namespace, job.Name)))
 		}
 	case nativeCronJobKind:
 		if cronJob := c.objects.cronJob(object.item); cronJob != nil {
-			c.recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, pausedReason, pausedAdvice(cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)))
+			c.Recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, pausedReason, pausedAdvice(cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)))
 		}
 	default:
 		c.main.Add(object.item)
@@ -65,6 +65,6 @@ func (c *controller) paused(object attended) {
 // countPaused counts the workflows that are paused, and forgets what objects that are gone had.
 func (c *controller) countPaused() {
 	count := c.memory.countPaused(c.underWay)
-	c.metrics.paused.WithLabelValues("CronJob").Set(float64(count[cronJobKind] + count[nativeCronJobKind]))
-	c.metrics.paused.WithLabelValues("Job").Set(float64(count[jobKind]))
+	c.Metrics.paused.WithLabelValues("CronJob").Set(float64(count[cronJobKind] + count[nativeCronJobKind]))
+	c.Metrics.paused.WithLabelValues("Job").Set(float64(count[jobKind]))
 }

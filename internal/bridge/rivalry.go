@@ -1,50 +1,36 @@
 package bridge
 
 import (
-	"log/slog"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/utils/clock"
-
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // builtInLogPeriod is the shortest time between two lines about the built-in
 // controllers' writes.
 const builtInLogPeriod = time.Minute
 
-// rivalry reports that a built-in controller has written the status of something that is
-// taken over. The probe at start may have come before it was started.
+// rivalry is when it was last logged that a built-in controller writes.
 type rivalry struct {
-	metrics *Metrics
-	logger  *slog.Logger
-	clock   clock.WithTicker
-
 	mu     sync.Mutex
 	logged time.Time
 }
 
-func (r *rivalry) foughtJob(job *batchv1.Job) {
-	r.metrics.builtInWrites.Inc()
-	r.say("kube-controller-manager wrote the status of a Job taken over, so its job controller runs too; "+
-		"run it with --controllers=*,-job-controller (docs/takeover.md), or bridge and workers without --takeover=jobs",
-		job.Namespace, job.Name)
-}
-
-func (r *rivalry) foughtCronJob(cronJob *ostinatov1.CronJob) {
-	r.metrics.builtInCronJobWrites.Inc()
-	r.say("kube-controller-manager wrote the status of a CronJob taken over, so its cronjob controller runs too; "+
-		"run it with --controllers=*,-cronjob-controller (docs/takeover.md), or bridge and workers without --takeover=cronjobs",
-		cronJob.Namespace, cronJob.Name)
-}
-
-func (r *rivalry) say(message, namespace, name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now := r.clock.Now(); now.Sub(r.logged) >= builtInLogPeriod {
-		r.logged = now
-		r.logger.Error(message, "namespace", namespace, "name", name)
+// reportRival reports that a built-in controller has written the status of a Job or CronJob
+// that is taken over. The probe at start may have come before that controller was started.
+func (c *controller) reportRival(kind string, object metav1.Object, writes prometheus.Counter) {
+	writes.Inc()
+	c.rivalry.mu.Lock()
+	defer c.rivalry.mu.Unlock()
+	if now := c.Clock.Now(); now.Sub(c.rivalry.logged) >= builtInLogPeriod {
+		c.rivalry.logged = now
+		name := strings.ToLower(kind)
+		c.Logger.Error(fmt.Sprintf("kube-controller-manager wrote the status of a %s taken over, so its %s controller runs too; "+
+			"run it with --controllers=*,-%s-controller (docs/takeover.md), or bridge and workers without --takeover=%ss", kind, name, name, name),
+			"namespace", object.GetNamespace(), "name", object.GetName())
 	}
 }

@@ -17,10 +17,10 @@ import (
 // sweepRegularly puts every object into the sweep again from time to time: a
 // workflow may have been terminated by hand or lost with Temporal's data.
 func (c *controller) sweepRegularly(ctx context.Context) {
-	if c.sweepInterval == 0 {
+	if c.Config.SweepInterval == 0 {
 		return
 	}
-	ticker := c.clock.NewTicker(c.sweepInterval)
+	ticker := c.Clock.NewTicker(c.Config.SweepInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -101,7 +101,7 @@ func (c *controller) scanNativeCronJobs(ctx context.Context) error {
 
 // eachRunning calls visit with the ID of every running workflow of a type.
 func (c *controller) eachRunning(ctx context.Context, workflowType string, visit func(workflowID string)) error {
-	return c.temporal.Running(ctx, workflowType, func(page []string) bool {
+	return c.Temporal.Running(ctx, workflowType, func(page []string) bool {
 		for _, workflowID := range page {
 			visit(workflowID)
 		}
@@ -119,22 +119,24 @@ func (c *controller) syncOrphan(ctx context.Context, item key) error {
 	switch item.kind {
 	case orphanCronJobKind:
 		workflowID = c.messages.cluster.CronJobWorkflowID(item.Namespace, item.Name)
-		exists, err = c.cronJobExists(ctx, k8s.OwnCronJobs(c.clients.CronJobs), item.NamespacedName)
+		exists, err = c.cronJobExists(ctx, k8s.OwnCronJobs(c.Clients.CronJobs), item.NamespacedName)
 	case orphanNativeCronJobKind:
 		workflowID = c.messages.cluster.NativeCronJobWorkflowID(item.Namespace, item.Name)
-		exists, err = c.cronJobExists(ctx, k8s.NativeCronJobs(c.clients.Kubernetes), item.NamespacedName)
+		exists, err = c.cronJobExists(ctx, k8s.NativeCronJobs(c.Clients.Kubernetes), item.NamespacedName)
 	default:
 		workflowID = c.messages.cluster.JobWorkflowID(item.Namespace, item.Name)
-		exists, err = c.jobExists(ctx, item.Namespace, item.Name, "")
+		var live *batchv1.Job
+		live, err = c.liveJob(ctx, item.NamespacedName)
+		exists = live != nil
 	}
 	if err != nil || exists {
 		return err
 	}
-	uid, found, err := c.temporal.ObjectUID(ctx, workflowID)
+	uid, found, err := c.Temporal.ObjectUID(ctx, workflowID)
 	if err != nil || !found {
 		return err
 	}
-	c.logger.Info("object of a running workflow is gone", "workflow", workflowID, "uid", uid)
+	c.Logger.Info("object of a running workflow is gone", "workflow", workflowID, "uid", uid)
 	return c.sayGone(ctx, workflowID, []string{uid})
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -43,41 +41,38 @@ func startedAnew(kind string, found holder.Standing) (reason, message string) {
 // API server confirms that the Job is under way: a workflow that did its work ends
 // before the cache says that its Job has.
 func (c *controller) syncUnattended(ctx context.Context, name types.NamespacedName) error {
-	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get Job %s: %w", name, err)
+	found, err := c.liveJob(ctx, name)
+	if err != nil || found == nil {
+		return err
 	}
 	item := jobKey(found)
-	if !toAttend(c.objects.owner, found, c.memory.restartsOf(item), c.clock.Now()) {
+	if !toAttend(c.objects.owner, found, c.memory.restartsOf(item), c.Clock.Now()) {
 		return nil
 	}
-	before, err := c.temporal.Replace(ctx, c.messages.jobStart(found))
+	before, err := c.Temporal.Replace(ctx, c.messages.jobStart(found))
 	if err != nil {
 		return err
 	}
-	c.metrics.sent("job-start", standingLabel(before))
+	c.Metrics.sent("job-start", standingLabel(before))
 	if before == holder.Ours || before == holder.Paused {
 		return nil
 	}
-	c.memory.restarted(item, string(found.UID), c.clock.Now())
+	c.memory.restarted(item, string(found.UID), c.Clock.Now())
 	c.memory.putJob(name, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
-	c.logger.Warn("Job under way had no workflow, started one", "namespace", name.Namespace, "name", name.Name, "found", before)
+	c.Logger.Warn("Job under way had no workflow, started one", "namespace", name.Namespace, "name", name.Name, "found", before)
 	reason, message := startedAnew("Job", before)
-	c.recorder.Event(jobEventReference(found), corev1.EventTypeWarning, reason, message)
+	c.Recorder.Event(jobEventReference(found), corev1.EventTypeWarning, reason, message)
 	return nil
 }
 
 // syncUnattendedCronJob is the same for a CronJob, when the API server confirms that it is there.
 func (c *controller) syncUnattendedCronJob(ctx context.Context, item key) error {
-	object, store := key{cronJobKind, item.NamespacedName}, k8s.OwnCronJobs(c.clients.CronJobs)
+	object, store := key{cronJobKind, item.NamespacedName}, k8s.OwnCronJobs(c.Clients.CronJobs)
 	if item.kind == unattendedNativeCronJobKind {
-		object, store = key{nativeCronJobKind, item.NamespacedName}, k8s.NativeCronJobs(c.clients.Kubernetes)
+		object, store = key{nativeCronJobKind, item.NamespacedName}, k8s.NativeCronJobs(c.Clients.Kubernetes)
 	}
 	cronJob := c.objects.cronJob(object)
-	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restartsOf(object), c.clock.Now()) {
+	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restartsOf(object), c.Clock.Now()) {
 		return nil
 	}
 	if exists, err := c.cronJobExists(ctx, store, item.NamespacedName); err != nil || !exists {
@@ -87,23 +82,23 @@ func (c *controller) syncUnattendedCronJob(ctx context.Context, item key) error 
 	if err != nil || before == holder.Ours || before == holder.Paused {
 		return err
 	}
-	c.memory.restarted(object, string(cronJob.UID), c.clock.Now())
-	if before == holder.Foreign || acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))) {
+	c.memory.restarted(object, string(cronJob.UID), c.Clock.Now())
+	if before == holder.Foreign || acknowledgedCronJob(cronJob, c.reference(cronJob)) {
 		reason, message := startedAnew("CronJob", before)
-		c.recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, reason, message)
+		c.Recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, reason, message)
 	}
 	return nil
 }
 
 // ensure starts the workflow of a CronJob unless it runs, in place of what else does.
 func (c *controller) ensure(ctx context.Context, cronJob *ostinatov1.CronJob) (before holder.Standing, err error) {
-	before, err = c.temporal.Replace(ctx, c.messages.cronJobStart(cronJob))
+	before, err = c.Temporal.Replace(ctx, c.messages.cronJobStart(cronJob))
 	if err != nil {
 		return before, err
 	}
-	c.metrics.sent("cronjob-start", standingLabel(before))
+	c.Metrics.sent("cronjob-start", standingLabel(before))
 	if before == holder.Nobody || before == holder.Foreign {
-		c.logger.Warn("CronJob had no workflow, started one", "namespace", cronJob.Namespace, "name", cronJob.Name, "found", before)
+		c.Logger.Warn("CronJob had no workflow, started one", "namespace", cronJob.Namespace, "name", cronJob.Name, "found", before)
 	}
 	return before, nil
 }

@@ -16,7 +16,7 @@ import (
 // mentionJobs asks a CronJob's workflow to look at Jobs that it may not know, as far as the
 // turn allows, and says when to look for others.
 func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (again time.Duration, err error) {
-	jobs, now := c.objects.jobsOf(cronJob), c.clock.Now()
+	jobs, now := c.objects.jobsOf(cronJob), c.Clock.Now()
 	known.mentioned = mentionsOf(jobs, known.mentioned)
 	due, again := unexpected(cronJob, jobs, known.mentioned, now)
 	for _, job := range due {
@@ -71,9 +71,9 @@ func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostin
 
 // mention asks a CronJob's workflow to look at the Job of a name and UID.
 func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
-	found, err := c.temporal.Signal(ctx, cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster), jobSeen(cronJob, name, uid))
+	found, err := c.Temporal.Signal(ctx, cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster), jobSeen(cronJob, name, uid))
 	if err == nil {
-		c.metrics.sent("job-seen", foundLabel(found))
+		c.Metrics.sent("job-seen", foundLabel(found))
 	}
 	return err
 }
@@ -81,7 +81,7 @@ func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, n
 // cronJobStore is where the API server has the CronJob.
 func (c *controller) cronJobStore(cronJob *ostinatov1.CronJob) k8s.CronJobStore {
 	if k8s.IsNative(cronJob) {
-		return k8s.NativeCronJobs(c.clients.Kubernetes)
+		return k8s.NativeCronJobs(c.Clients.Kubernetes)
 	}
-	return k8s.OwnCronJobs(c.clients.CronJobs)
+	return k8s.OwnCronJobs(c.Clients.CronJobs)
 }

@@ -21,7 +21,7 @@ func (c *controller) watch() (stop func(), err error) {
 	stop = func() {
 		for _, remove := range removals {
 			if err := remove(); err != nil {
-				c.logger.Debug("informer handler not removed", "error", err)
+				c.Logger.Debug("informer handler not removed", "error", err)
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
 	if c.objects.owner.probe(cronJob) {
 		return
 	}
-	if initial && acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))) {
+	if initial && acknowledgedCronJob(cronJob, c.reference(cronJob)) {
 		c.sweep.Add(cronJobKey(cronJob))
 		return
 	}
@@ -137,7 +137,7 @@ func (c *controller) nativeCronJobUpdated(before, after *ostinatov1.CronJob) {
 		return
 	}
 	if builtInWrote(before, after) {
-		c.rivalry.foughtCronJob(after)
+		c.reportRival("CronJob", after, c.Metrics.builtInCronJobWrites)
 	}
 	c.cronJobUpdated(before, after)
 }
@@ -152,7 +152,10 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 }
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
-	c.takenOver.added(job)
+	c.expire(job)
+	if name, external := claim.External(job); external && c.objects.owner.takeOverJobs {
+		c.Metrics.addedFor(name)
+	}
 	if owner, owned := c.objects.owner.cronJobOf(job); owned && (!finished(job) || !ofARun(job)) {
 		c.main.AddAfter(ownerKey(job, owner), closedGrace)
 	}
@@ -168,7 +171,10 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 // jobUpdated looks at all that decides, since an edit of an annotation does not
 // raise the generation.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
-	c.takenOver.updated(before, after)
+	c.expire(after)
+	if owner := c.objects.owner; owner.takeOverJobs && owner.ours(after) && builtInWrote(before, after) {
+		c.reportRival("Job", after, c.Metrics.builtInWrites)
+	}
 	if finished(after) {
 		if !finished(before) {
 			c.runEnded(after)
