@@ -38,15 +38,15 @@ func (c *controller) attendRegularly(ctx context.Context) {
 // attend makes one round.
 func (c *controller) attend(ctx context.Context) error {
 	now := c.Clock.Now()
-	cronJobs, jobs := map[string]attended{}, map[string]attended{}
+	cronJobs, jobs := map[string]key{}, map[string]key{}
 	c.objects.eachCronJob(func(object *ostinatov1.CronJob) {
 		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restartsOf(item), now) {
-			cronJobs[cronJobReference(object).CronJobWorkflowID(c.messages.cluster)] = attended{item, string(object.UID)}
+			cronJobs[c.workflowID(item)] = item
 		}
 	})
 	c.objects.eachJob(func(object *batchv1.Job) {
 		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restartsOf(item), now) {
-			jobs[c.messages.cluster.JobWorkflowID(object.Namespace, object.Name)] = attended{item, string(object.UID)}
+			jobs[c.workflowID(item)] = item
 		}
 	})
 	// First those on which the others depend.
@@ -59,7 +59,7 @@ func (c *controller) attend(ctx context.Context) error {
 // attendTo makes the part of a round that looks for the workflows of one type. It goes on
 // after the ID upTo, and after a question that fails, unless so many fail in a row that
 // Temporal does not answer at all.
-func (c *controller) attendTo(ctx context.Context, workflowType string, due map[string]attended, upTo *string) error {
+func (c *controller) attendTo(ctx context.Context, workflowType string, due map[string]key, upTo *string) error {
 	round := newAttendance(due)
 	if round.wantsPage() {
 		c.list(ctx, workflowType, round)
@@ -92,12 +92,12 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 	err := c.Temporal.Running(ctx, workflowType, func(page []string) bool {
 		// Visibility does not know of a pin, and of a pause later: a workflow that was paused is asked for.
 		page = slices.DeleteFunc(page, func(id string) bool {
-			paused, _ := c.memory.pausedOf(round.due[id].item)
+			paused, _ := c.memory.pausedOf(round.due[id])
 			return paused
 		})
 		for _, id := range page {
-			if object, ok := round.due[id]; ok {
-				c.runs(object)
+			if item, ok := round.due[id]; ok {
+				c.runs(item)
 			}
 		}
 		round.read(page)
@@ -110,7 +110,7 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 }
 
 // ask asks what runs under the ID of an object's workflow.
-func (c *controller) ask(ctx context.Context, workflowID, workflowType string, object attended) error {
+func (c *controller) ask(ctx context.Context, workflowID, workflowType string, item key) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	found, err := c.Temporal.Look(ctx, workflowID, workflowType)
@@ -119,20 +119,20 @@ func (c *controller) ask(ctx context.Context, workflowID, workflowType string, o
 	}
 	switch found {
 	case holder.Ours:
-		c.runs(object)
+		c.runs(item)
 	case holder.Paused:
-		c.paused(object)
+		c.paused(item)
 	default:
-		c.main.Add(key{unattended[object.item.kind], object.item.NamespacedName})
+		c.main.Add(item.to(restart))
 	}
 	return nil
 }
 
 // runs notes that an object's workflow runs: the last restart of it holds.
-func (c *controller) runs(object attended) {
-	c.memory.attended(object.item)
+func (c *controller) runs(item key) {
+	c.memory.attended(item)
 	// Its condition may be an earlier leader's.
-	if c.memory.notePaused(object, false) && object.item.kind == cronJobKind {
-		c.main.Add(object.item)
+	if c.memory.notePaused(item, false) && item.kind == cronJobKind {
+		c.main.Add(item)
 	}
 }

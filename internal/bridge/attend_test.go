@@ -231,9 +231,9 @@ func TestWithoutVisibilityEveryWorkflowIsAskedFor(t *testing.T) {
 // Others' workflows may fill the list: then it is left before it costs more than it
 // saves.
 func TestALongListOfOthersIsLeft(t *testing.T) {
-	due := map[string]attended{}
+	due := map[string]key{}
 	for n := range 2*attendPageWorth + 1 {
-		due[fmt.Sprint(n)] = attended{item: jobKey(standalone(running))}
+		due[fmt.Sprint(n)] = jobKey(standalone(running))
 	}
 	round := newAttendance(due)
 	pages := 0

@@ -3,18 +3,16 @@ package bridge
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// warn writes the conditions of a CronJob of ours that are the bridge's, when one of them has
+// writeConditions writes the conditions of a CronJob of ours that are the bridge's, when one of them has
 // changed, and emits an Event for each that has become True.
-func (c *controller) warn(ctx context.Context, item key, cronJob *ostinatov1.CronJob) error {
+func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ostinatov1.CronJob) error {
 	if k8s.IsNative(cronJob) || cronJob.DeletionTimestamp != nil {
 		return nil
 	}
@@ -33,7 +31,7 @@ func (c *controller) warn(ctx context.Context, item key, cronJob *ostinatov1.Cro
 		}
 	}
 	now := c.Clock.Now()
-	native, known := c.objects.namesake(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name})
+	native, known := c.objects.namesake(item.NamespacedName)
 	take(ostinatov1.ConditionNativeCronJobActive, known, func() (metav1.Condition, bool) { return namesakeCondition(cronJob, native, now) })
 	paused, known := c.memory.pausedOf(item)
 	take(ostinatov1.ConditionWorkflowPaused, known, func() (metav1.Condition, bool) {
@@ -47,7 +45,7 @@ func (c *controller) warn(ctx context.Context, item key, cronJob *ostinatov1.Cro
 	}
 	for _, condition := range changed {
 		if condition.Status == metav1.ConditionTrue {
-			c.Recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, condition.Reason, condition.Message)
+			c.warn(cronJob, condition.Reason, condition.Message)
 		}
 	}
 	return nil

@@ -5,10 +5,12 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/keymutex"
 
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/queue"
 )
 
@@ -25,39 +27,51 @@ const (
 	locks = 1024
 )
 
-// kind says what a key's name is the name of.
+// kind is the kind of an object.
 type kind string
 
 const (
 	cronJobKind       kind = "CronJob"
 	nativeCronJobKind kind = "batch/v1 CronJob"
 	jobKind           kind = "Job"
-	// The kinds of workflows whose object seems to be gone.
-	orphanCronJobKind       kind = "orphaned CronJob workflow"
-	orphanNativeCronJobKind kind = "orphaned batch/v1 CronJob workflow"
-	orphanJobKind           kind = "orphaned Job workflow"
-	// strayCronJobKind is a workflow of a batch/v1 CronJob where those are not taken over.
-	strayCronJobKind kind = "stray batch/v1 CronJob workflow"
-	// strayJobKind is a workflow of a Job that another controller has.
-	strayJobKind kind = "stray Job workflow"
-	// Objects whose workflow has ended, or in whose place another runs.
-	unattendedJobKind           kind = "unattended Job"
-	unattendedCronJobKind       kind = "unattended CronJob"
-	unattendedNativeCronJobKind kind = "unattended batch/v1 CronJob"
-	// The searches for them; their names are empty.
-	cronJobScanKind       kind = "scan for orphaned CronJob workflows"
-	nativeCronJobScanKind kind = "scan for orphaned batch/v1 CronJob workflows"
-	jobScanKind           kind = "scan for orphaned Job workflows"
+)
+
+// task is what to do about an object.
+type task string
+
+const (
+	// follow sends the object's workflow what it needs to hear.
+	follow task = "follow"
+	// scan looks for workflows of a kind whose object is gone, or another controller's. It has no name.
+	scan task = "scan for orphaned workflows"
+	// endOrphan is for a workflow whose object seems to be gone.
+	endOrphan task = "end orphaned workflow"
+	// endStray is for the workflow of an object that another controller has.
+	endStray task = "end stray workflow"
+	// restart is for an object whose workflow has ended, or in whose place another runs.
+	restart task = "restart workflow"
 )
 
 // key is an item of a work queue.
 type key struct {
 	kind kind
 	types.NamespacedName
+	task task
 }
 
-// object is the same for every key that is about one object, or its workflow.
-func (k key) object() string { return k.String() }
+// keyOf is the key by which an object is followed.
+func keyOf(kind kind, object metav1.Object) key {
+	return key{kind: kind, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, task: follow}
+}
+
+// to is the key of the same object for another task.
+func (k key) to(task task) key {
+	k.task = task
+	return k
+}
+
+// inNamespace is the namespace of what the key is about; empty for the scans.
+func (k key) inNamespace() string { return k.Namespace }
 
 // controller acts while this process leads. Three queues hold what is to be looked
 // at: main for what changed, sweep for everything, slowly, and reminders for CronJobs
@@ -87,9 +101,6 @@ type controller struct {
 	memory memory
 }
 
-// inNamespace is the namespace of what the key is about; empty for the scans.
-func (k key) inNamespace() string { return k.Namespace }
-
 func newQueue(name string, options Options) *queue.Queue[key] {
 	shares := queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Config.Weights}
 	return queue.New(name, firstRetry, lastRetry, shares, options.Clock, options.Metrics.queues)
@@ -110,14 +121,14 @@ func (c *controller) run(ctx context.Context) error {
 		return err
 	}
 	defer stopWatching()
-	c.sweep.Add(key{kind: jobScanKind})
-	c.sweep.Add(key{kind: nativeCronJobScanKind})
+	c.sweep.Add(key{kind: jobKind, task: scan})
+	c.sweep.Add(key{kind: nativeCronJobKind, task: scan})
 
 	var group sync.WaitGroup
 	group.Go(func() {
 		select {
 		case <-c.cronJobs:
-			c.sweep.Add(key{kind: cronJobScanKind})
+			c.sweep.Add(key{kind: cronJobKind, task: scan})
 		case <-ctx.Done():
 		}
 	})
@@ -164,8 +175,8 @@ func (c *controller) handleSlowly(ctx context.Context, lane *queue.Queue[key], i
 
 // handle handles one item of a queue, and says what failed.
 func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item key) (again time.Duration, err error) {
-	c.busy.LockKey(item.object())
-	defer c.busy.UnlockKey(item.object())
+	c.busy.LockKey(item.String())
+	defer c.busy.UnlockKey(item.String())
 	// A call in progress when the process is told to stop may end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -173,7 +184,7 @@ func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item ke
 	if err != nil {
 		class := errorClass(err)
 		c.Metrics.errors.WithLabelValues(class).Inc()
-		c.Logger.Warn("will be repeated", "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
+		c.Logger.Warn("will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
 			"class", class, "failures", lane.Failures(item)+1, "error", err)
 	}
 	return again, err
@@ -182,43 +193,48 @@ func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item ke
 // sync does what is to be done for one item of a queue, and returns when to look again
 // at the latest; 0 means at the next change.
 func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key) (time.Duration, error) {
-	switch item.kind {
-	case cronJobKind, nativeCronJobKind:
-		var turn turn
-		if lane == c.reminders {
-			turn.limiter = c.remindLimiter
-		}
-		again, err := c.syncCronJob(ctx, item, lane == c.sweep, &turn)
-		if turn.wanted {
-			c.reminders.Add(item)
-		}
-		return again, err
-	case jobKind:
-		return c.syncJob(ctx, item.NamespacedName, lane == c.sweep)
-	case cronJobScanKind:
-		return 0, c.scanCronJobs(ctx)
-	case nativeCronJobScanKind:
-		return 0, c.scanNativeCronJobs(ctx)
-	case jobScanKind:
-		return 0, c.scanJobs(ctx)
-	case unattendedJobKind:
-		return 0, c.syncUnattended(ctx, item.NamespacedName)
-	case unattendedCronJobKind, unattendedNativeCronJobKind:
-		return 0, c.syncUnattendedCronJob(ctx, item)
-	case strayCronJobKind:
-		return 0, c.syncStrayCronJob(ctx, item.NamespacedName)
-	case strayJobKind:
-		return c.syncStray(ctx, item.NamespacedName)
-	default:
+	ofJob := item.kind == jobKind
+	switch {
+	case item.task == scan:
+		return 0, c.scan(ctx, item.kind)
+	case item.task == endOrphan:
 		return 0, c.syncOrphan(ctx, item)
+	case item.task == endStray && ofJob:
+		return c.syncStrayJob(ctx, item)
+	case item.task == endStray:
+		return 0, c.syncStrayCronJob(ctx, item)
+	case item.task == restart && ofJob:
+		return 0, c.restartJob(ctx, item)
+	case item.task == restart:
+		return 0, c.restartCronJob(ctx, item)
+	case ofJob:
+		return c.syncJob(ctx, item, lane == c.sweep)
 	}
+	var turn turn
+	if lane == c.reminders {
+		turn.limiter = c.remindLimiter
+	}
+	again, err := c.syncCronJob(ctx, item, lane == c.sweep, &turn)
+	if turn.wanted {
+		c.reminders.Add(item)
+	}
+	return again, err
+}
+
+// workflowID is the ID of the workflow of a key's object.
+func (c *controller) workflowID(item key) string {
+	if item.kind == jobKind {
+		return c.messages.cluster.JobWorkflowID(item.Namespace, item.Name)
+	}
+	cronJob := protocol.ObjectReference{Namespace: item.Namespace, Name: item.Name, Native: item.kind == nativeCronJobKind}
+	return cronJob.CronJobWorkflowID(c.messages.cluster)
 }
 
 // sayGone tells the workflow that objects of these UIDs are gone. Where none
 // runs, none needs to know.
-func (c *controller) sayGone(ctx context.Context, workflowID string, uids []string) error {
+func (c *controller) sayGone(ctx context.Context, item key, uids ...string) error {
 	for _, uid := range uids {
-		found, err := c.Temporal.Signal(ctx, workflowID, deleted(uid))
+		found, err := c.Temporal.Signal(ctx, c.workflowID(item), deleted(uid))
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,11 +14,8 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/k8s"
 )
-
-// overdueReason is the reason of the Event on an overdue CronJob.
-const overdueReason = event.RunOverdue
 
 // syncCronJob sends what a CronJob's workflow needs to hear, and of reminders what the
 // turn allows.
@@ -28,8 +24,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 	gone := c.memory.goneOf(item)
 	cronJob := c.objects.cronJob(item)
 	if cronJob == nil {
-		reference := protocol.ObjectReference{Namespace: item.Namespace, Name: item.Name, Native: item.kind == nativeCronJobKind}
-		if err := c.sayGone(ctx, reference.CronJobWorkflowID(c.messages.cluster), gone); err != nil {
+		if err := c.sayGone(ctx, item, gone...); err != nil {
 			return 0, err
 		}
 		c.memory.goneSent(item, gone)
@@ -59,7 +54,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 		again = earliest(again, later)
 	}
 	c.memory.putCronJob(item, &known)
-	return earliest(decision.again, again), errors.Join(err, c.warn(ctx, item, cronJob))
+	return earliest(decision.again, again), errors.Join(err, c.writeConditions(ctx, item, cronJob))
 }
 
 // endStale ends a workflow that began before the built-in controller went on with the
@@ -68,19 +63,19 @@ func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, 
 	if before.IsZero() {
 		return nil
 	}
-	workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
-	ended, err := c.Temporal.TerminateStale(ctx, workflowID, before,
+	item := cronJobKey(cronJob)
+	ended, err := c.Temporal.TerminateStale(ctx, c.workflowID(item), before,
 		"kube-controller-manager has gone on with the CronJob since this workflow began; it starts anew from the CronJob's status")
 	if ended {
-		c.endedCronJob(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}, "is behind the CronJob's status, started anew")
+		c.endedCronJob(item, "is behind the CronJob's status, started anew")
 	}
 	return err
 }
 
 // endedCronJob counts and logs the end of a workflow that the bridge has ended.
-func (c *controller) endedCronJob(name types.NamespacedName, why string) {
+func (c *controller) endedCronJob(item key, why string) {
 	c.Metrics.sent("cronjob-terminate", "running")
-	c.Logger.Warn("terminated a CronJob's workflow", "namespace", name.Namespace, "name", name.Name, "why", why)
+	c.Logger.Warn("terminated a CronJob's workflow", "namespace", item.Namespace, "name", item.Name, "why", why)
 }
 
 // actOnCronJob carries out a decision and remembers it.
@@ -119,8 +114,8 @@ func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, no
 	pokes := known.pokesOf(cronJob)
 	if pokes == 0 {
 		c.Logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
-		c.Recorder.Eventf(eventReference(cronJob), corev1.EventTypeWarning, overdueReason,
-			"The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339))
+		c.warn(cronJob, event.RunOverdue,
+			fmt.Sprintf("The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339)))
 	}
 	known.overdue, known.pokes, known.pokedAt = next, pokes+1, now
 }
@@ -156,8 +151,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
-		found, err := c.Temporal.Signal(ctx, workflowID, c.messages.jobClosed(cronJob, *run))
+		found, err := c.Temporal.Signal(ctx, c.workflowID(cronJobKey(cronJob)), c.messages.jobClosed(cronJob, *run))
 		if err != nil {
 			return 0, err
 		}
@@ -190,6 +184,30 @@ func (c *controller) liveJob(ctx context.Context, name types.NamespacedName) (*b
 		return nil, fmt.Errorf("get Job %s: %w", name, err)
 	}
 	return live, nil
+}
+
+// exists reports whether the API server has a key's object.
+func (c *controller) exists(ctx context.Context, item key) (bool, error) {
+	if item.kind == jobKind {
+		live, err := c.liveJob(ctx, item.NamespacedName)
+		return live != nil, err
+	}
+	_, err := c.cronJobStore(item.kind).Get(ctx, item.Namespace, item.Name)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get CronJob %s: %w", item, err)
+	}
+	return true, nil
+}
+
+// cronJobStore is where the API server has the CronJobs of a kind.
+func (c *controller) cronJobStore(kind kind) k8s.CronJobStore {
+	if kind == nativeCronJobKind {
+		return k8s.NativeCronJobs(c.Clients.Kubernetes)
+	}
+	return k8s.OwnCronJobs(c.Clients.CronJobs)
 }
 
 // earliest returns the shorter of two waits, of which 0 means none.

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -27,25 +28,13 @@ func StartEvents(ctx context.Context, client kubernetes.Interface) (recorder rec
 	return k8s.OneAtATime(recorder), broadcaster.Shutdown
 }
 
-// eventReference is what an Event on a CronJob refers to.
-func eventReference(cronJob *ostinatov1.CronJob) *corev1.ObjectReference {
-	kind := k8s.CronJobKindOf(cronJob)
-	return &corev1.ObjectReference{
-		APIVersion: kind.GroupVersion().String(),
-		Kind:       kind.Kind,
-		Namespace:  cronJob.Namespace,
-		Name:       cronJob.Name,
-		UID:        cronJob.UID,
+// warn emits a Warning Event on a CronJob or a Job.
+func (c *controller) warn(object metav1.Object, reason, message string) {
+	kind := batchv1.SchemeGroupVersion.WithKind("Job")
+	if cronJob, ok := object.(*ostinatov1.CronJob); ok {
+		kind = k8s.CronJobKindOf(cronJob)
 	}
-}
-
-// jobEventReference is what an Event on a Job refers to.
-func jobEventReference(job *batchv1.Job) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
-		APIVersion: batchv1.SchemeGroupVersion.String(),
-		Kind:       "Job",
-		Namespace:  job.Namespace,
-		Name:       job.Name,
-		UID:        job.UID,
-	}
+	reference := &corev1.ObjectReference{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
+	reference.SetGroupVersionKind(kind)
+	c.Recorder.Event(reference, corev1.EventTypeWarning, reason, message)
 }

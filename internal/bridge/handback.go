@@ -5,53 +5,52 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // drainRetry is when to look again at a Job that is not drained.
 const drainRetry = time.Second
 
-// syncStray ends the workflow of a Job that another controller has, when the API
+// syncStrayJob ends the workflow of a Job that another controller has, when the API
 // server confirms it: that take-over was given up, or that the built-in controller
 // ended the Job meanwhile. A Job of which that controller has not written yet is
 // drained first; the Pods that are left keep their finalizers, which are the other
 // controller's.
-func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) (again time.Duration, err error) {
-	found, err := c.liveJob(ctx, name)
+func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Duration, err error) {
+	found, err := c.liveJob(ctx, item.NamespacedName)
 	switch {
 	case err != nil:
 		return 0, err
 	case found == nil:
-		c.handedBack(name)
-		return 0, c.syncOrphan(ctx, key{orphanJobKind, name})
+		c.handedBack(item)
+		return 0, c.syncOrphan(ctx, item)
 	case !strayJob(c.objects.owner, found):
-		c.handedBack(name)
+		c.handedBack(item)
 		return 0, nil
 	}
-	why, err := c.letGo(ctx, found)
+	why, err := c.letGo(ctx, item, found)
 	switch {
 	case err != nil:
 		return 0, err
 	case why == "":
-		c.handedBack(name)
+		c.handedBack(item)
 		return 0, nil
 	}
-	if c.memory.waitsFor(name, why) {
-		c.Logger.Info("a Job is handed back later", "namespace", name.Namespace, "name", name.Name, "since", why)
+	if c.memory.waitsFor(item, why) {
+		c.Logger.Info("a Job is handed back later", "namespace", item.Namespace, "name", item.Name, "since", why)
 	}
 	return drainRetry, nil
 }
 
 // letGo ends the workflow of a stray Job, or says why not yet.
-func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string, err error) {
-	workflowID := c.messages.cluster.JobWorkflowID(found.Namespace, found.Name)
+func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (why string, err error) {
+	workflowID := c.workflowID(item)
 	workflow, err := c.Temporal.DescribeJob(ctx, workflowID)
 	if err != nil || !workflow.Running {
 		return "", err
 	}
 	uid := workflow.Description.Job.UID
 	if uid != string(found.UID) {
-		return "", c.sayGone(ctx, workflowID, []string{uid})
+		return "", c.sayGone(ctx, item, uid)
 	}
 	if _, theirs := builtInWroteLast(found); !theirs {
 		if why := undrained(found, workflow); why != "" {
@@ -68,28 +67,29 @@ func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string,
 // syncStrayCronJob ends the workflow of a CronJob of batch/v1, which is the built-in
 // controller's. There is nothing to drain: whatever the workflow has done of a plan, the
 // other controller goes on from the names of the Jobs and from the status.
-func (c *controller) syncStrayCronJob(ctx context.Context, name types.NamespacedName) error {
-	workflowID := c.messages.cluster.NativeCronJobWorkflowID(name.Namespace, name.Name)
+func (c *controller) syncStrayCronJob(ctx context.Context, item key) error {
+	workflowID := c.workflowID(item)
 	uid, found, err := c.Temporal.ObjectUID(ctx, workflowID)
 	if err != nil || !found {
 		return err
 	}
 	ended, err := c.Temporal.Terminate(ctx, workflowID, uid, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
 	if ended {
-		c.endedCronJob(name, "is the built-in controller's")
+		c.endedCronJob(item, "is the built-in controller's")
 	}
 	return err
 }
 
 // handBack remembers a Job that is to be handed back.
-func (c *controller) handBack(name types.NamespacedName) {
-	c.Metrics.toHandBack.Set(float64(c.memory.stray(name)))
-	c.sweep.Add(key{strayJobKind, name})
+func (c *controller) handBack(item key) {
+	item = item.to(endStray)
+	c.Metrics.toHandBack.Set(float64(c.memory.stray(item)))
+	c.sweep.Add(item)
 }
 
 // handedBack forgets it.
-func (c *controller) handedBack(name types.NamespacedName) {
-	left, was := c.memory.noStray(name)
+func (c *controller) handedBack(item key) {
+	left, was := c.memory.noStray(item)
 	c.Metrics.toHandBack.Set(float64(left))
 	if was && left == 0 {
 		c.Logger.Info("every Job that is another controller's is handed back")

@@ -5,26 +5,24 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
 )
 
 // syncJob sends what a Job's workflow needs to hear.
-func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
-	item := key{jobKind, name}
+func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.goneOf(item)
-	found := c.objects.job(name)
+	found := c.objects.job(item.NamespacedName)
 	if found == nil || !c.objects.owner.ours(found) || finished(found) {
-		if err := c.sayGone(ctx, c.messages.cluster.JobWorkflowID(name.Namespace, name.Name), gone); err != nil {
+		if err := c.sayGone(ctx, item, gone...); err != nil {
 			return 0, err
 		}
 		c.memory.goneSent(item, gone)
-		c.memory.putJob(name, nil)
+		c.memory.putJob(item, nil)
 		return 0, nil
 	}
-	known := c.memory.job(name)
+	known := c.memory.job(item)
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
@@ -38,7 +36,7 @@ func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, swe
 	if !reached && !decision.taken {
 		return decision.again, nil
 	}
-	c.memory.putJob(name, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
+	c.memory.putJob(item, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
 	return 0, nil
 }
 

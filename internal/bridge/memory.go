@@ -5,21 +5,19 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // memory is what the controller remembers of objects while it leads.
 type memory struct {
 	mu       sync.Mutex
 	cronJobs map[key]cronJobMemory
-	jobs     map[types.NamespacedName]jobMemory
+	jobs     map[key]jobMemory
 	// restarts are those of workflows, by their objects.
 	restarts map[key]restarts
 	// paused says of objects whether their workflow was last seen paused.
 	paused map[key]bool
 	// strays are Jobs to be handed back, with what each was last seen to wait for.
-	strays map[types.NamespacedName]string
+	strays map[key]string
 	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may
 	// have been asked to look.
 	pruned map[key][]pruned
@@ -30,10 +28,10 @@ type memory struct {
 func newMemory() memory {
 	return memory{
 		cronJobs: map[key]cronJobMemory{},
-		jobs:     map[types.NamespacedName]jobMemory{},
+		jobs:     map[key]jobMemory{},
 		restarts: map[key]restarts{},
 		paused:   map[key]bool{},
-		strays:   map[types.NamespacedName]string{},
+		strays:   map[key]string{},
 		pruned:   map[key][]pruned{},
 		gone:     map[key][]string{},
 	}
@@ -58,21 +56,21 @@ func (m *memory) putCronJob(item key, known *cronJobMemory) {
 }
 
 // job returns what is remembered of a Job.
-func (m *memory) job(name types.NamespacedName) jobMemory {
+func (m *memory) job(item key) jobMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.jobs[name]
+	return m.jobs[item]
 }
 
 // putJob remembers a Job; nil forgets it.
-func (m *memory) putJob(name types.NamespacedName, known *jobMemory) {
+func (m *memory) putJob(item key, known *jobMemory) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known == nil {
-		delete(m.jobs, name)
+		delete(m.jobs, item)
 		return
 	}
-	m.jobs[name] = *known
+	m.jobs[item] = *known
 }
 
 // restartsOf returns the restarts of an object's workflow.
@@ -103,11 +101,11 @@ func (m *memory) attended(item key) {
 }
 
 // notePaused remembers whether an object's workflow is paused, and reports whether that is news.
-func (m *memory) notePaused(object attended, paused bool) (news bool) {
+func (m *memory) notePaused(item key, paused bool) (news bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before, known := m.paused[object.item]
-	m.paused[object.item] = paused
+	before, known := m.paused[item]
+	m.paused[item] = paused
 	return before != paused || !known
 }
 
@@ -136,31 +134,31 @@ func (m *memory) countPaused(there func(key) bool) map[kind]int {
 }
 
 // stray remembers a Job to be handed back, and returns how many there are.
-func (m *memory) stray(name types.NamespacedName) int {
+func (m *memory) stray(item key) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.strays[name]; !known {
-		m.strays[name] = ""
+	if _, known := m.strays[item]; !known {
+		m.strays[item] = ""
 	}
 	return len(m.strays)
 }
 
 // waitsFor remembers what a Job to be handed back waits for; news reports that it is
 // another thing than before.
-func (m *memory) waitsFor(name types.NamespacedName, why string) (news bool) {
+func (m *memory) waitsFor(item key, why string) (news bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	news = m.strays[name] != why
-	m.strays[name] = why
+	news = m.strays[item] != why
+	m.strays[item] = why
 	return news
 }
 
 // noStray forgets a Job to be handed back, and returns how many are left.
-func (m *memory) noStray(name types.NamespacedName) (left int, was bool) {
+func (m *memory) noStray(item key) (left int, was bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, was = m.strays[name]
-	delete(m.strays, name)
+	_, was = m.strays[item]
+	delete(m.strays, item)
 	return len(m.strays), was
 }
 

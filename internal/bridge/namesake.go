@@ -54,7 +54,7 @@ func (o *objects) namesake(name types.NamespacedName) (native *ostinatov1.CronJo
 
 // namesakeChanged queues our CronJob of the name, if there is one.
 func (c *controller) namesakeChanged(native *ostinatov1.CronJob) {
-	item := key{cronJobKind, types.NamespacedName{Namespace: native.Namespace, Name: native.Name}}
+	item := keyOf(cronJobKind, native)
 	if c.objects.cronJob(item) != nil {
 		c.main.Add(item)
 	}

@@ -127,12 +127,21 @@ func (o *objects) of(informers map[string]cache.SharedIndexInformer, namespace s
 
 // cronJob returns a CronJob of the key's kind, or nil.
 func (o *objects) cronJob(item key) *ostinatov1.CronJob {
-	informers := o.cronJobs
-	if item.kind == nativeCronJobKind {
-		informers = o.nativeCronJobs
-	}
-	cronJob, _ := o.lookup(informers, item.NamespacedName).(*ostinatov1.CronJob)
+	cronJob, _ := o.find(item).(*ostinatov1.CronJob)
 	return cronJob
+}
+
+// find returns a key's object, or nil.
+func (o *objects) find(item key) metav1.Object {
+	informers := o.cronJobs
+	switch item.kind {
+	case nativeCronJobKind:
+		informers = o.nativeCronJobs
+	case jobKind:
+		informers = o.jobs
+	}
+	object, _ := o.lookup(informers, item.NamespacedName).(metav1.Object)
+	return object
 }
 
 // job returns a Job, or nil.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,26 +42,19 @@ func pausedCondition(cronJob *ostinatov1.CronJob, cluster names.Cluster, paused 
 
 // paused notes that somebody has paused or pinned an object's workflow. It is left to that
 // person. A CronJob of ours gets a condition, others an Event.
-func (c *controller) paused(object attended) {
-	if !c.memory.notePaused(object, true) {
+func (c *controller) paused(item key) {
+	if !c.memory.notePaused(item, true) {
 		return
 	}
-	c.Logger.Warn("somebody has paused the workflow", "kind", object.item.kind, "namespace", object.item.Namespace, "name", object.item.Name)
-	switch object.item.kind {
-	case jobKind:
-		if job := c.objects.job(object.item.NamespacedName); job != nil {
-			c.Recorder.Event(jobEventReference(job), corev1.EventTypeWarning, pausedReason, pausedAdvice(c.messages.cluster.JobWorkflowID(job.Namespace, job.Name)))
-		}
-	case nativeCronJobKind:
-		if cronJob := c.objects.cronJob(object.item); cronJob != nil {
-			c.Recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, pausedReason, pausedAdvice(cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)))
-		}
-	default:
-		c.main.Add(object.item)
+	c.Logger.Warn("somebody has paused the workflow", "kind", item.kind, "namespace", item.Namespace, "name", item.Name)
+	if item.kind == cronJobKind {
+		c.main.Add(item)
+	} else if object := c.objects.find(item); object != nil {
+		c.warn(object, pausedReason, pausedAdvice(c.workflowID(item)))
 	}
 }
 
-// countPaused counts the workflows that are paused, and forgets what objects that are gone had.
+// countPaused counts the workflows that are paused, and forgets objects that are gone.
 func (c *controller) countPaused() {
 	count := c.memory.countPaused(c.underWay)
 	c.Metrics.paused.WithLabelValues("CronJob").Set(float64(count[cronJobKind] + count[nativeCronJobKind]))

@@ -57,25 +57,19 @@ func (r restarts) rested(uid string, now time.Time) bool {
 	return r.uid != uid || now.Sub(r.last) >= repeatWait(r.times)
 }
 
-// attended is an object whose workflow a round looks for.
-type attended struct {
-	item key
-	uid  string
-}
-
 // attendance is a round over the objects of one kind, by the IDs of their workflows: some
 // are found in a list of those that run, the others are asked for. So a round makes at most
 // attendPageWorth and attendListed questions however many workflows run, and a page for each
 // attendPageWorth objects at most.
 type attendance struct {
-	due map[string]attended
+	due map[string]key
 	// unlisted are those of due that no page has shown yet.
 	unlisted map[string]bool
 	// pages is how many more pages are worth reading.
 	pages int
 }
 
-func newAttendance(due map[string]attended) *attendance {
+func newAttendance(due map[string]key) *attendance {
 	a := &attendance{due: due, unlisted: make(map[string]bool, len(due)), pages: len(due) / attendPageWorth}
 	for id := range due {
 		a.unlisted[id] = true

@@ -4,14 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/k8s"
 )
 
 // Reasons of the Events on an object whose workflow had ended, or in whose place another ran.
@@ -19,13 +15,6 @@ const (
 	restartedReason = event.WorkflowRestarted
 	replacedReason  = event.WorkflowReplaced
 )
-
-// unattended maps the kind of an object to that of its key when its workflow does not run.
-var unattended = map[kind]kind{
-	jobKind:           unattendedJobKind,
-	cronJobKind:       unattendedCronJobKind,
-	nativeCronJobKind: unattendedNativeCronJobKind,
-}
 
 // startedAnew returns the reason and the message of the Event on an object of a kind, CronJob
 // or Job, whose workflow was started; found is what ran in its place.
@@ -37,19 +26,16 @@ func startedAnew(kind string, found holder.Standing) (reason, message string) {
 	return restartedReason, fmt.Sprintf("The %s's workflow in Temporal had ended before the %s did; started it anew. To stop the %s, %s", kind, kind, kind, stop)
 }
 
-// syncUnattended starts the workflow of a Job anew that no longer has one, when the
+// restartJob starts the workflow of a Job anew that no longer has one, when the
 // API server confirms that the Job is under way: a workflow that did its work ends
 // before the cache says that its Job has.
-func (c *controller) syncUnattended(ctx context.Context, name types.NamespacedName) error {
-	found, err := c.liveJob(ctx, name)
-	if err != nil || found == nil {
+func (c *controller) restartJob(ctx context.Context, item key) error {
+	item = item.to(follow)
+	live, err := c.liveJob(ctx, item.NamespacedName)
+	if err != nil || live == nil || !toAttend(c.objects.owner, live, c.memory.restartsOf(item), c.Clock.Now()) {
 		return err
 	}
-	item := jobKey(found)
-	if !toAttend(c.objects.owner, found, c.memory.restartsOf(item), c.Clock.Now()) {
-		return nil
-	}
-	before, err := c.Temporal.Replace(ctx, c.messages.jobStart(found))
+	before, err := c.Temporal.Replace(ctx, c.messages.jobStart(live))
 	if err != nil {
 		return err
 	}
@@ -57,35 +43,32 @@ func (c *controller) syncUnattended(ctx context.Context, name types.NamespacedNa
 	if before == holder.Ours || before == holder.Paused {
 		return nil
 	}
-	c.memory.restarted(item, string(found.UID), c.Clock.Now())
-	c.memory.putJob(name, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
-	c.Logger.Warn("Job under way had no workflow, started one", "namespace", name.Namespace, "name", name.Name, "found", before)
+	c.memory.restarted(item, string(live.UID), c.Clock.Now())
+	c.memory.putJob(item, &jobMemory{uid: string(live.UID), spec: job.SpecOf(live)})
+	c.Logger.Warn("Job under way had no workflow, started one", "namespace", item.Namespace, "name", item.Name, "found", before)
 	reason, message := startedAnew("Job", before)
-	c.Recorder.Event(jobEventReference(found), corev1.EventTypeWarning, reason, message)
+	c.warn(live, reason, message)
 	return nil
 }
 
-// syncUnattendedCronJob is the same for a CronJob, when the API server confirms that it is there.
-func (c *controller) syncUnattendedCronJob(ctx context.Context, item key) error {
-	object, store := key{cronJobKind, item.NamespacedName}, k8s.OwnCronJobs(c.Clients.CronJobs)
-	if item.kind == unattendedNativeCronJobKind {
-		object, store = key{nativeCronJobKind, item.NamespacedName}, k8s.NativeCronJobs(c.Clients.Kubernetes)
-	}
-	cronJob := c.objects.cronJob(object)
-	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restartsOf(object), c.Clock.Now()) {
+// restartCronJob is the same for a CronJob, when the API server confirms that it is there.
+func (c *controller) restartCronJob(ctx context.Context, item key) error {
+	item = item.to(follow)
+	cronJob := c.objects.cronJob(item)
+	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restartsOf(item), c.Clock.Now()) {
 		return nil
 	}
-	if exists, err := c.cronJobExists(ctx, store, item.NamespacedName); err != nil || !exists {
+	if exists, err := c.exists(ctx, item); err != nil || !exists {
 		return err
 	}
 	before, err := c.ensure(ctx, cronJob)
 	if err != nil || before == holder.Ours || before == holder.Paused {
 		return err
 	}
-	c.memory.restarted(object, string(cronJob.UID), c.Clock.Now())
+	c.memory.restarted(item, string(cronJob.UID), c.Clock.Now())
 	if before == holder.Foreign || acknowledgedCronJob(cronJob, c.reference(cronJob)) {
 		reason, message := startedAnew("CronJob", before)
-		c.Recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, reason, message)
+		c.warn(cronJob, reason, message)
 	}
 	return nil
 }

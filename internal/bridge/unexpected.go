@@ -37,7 +37,7 @@ func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinat
 // lists it: the cache of CronJobs may be behind that of Jobs.
 func (c *controller) mentionJob(ctx context.Context, cronJob *ostinatov1.CronJob, job *batchv1.Job) error {
 	if !finished(job) {
-		live, err := k8s.GetCronJob(ctx, c.cronJobStore(cronJob), cronJob.Namespace, cronJob.Name, cronJob.UID)
+		live, err := k8s.GetCronJob(ctx, c.cronJobStore(cronJobKey(cronJob).kind), cronJob.Namespace, cronJob.Name, cronJob.UID)
 		if err != nil {
 			return err
 		}
@@ -71,17 +71,9 @@ func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostin
 
 // mention asks a CronJob's workflow to look at the Job of a name and UID.
 func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
-	found, err := c.Temporal.Signal(ctx, cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster), jobSeen(cronJob, name, uid))
+	found, err := c.Temporal.Signal(ctx, c.workflowID(cronJobKey(cronJob)), jobSeen(cronJob, name, uid))
 	if err == nil {
 		c.Metrics.sent("job-seen", foundLabel(found))
 	}
 	return err
-}
-
-// cronJobStore is where the API server has the CronJob.
-func (c *controller) cronJobStore(cronJob *ostinatov1.CronJob) k8s.CronJobStore {
-	if k8s.IsNative(cronJob) {
-		return k8s.NativeCronJobs(c.Clients.Kubernetes)
-	}
-	return k8s.OwnCronJobs(c.Clients.CronJobs)
 }

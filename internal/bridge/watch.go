@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -96,7 +97,7 @@ func handlerOf[T object](added func(T, bool), updated func(old, new T), deleted 
 }
 
 func cronJobKey(cronJob *ostinatov1.CronJob) key {
-	return key{cronJobKindOf(k8s.IsNative(cronJob)), types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}}
+	return keyOf(cronJobKindOf(k8s.IsNative(cronJob)), cronJob)
 }
 
 func cronJobKindOf(native bool) kind {
@@ -106,9 +107,7 @@ func cronJobKindOf(native bool) kind {
 	return cronJobKind
 }
 
-func jobKey(job *batchv1.Job) key {
-	return key{jobKind, types.NamespacedName{Namespace: job.Namespace, Name: job.Name}}
-}
+func jobKey(job *batchv1.Job) key { return keyOf(jobKind, job) }
 
 func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
 	if c.objects.owner.probe(cronJob) {
@@ -202,10 +201,7 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 // runEnded has the Job's CronJob looked at once its workflow has had the time to
 // hear of the end by itself.
 func (c *controller) runEnded(job *batchv1.Job) {
-	item := jobKey(job)
-	c.memory.mu.Lock()
-	delete(c.memory.jobs, item.NamespacedName)
-	c.memory.mu.Unlock()
+	c.memory.putJob(jobKey(job), nil)
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {
 		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
 	}
@@ -213,5 +209,5 @@ func (c *controller) runEnded(job *batchv1.Job) {
 
 // ownerKey is the key of the CronJob that controls a Job.
 func ownerKey(job *batchv1.Job, owner claim.CronJob) key {
-	return key{cronJobKindOf(owner.Native), types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}
+	return keyOf(cronJobKindOf(owner.Native), &metav1.ObjectMeta{Namespace: job.Namespace, Name: owner.Name})
 }
