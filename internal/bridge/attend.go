@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/holder"
@@ -40,12 +41,12 @@ func (c *controller) attend(ctx context.Context) error {
 	now := c.Clock.Now()
 	cronJobs, jobs := map[string]key{}, map[string]key{}
 	c.objects.eachCronJob(func(object *ostinatov1.CronJob) {
-		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restartsOf(item), now) {
+		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restarts.get(item), now) {
 			cronJobs[c.workflowID(item)] = item
 		}
 	})
 	c.objects.eachJob(func(object *batchv1.Job) {
-		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restartsOf(item), now) {
+		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restarts.get(item), now) {
 			jobs[c.workflowID(item)] = item
 		}
 	})
@@ -91,10 +92,7 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 	defer cancel()
 	err := c.Temporal.Running(ctx, workflowType, func(page []string) bool {
 		// Visibility does not know of a pin, and of a pause later: a workflow that was paused is asked for.
-		page = slices.DeleteFunc(page, func(id string) bool {
-			paused, _ := c.memory.pausedOf(round.due[id])
-			return paused
-		})
+		page = slices.DeleteFunc(page, func(id string) bool { return c.memory.paused.get(round.due[id]) == metav1.ConditionTrue })
 		for _, id := range page {
 			if item, ok := round.due[id]; ok {
 				c.runs(item)
@@ -130,9 +128,9 @@ func (c *controller) ask(ctx context.Context, workflowID, workflowType string, i
 
 // runs notes that an object's workflow runs: the last restart of it holds.
 func (c *controller) runs(item key) {
-	c.memory.attended(item)
+	c.memory.restarts.remove(item)
 	// Its condition may be an earlier leader's.
-	if c.memory.notePaused(item, false) && item.kind == cronJobKind {
+	if c.memory.paused.put(item, metav1.ConditionFalse) != metav1.ConditionFalse && item.kind == cronJobKind {
 		c.main.Add(item)
 	}
 }

@@ -208,7 +208,6 @@ func (b *Bridge) newController() *controller {
 		sweep:         newQueue("bridge-sweep", b.Options),
 		reminders:     newQueue("bridge-reminders", b.Options),
 		busy:          keymutex.NewHashed(locks),
-		memory:        newMemory(),
 	}
 	if b.objects.owner.takeOverJobs {
 		c.expiring = newQueue(ttlQueue, b.Options)

@@ -33,9 +33,9 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 	now := c.Clock.Now()
 	native, known := c.objects.namesake(item.NamespacedName)
 	take(ostinatov1.ConditionNativeCronJobActive, known, func() (metav1.Condition, bool) { return namesakeCondition(cronJob, native, now) })
-	paused, known := c.memory.pausedOf(item)
-	take(ostinatov1.ConditionWorkflowPaused, known, func() (metav1.Condition, bool) {
-		return pausedCondition(cronJob, c.messages.cluster, paused, now)
+	paused := c.memory.paused.get(item)
+	take(ostinatov1.ConditionWorkflowPaused, paused != "", func() (metav1.Condition, bool) {
+		return pausedCondition(cronJob, c.messages.cluster, paused == metav1.ConditionTrue, now)
 	})
 	if len(changed) == 0 {
 		return nil

@@ -21,21 +21,21 @@ import (
 // turn allows.
 func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn *turn) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
-	gone := c.memory.goneOf(item)
+	gone := c.memory.gone.get(item)
 	cronJob := c.objects.cronJob(item)
 	if cronJob == nil {
 		if err := c.sayGone(ctx, item, gone...); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, gone)
-		c.memory.putCronJob(item, nil)
-		c.memory.prunedSeen(item, len(c.memory.prunedOf(item)))
+		c.memory.gone.done(item, gone)
+		c.memory.cronJobs.remove(item)
+		c.memory.pruned.remove(item)
 		return 0, nil
 	}
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
-	defer c.memory.goneSent(item, gone)
+	defer c.memory.gone.done(item, gone)
 
-	known := c.memory.cronJob(item).of(cronJob)
+	known := c.memory.cronJobs.get(item).of(cronJob)
 	reference := c.reference(cronJob)
 	decision := decideCronJob(cronJob, reference, known, sweep, c.Config.OverdueGrace, c.Clock.Now())
 	if err := c.endStale(ctx, cronJob, decision.stale); err != nil {
@@ -53,7 +53,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 		later, err = c.mentionJobs(ctx, item, cronJob, &known, turn)
 		again = earliest(again, later)
 	}
-	c.memory.putCronJob(item, &known)
+	c.memory.cronJobs.put(item, known)
 	return earliest(decision.again, again), errors.Join(err, c.writeConditions(ctx, item, cronJob))
 }
 
@@ -101,8 +101,7 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 		return nil
 	}
 	c.Metrics.sent("cronjob-spec", "any")
-	sends := known.sendsOf(cronJob)
-	known.generation, known.sends, known.sentAt = cronJob.Generation, sends+1, now
+	known.generation, known.sent = cronJob.Generation, known.sentFor(cronJob).another(now)
 	return nil
 }
 
@@ -111,13 +110,13 @@ func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, no
 	next := cronJob.Status.NextScheduleTime.UTC()
 	c.Metrics.sent("cronjob-overdue", "any")
 	c.Metrics.pokes.Inc()
-	pokes := known.pokesOf(cronJob)
-	if pokes == 0 {
+	pokes := known.pokesFor(cronJob)
+	if pokes.times == 0 {
 		c.Logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
 		c.warn(cronJob, event.RunOverdue,
 			fmt.Sprintf("The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339)))
 	}
-	known.overdue, known.pokes, known.pokedAt = next, pokes+1, now
+	known.overdue, known.pokes = next, pokes.another(now)
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.

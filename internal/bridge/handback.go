@@ -35,7 +35,7 @@ func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Dur
 		c.handedBack(item)
 		return 0, nil
 	}
-	if c.memory.waitsFor(item, why) {
+	if c.memory.strays.put(item, why) != why {
 		c.Logger.Info("a Job is handed back later", "namespace", item.Namespace, "name", item.Name, "since", why)
 	}
 	return drainRetry, nil
@@ -83,15 +83,16 @@ func (c *controller) syncStrayCronJob(ctx context.Context, item key) error {
 // handBack remembers a Job that is to be handed back.
 func (c *controller) handBack(item key) {
 	item = item.to(endStray)
-	c.Metrics.toHandBack.Set(float64(c.memory.stray(item)))
+	c.memory.strays.put(item, c.memory.strays.get(item))
+	c.Metrics.toHandBack.Set(float64(c.memory.strays.len()))
 	c.sweep.Add(item)
 }
 
 // handedBack forgets it.
 func (c *controller) handedBack(item key) {
-	left, was := c.memory.noStray(item)
+	known, left := c.memory.strays.remove(item), c.memory.strays.len()
 	c.Metrics.toHandBack.Set(float64(left))
-	if was && left == 0 {
+	if known && left == 0 {
 		c.Logger.Info("every Job that is another controller's is handed back")
 	}
 }

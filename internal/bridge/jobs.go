@@ -12,17 +12,17 @@ import (
 // syncJob sends what a Job's workflow needs to hear.
 func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
-	gone := c.memory.goneOf(item)
+	gone := c.memory.gone.get(item)
 	found := c.objects.job(item.NamespacedName)
 	if found == nil || !c.objects.owner.ours(found) || finished(found) {
 		if err := c.sayGone(ctx, item, gone...); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, gone)
-		c.memory.putJob(item, nil)
+		c.memory.gone.done(item, gone)
+		c.memory.jobs.remove(item)
 		return 0, nil
 	}
-	known := c.memory.job(item)
+	known := c.memory.jobs.get(item)
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
@@ -32,11 +32,11 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 		return 0, err
 	}
 	// A workflow of a deleted Job starts over with the spec of the new one.
-	c.memory.goneSent(item, gone)
+	c.memory.gone.done(item, gone)
 	if !reached && !decision.taken {
 		return decision.again, nil
 	}
-	c.memory.putJob(item, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
+	c.memory.jobs.put(item, jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
 	return 0, nil
 }
 

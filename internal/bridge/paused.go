@@ -43,7 +43,7 @@ func pausedCondition(cronJob *ostinatov1.CronJob, cluster names.Cluster, paused 
 // paused notes that somebody has paused or pinned an object's workflow. It is left to that
 // person. A CronJob of ours gets a condition, others an Event.
 func (c *controller) paused(item key) {
-	if !c.memory.notePaused(item, true) {
+	if c.memory.paused.put(item, metav1.ConditionTrue) == metav1.ConditionTrue {
 		return
 	}
 	c.Logger.Warn("somebody has paused the workflow", "kind", item.kind, "namespace", item.Namespace, "name", item.Name)
@@ -56,7 +56,14 @@ func (c *controller) paused(item key) {
 
 // countPaused counts the workflows that are paused, and forgets objects that are gone.
 func (c *controller) countPaused() {
-	count := c.memory.countPaused(c.underWay)
+	count := map[kind]int{}
+	c.memory.paused.retain(func(item key, paused metav1.ConditionStatus) bool {
+		there := c.underWay(item)
+		if there && paused == metav1.ConditionTrue {
+			count[item.kind]++
+		}
+		return there
+	})
 	c.Metrics.paused.WithLabelValues("CronJob").Set(float64(count[cronJobKind] + count[nativeCronJobKind]))
 	c.Metrics.paused.WithLabelValues("Job").Set(float64(count[jobKind]))
 }

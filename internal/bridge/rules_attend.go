@@ -29,9 +29,8 @@ const (
 // restarts is what the bridge remembers of an object whose workflow it had to start again
 // because the one before had ended. Losing it costs a restart.
 type restarts struct {
-	uid   string
-	times int
-	last  time.Time
+	uid string
+	attempts
 }
 
 // toAttend reports whether a round asks for the workflow of a Job: the Job is under
@@ -53,8 +52,14 @@ func toAttendCronJob(cronJob *ostinatov1.CronJob, known restarts, now time.Time)
 }
 
 // rested reports whether the workflow of the object may be started again.
-func (r restarts) rested(uid string, now time.Time) bool {
-	return r.uid != uid || now.Sub(r.last) >= repeatWait(r.times)
+func (r restarts) rested(uid string, now time.Time) bool { return r.uid != uid || r.wait(now) <= 0 }
+
+// another counts one more restart.
+func (r restarts) another(uid string, now time.Time) restarts {
+	if r.uid != uid {
+		r = restarts{uid: uid}
+	}
+	return restarts{uid, r.attempts.another(now)}
 }
 
 // attendance is a round over the objects of one kind, by the IDs of their workflows: some

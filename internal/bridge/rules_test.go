@@ -19,8 +19,8 @@ import (
 
 func TestDecideCronJob(t *testing.T) {
 	const grace = 15 * time.Second
-	sent := cronJobMemory{uid: "c1", generation: 1, sends: 1, sentAt: after(0)}
-	poked := cronJobMemory{uid: "c1", overdue: after(60), pokes: 1, pokedAt: after(80)}
+	sent := cronJobMemory{uid: "c1", generation: 1, sent: attempts{1, after(0)}}
+	poked := cronJobMemory{uid: "c1", overdue: after(60), pokes: attempts{1, after(80)}}
 	for _, test := range []struct {
 		name   string
 		object *ostinatov1.CronJob

@@ -34,15 +34,14 @@ func subjectOf(job *batchv1.Job) subject { return subject{job.UID, finished(job)
 // mention is how often a workflow was asked to look at a Job, when it last was, and the
 // resource version of the CronJob then.
 type mention struct {
-	times   int
-	at      time.Time
+	attempts
 	version string
 }
 
-// wait is how long to wait with the next. While nobody has written the CronJob since the
+// waitAt is how long to wait with the next. While nobody has written the CronJob since the
 // last, that still waits for the workflow, and another would wait beside it.
-func (m mention) wait(version string, now time.Time) time.Duration {
-	wait := repeatWait(m.times) - now.Sub(m.at)
+func (m mention) waitAt(version string, now time.Time) time.Duration {
+	wait := m.wait(now)
 	if m.times > 0 && m.version == version {
 		return max(wait, firstRepeat)
 	}
@@ -65,7 +64,7 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[
 		if listed[job.UID] || subject.ended && (ofARun(job) || known.times >= maxEndMentions) {
 			continue
 		}
-		wait := known.wait(cronJob.ResourceVersion, now)
+		wait := known.waitAt(cronJob.ResourceVersion, now)
 		if !subject.ended {
 			wait = max(wait, unlistedGraceOf(job)-now.Sub(job.CreationTimestamp.Time))
 		}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,10 +37,8 @@ func (c *controller) sweepRegularly(ctx context.Context) {
 // forgetWhatIsOver forgets Jobs that ended while a message for them was under way, and
 // CronJobs that are gone.
 func (c *controller) forgetWhatIsOver() {
-	c.memory.mu.Lock()
-	defer c.memory.mu.Unlock()
-	maps.DeleteFunc(c.memory.jobs, func(item key, _ jobMemory) bool { return !c.underWay(item) })
-	maps.DeleteFunc(c.memory.restarts, func(item key, _ restarts) bool { return !c.underWay(item) })
+	c.memory.jobs.retain(func(item key, _ jobMemory) bool { return c.underWay(item) })
+	c.memory.restarts.retain(func(item key, _ restarts) bool { return c.underWay(item) })
 }
 
 // underWay reports whether the object is a CronJob that is there, or a Job that has not finished.

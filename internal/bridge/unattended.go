@@ -4,27 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/job"
 )
-
-// Reasons of the Events on an object whose workflow had ended, or in whose place another ran.
-const (
-	restartedReason = event.WorkflowRestarted
-	replacedReason  = event.WorkflowReplaced
-)
-
-// startedAnew returns the reason and the message of the Event on an object of a kind, CronJob
-// or Job, whose workflow was started; found is what ran in its place.
-func startedAnew(kind string, found holder.Standing) (reason, message string) {
-	stop := "set spec.suspend or delete it"
-	if found == holder.Foreign {
-		return replacedReason, fmt.Sprintf("Another workflow ran in Temporal under the ID of the %s's; terminated it and started the %s's own. To stop the %s, %s", kind, kind, kind, stop)
-	}
-	return restartedReason, fmt.Sprintf("The %s's workflow in Temporal had ended before the %s did; started it anew. To stop the %s, %s", kind, kind, kind, stop)
-}
 
 // restartJob starts the workflow of a Job anew that no longer has one, when the
 // API server confirms that the Job is under way: a workflow that did its work ends
@@ -32,7 +18,7 @@ func startedAnew(kind string, found holder.Standing) (reason, message string) {
 func (c *controller) restartJob(ctx context.Context, item key) error {
 	item = item.to(follow)
 	live, err := c.liveJob(ctx, item.NamespacedName)
-	if err != nil || live == nil || !toAttend(c.objects.owner, live, c.memory.restartsOf(item), c.Clock.Now()) {
+	if err != nil || live == nil || !toAttend(c.objects.owner, live, c.memory.restarts.get(item), c.Clock.Now()) {
 		return err
 	}
 	before, err := c.Temporal.Replace(ctx, c.messages.jobStart(live))
@@ -43,11 +29,9 @@ func (c *controller) restartJob(ctx context.Context, item key) error {
 	if before == holder.Ours || before == holder.Paused {
 		return nil
 	}
-	c.memory.restarted(item, string(live.UID), c.Clock.Now())
-	c.memory.putJob(item, &jobMemory{uid: string(live.UID), spec: job.SpecOf(live)})
+	c.memory.jobs.put(item, jobMemory{uid: string(live.UID), spec: job.SpecOf(live)})
 	c.Logger.Warn("Job under way had no workflow, started one", "namespace", item.Namespace, "name", item.Name, "found", before)
-	reason, message := startedAnew("Job", before)
-	c.warn(live, reason, message)
+	c.restarted(item, live, before)
 	return nil
 }
 
@@ -55,7 +39,7 @@ func (c *controller) restartJob(ctx context.Context, item key) error {
 func (c *controller) restartCronJob(ctx context.Context, item key) error {
 	item = item.to(follow)
 	cronJob := c.objects.cronJob(item)
-	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restartsOf(item), c.Clock.Now()) {
+	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restarts.get(item), c.Clock.Now()) {
 		return nil
 	}
 	if exists, err := c.exists(ctx, item); err != nil || !exists {
@@ -65,12 +49,29 @@ func (c *controller) restartCronJob(ctx context.Context, item key) error {
 	if err != nil || before == holder.Ours || before == holder.Paused {
 		return err
 	}
-	c.memory.restarted(item, string(cronJob.UID), c.Clock.Now())
-	if before == holder.Foreign || acknowledgedCronJob(cronJob, c.reference(cronJob)) {
-		reason, message := startedAnew("CronJob", before)
-		c.warn(cronJob, reason, message)
-	}
+	c.restarted(item, cronJob, before)
 	return nil
+}
+
+// restarted remembers that an object's workflow was started anew, and says so on the object,
+// unless it is a CronJob that was waiting for its first workflow; found is what ran before.
+func (c *controller) restarted(item key, object metav1.Object, found holder.Standing) {
+	c.memory.restarts.put(item, c.memory.restarts.get(item).another(string(object.GetUID()), c.Clock.Now()))
+	kind := "Job"
+	if cronJob, ok := object.(*ostinatov1.CronJob); ok {
+		kind = "CronJob"
+		if found != holder.Foreign && !acknowledgedCronJob(cronJob, c.reference(cronJob)) {
+			return
+		}
+	}
+	stop := fmt.Sprintf("To stop the %s, set spec.suspend or delete it", kind)
+	if found == holder.Foreign {
+		c.warn(object, event.WorkflowReplaced, fmt.Sprintf(
+			"Another workflow ran in Temporal under the ID of the %s's; terminated it and started the %s's own. %s", kind, kind, stop))
+		return
+	}
+	c.warn(object, event.WorkflowRestarted, fmt.Sprintf(
+		"The %s's workflow in Temporal had ended before the %s did; started it anew. %s", kind, kind, stop))
 }
 
 // ensure starts the workflow of a CronJob unless it runs, in place of what else does.

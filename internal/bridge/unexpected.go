@@ -27,7 +27,7 @@ func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinat
 			return 0, err
 		}
 		subject := subjectOf(job)
-		known.mentioned[subject] = mention{times: known.mentioned[subject].times + 1, at: now, version: cronJob.ResourceVersion}
+		known.mentioned[subject] = mention{known.mentioned[subject].another(now), cronJob.ResourceVersion}
 		again = earliest(again, firstRepeat)
 	}
 	return again, c.mentionPruned(ctx, item, cronJob, jobs, turn)
@@ -51,11 +51,9 @@ func (c *controller) mentionJob(ctx context.Context, cronJob *ostinatov1.CronJob
 // mentionPruned asks a CronJob's workflow to look at finished Jobs that others have
 // deleted, once each, and forgets those that need nothing.
 func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, turn *turn) error {
-	deleted := c.memory.prunedOf(item)
+	deleted := c.memory.pruned.get(item)
 	counted := prunedByOthers(cronJob, deleted, jobs)
-	done := 0
-	defer func() { c.memory.prunedSeen(item, done) }()
-	for _, one := range deleted {
+	for i, one := range deleted {
 		if slices.Contains(counted, one) {
 			if ok, err := turn.take(ctx); !ok || err != nil {
 				return err
@@ -64,7 +62,7 @@ func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostin
 				return err
 			}
 		}
-		done++
+		c.memory.pruned.done(item, deleted[i:i+1])
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 		return
 	}
 	item := cronJobKey(cronJob)
-	c.memory.markGone(item, string(cronJob.UID))
+	c.memory.gone.add(item, string(cronJob.UID))
 	c.main.Add(item)
 }
 
@@ -188,12 +188,12 @@ func (c *controller) jobUpdated(before, after *batchv1.Job) {
 func (c *controller) jobDeleted(job *batchv1.Job) {
 	if c.objects.owner.ours(job) && !finished(job) {
 		item := jobKey(job)
-		c.memory.markGone(item, string(job.UID))
+		c.memory.gone.add(item, string(job.UID))
 		c.main.Add(item)
 	}
 	owner, owned := c.objects.owner.cronJobOf(job)
 	if condition := claim.Finished(job); owned && condition != nil {
-		c.memory.markPruned(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
+		c.memory.pruned.add(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
 	}
 	c.runEnded(job)
 }
@@ -201,7 +201,7 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 // runEnded has the Job's CronJob looked at once its workflow has had the time to
 // hear of the end by itself.
 func (c *controller) runEnded(job *batchv1.Job) {
-	c.memory.putJob(jobKey(job), nil)
+	c.memory.jobs.remove(jobKey(job))
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {
 		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
 	}

@@ -47,7 +47,7 @@ func (c *controller) inspect(now time.Time) {
 		switch {
 		case overdueCronJob(cronJob, c.Config.OverdueGrace, now):
 			// Those that were poked just now must not keep others waiting.
-			if count++; c.memory.cronJob(cronJobKey(cronJob)).of(cronJob).pokeWait(cronJob, now) <= 0 {
+			if count++; c.memory.cronJobs.get(cronJobKey(cronJob)).of(cronJob).pokesFor(cronJob).wait(now) <= 0 {
 				c.reminders.Add(cronJobKey(cronJob))
 			}
 		case !acknowledgedCronJob(cronJob, c.reference(cronJob)),
