@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,27 +105,6 @@ func (b *Bridge) Run(ctx context.Context) error {
 // filled reports whether the caches hold all that there is.
 func (b *Bridge) filled() bool {
 	return informersSynced(b.objects.jobs) && informersSynced(b.objects.nativeCronJobs) && b.cronJobsKnown()
-}
-
-// probe returns an error when Jobs or CronJobs are to be taken over and the built-in
-// controller of them runs.
-func (b *Bridge) probe(ctx context.Context) error {
-	owner, client := b.objects.owner, b.Clients.Kubernetes.BatchV1()
-	var subjects []probeSubject
-	if owner.takeOverCronJobs {
-		subjects = append(subjects, &cronJobProbe{client: client.CronJobs(owner.probeNamespace), namespace: owner.probeNamespace})
-	}
-	if owner.takeOverJobs {
-		subjects = append(subjects, &jobProbe{client: client.Jobs(owner.probeNamespace), namespace: owner.probeNamespace})
-	}
-	problems := make([]error, len(subjects))
-	var group sync.WaitGroup
-	for i, subject := range subjects {
-		p := prober{subject: subject, namespace: owner.probeNamespace, logger: b.Logger, clock: b.Clock}
-		group.Go(func() { problems[i] = p.run(ctx) })
-	}
-	group.Wait()
-	return errors.Join(problems...)
 }
 
 // elect leads while this process holds the lease.
