@@ -73,7 +73,7 @@ func (c *controller) attendTo(ctx context.Context, workflowType string, due map[
 		if err := c.attendLimiter.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.ask(ctx, id, workflowType, due[id]); err != nil {
+		if err := c.ask(ctx, id, due[id]); err != nil {
 			problem = err
 			if failures++; failures == attendFailures {
 				break
@@ -108,10 +108,10 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 }
 
 // ask asks what runs under the ID of an object's workflow.
-func (c *controller) ask(ctx context.Context, workflowID, workflowType string, item key) error {
+func (c *controller) ask(ctx context.Context, workflowID string, item key) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	found, err := c.Temporal.Look(ctx, workflowID, workflowType)
+	found, err := c.Temporal.Look(ctx, workflowID)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		return nil
 	}
 	item := cronJobKey(cronJob)
-	ended, err := c.Temporal.TerminateStale(ctx, c.workflowID(item), before,
+	ended, err := c.Temporal.Terminate(ctx, c.workflowID(item), before,
 		"kube-controller-manager has gone on with the CronJob since this workflow began; it starts anew from the CronJob's status")
 	if ended {
 		c.endedCronJob(item, "is behind the CronJob's status, started anew")

@@ -43,7 +43,7 @@ func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Dur
 
 // letGo ends the workflow of a stray Job, or says why not yet.
 func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (why string, err error) {
-	workflowID := c.workflowID(item)
+	workflowID, asked := c.workflowID(item), c.Clock.Now()
 	workflow, err := c.Temporal.DescribeJob(ctx, workflowID)
 	if err != nil || !workflow.Running {
 		return "", err
@@ -57,23 +57,21 @@ func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (w
 			return why, nil
 		}
 	}
-	ended, err := c.Temporal.Terminate(ctx, workflowID, uid, "another controller has the Job; its Pods are left as they are")
-	if ended {
-		c.ended(found, "another controller has the Job")
+	ended, err := c.Temporal.Terminate(ctx, workflowID, asked, "another controller has the Job; its Pods are left as they are")
+	if err != nil || !ended {
+		return "its workflow has ended or begun anew", err
 	}
-	return "", err
+	c.ended(found, "another controller has the Job")
+	return "", nil
 }
 
 // syncStrayCronJob ends the workflow of a CronJob of batch/v1, which is the built-in
 // controller's. There is nothing to drain: whatever the workflow has done of a plan, the
 // other controller goes on from the names of the Jobs and from the status.
 func (c *controller) syncStrayCronJob(ctx context.Context, item key) error {
-	workflowID := c.workflowID(item)
-	uid, found, err := c.Temporal.ObjectUID(ctx, workflowID)
-	if err != nil || !found {
-		return err
-	}
-	ended, err := c.Temporal.Terminate(ctx, workflowID, uid, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
+	// Whenever it began, by clocks that may differ.
+	before := c.Clock.Now().Add(time.Hour)
+	ended, err := c.Temporal.Terminate(ctx, c.workflowID(item), before, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
 	if ended {
 		c.endedCronJob(item, "is the built-in controller's")
 	}

@@ -45,7 +45,7 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
 	start, spec := c.messages.jobStart(job), c.messages.jobSpec(job)
 	if !decision.stale.IsZero() {
-		ended, err := c.Temporal.TerminateStale(ctx, start.ID, decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
+		ended, err := c.Temporal.Terminate(ctx, start.ID, decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
 		if err != nil {
 			return false, err
 		}

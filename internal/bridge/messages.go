@@ -38,7 +38,6 @@ func (m messages) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal 
 func (m messages) cronJobStart(cronJob *ostinatov1.CronJob) Start {
 	start := Start{
 		ID:      cronJobReference(cronJob).CronJobWorkflowID(m.cluster),
-		Type:    protocol.CronJobWorkflow,
 		Place:   order.Place{Work: order.Due, Namespace: cronJob.Namespace},
 		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
 		Input: protocol.CronJobInput{
@@ -78,7 +77,6 @@ func (m messages) jobStart(job *batchv1.Job) Start {
 	input := m.jobInput(job)
 	start := Start{
 		ID:      m.cluster.JobWorkflowID(job.Namespace, job.Name),
-		Type:    protocol.JobWorkflow,
 		Place:   order.Place{Work: order.Running, Namespace: job.Namespace},
 		Summary: "Job " + job.Namespace + "/" + job.Name,
 		Input:   input,

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -99,4 +100,9 @@ func (c *controller) syncOrphan(ctx context.Context, item key) error {
 	}
 	c.Logger.Info("object of a running workflow is gone", "workflow", workflowID, "uid", uid)
 	return c.sayGone(ctx, item, uid)
+}
+
+// nameable reports whether an object can have the namespace and name that a workflow ID holds.
+func nameable(name types.NamespacedName) bool {
+	return protocol.ObjectReference{Namespace: name.Namespace, Name: name.Name, UID: "any"}.Validate() == nil
 }
