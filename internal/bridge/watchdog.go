@@ -13,8 +13,8 @@ const (
 	watchdogPeriod = 10 * time.Second
 	// nextTimesPeriod is how often the next time of every CronJob is computed.
 	nextTimesPeriod = time.Minute
-	// mostNamed bounds the CronJobs that one line of the log names.
-	mostNamed = 5
+	// maxNamed bounds the CronJobs that one line of the log names.
+	maxNamed = 5
 )
 
 // watchdog looks for CronJobs whose workflow does not do what it should.
@@ -68,8 +68,8 @@ func (c *controller) compareNextTimes(now time.Time) {
 			wrong = append(wrong, cronJob.Namespace+"/"+cronJob.Name)
 		}
 	})
-	c.Metrics.nextTimeWrong.Set(float64(len(wrong)))
 	if len(wrong) > 0 {
-		c.Logger.Warn("CronJobs whose status.nextScheduleTime disagrees with their schedule", "count", len(wrong), "first", wrong[:min(len(wrong), mostNamed)])
+		c.Logger.Warn("CronJobs whose status.nextScheduleTime disagrees with their schedule", "count", len(wrong), "first", wrong[:min(len(wrong), maxNamed)])
 	}
+	c.Metrics.nextTimeWrong.Set(float64(len(wrong)))
 }
