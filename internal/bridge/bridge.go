@@ -85,9 +85,8 @@ func (b *Bridge) Ready(context.Context) error {
 // gives the lease back and returns nil. Any error means that the process should
 // exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
-	runInformers(ctx, b.objects.jobs)
-	// Nothing waits for the namesakes. Where they are taken over, they are nativeCronJobs.
-	runInformers(ctx, b.objects.namesakes)
+	b.objects.jobs.run(ctx)
+	b.objects.nativeCronJobs.run(ctx)
 	go b.serveCronJobs(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
 		return nil
@@ -102,9 +101,9 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return b.elect(ctx)
 }
 
-// filled reports whether the caches hold all that there is.
+// filled reports whether the caches hold all that there is to act on: nothing waits for namesakes.
 func (b *Bridge) filled() bool {
-	return informersSynced(b.objects.jobs) && informersSynced(b.objects.nativeCronJobs) && b.cronJobsKnown()
+	return b.objects.jobs.synced() && b.objects.of(nativeCronJobKind).synced() && b.cronJobsKnown()
 }
 
 // elect leads while this process holds the lease.

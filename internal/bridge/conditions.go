@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,26 +18,22 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 		return nil
 	}
 	// One apply has them all: a condition that it left out would be taken away.
-	var all, changed []metav1.Condition
-	take := func(kind string, known bool, judge func() (metav1.Condition, bool)) {
-		before := meta.FindStatusCondition(cronJob.Status.Conditions, kind)
-		if known {
-			if condition, write := judge(); write {
-				all, changed = append(all, condition), append(changed, condition)
-				return
-			}
-		}
-		if before != nil {
-			all = append(all, *before)
+	all := slices.DeleteFunc(slices.Clone(cronJob.Status.Conditions), func(condition metav1.Condition) bool {
+		return condition.Type != ostinatov1.ConditionNativeCronJobActive && condition.Type != ostinatov1.ConditionWorkflowPaused
+	})
+	var changed []metav1.Condition
+	take := func(condition metav1.Condition, write bool) {
+		if write {
+			meta.SetStatusCondition(&all, condition)
+			changed = append(changed, condition)
 		}
 	}
-	now := c.Clock.Now()
-	native, known := c.objects.namesake(item.NamespacedName)
-	take(ostinatov1.ConditionNativeCronJobActive, known, func() (metav1.Condition, bool) { return namesakeCondition(cronJob, native, now) })
-	paused := c.memory.paused.get(item)
-	take(ostinatov1.ConditionWorkflowPaused, paused != "", func() (metav1.Condition, bool) {
-		return pausedCondition(cronJob, c.messages.cluster, paused == metav1.ConditionTrue, now)
-	})
+	if native, known := c.objects.namesake(item.NamespacedName); known {
+		take(namesakeCondition(cronJob, native, c.Clock.Now()))
+	}
+	if paused := c.memory.paused.get(item); paused != "" {
+		take(pausedCondition(cronJob, c.workflowID(item), paused == metav1.ConditionTrue, c.Clock.Now()))
+	}
 	if len(changed) == 0 {
 		return nil
 	}

@@ -24,8 +24,8 @@ func (b *Bridge) serveCronJobs(ctx context.Context) {
 	if !b.awaitKind(ctx) {
 		return
 	}
-	runInformers(ctx, b.objects.cronJobs)
-	if !cache.WaitForCacheSync(ctx.Done(), func() bool { return informersSynced(b.objects.cronJobs) }) {
+	b.objects.cronJobs.run(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), b.objects.cronJobs.synced) {
 		return
 	}
 	if b.noCronJobs.Load() {

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/names"
 )
 
 // Reasons of the condition WorkflowPaused. The first is that of the Warning Event, too.
@@ -25,19 +23,16 @@ func pausedAdvice(workflowID string) string {
 }
 
 // pausedCondition returns the condition WorkflowPaused of a CronJob of ours, and whether it
-// has to be written. A CronJob whose workflow was never paused gets none.
-func pausedCondition(cronJob *ostinatov1.CronJob, cluster names.Cluster, paused bool, now time.Time) (condition metav1.Condition, write bool) {
+// has to be written.
+func pausedCondition(cronJob *ostinatov1.CronJob, workflowID string, paused bool, now time.Time) (condition metav1.Condition, write bool) {
 	condition = metav1.Condition{
-		Type: ostinatov1.ConditionWorkflowPaused, Status: metav1.ConditionFalse, Reason: unpausedReason,
-		Message:            "The CronJob's workflow is not paused",
-		ObservedGeneration: cronJob.Generation, LastTransitionTime: metav1.Time{Time: now.Truncate(time.Second)},
+		Type: ostinatov1.ConditionWorkflowPaused, Status: metav1.ConditionFalse,
+		Reason: unpausedReason, Message: "The CronJob's workflow is not paused",
 	}
 	if paused {
-		condition.Status, condition.Reason = metav1.ConditionTrue, pausedReason
-		condition.Message = pausedAdvice(cronJobReference(cronJob).CronJobWorkflowID(cluster))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, pausedReason, pausedAdvice(workflowID)
 	}
-	known := meta.FindStatusCondition(cronJob.Status.Conditions, condition.Type)
-	return condition, known == nil && paused || known != nil && known.Status != condition.Status
+	return renewed(cronJob, condition, now)
 }
 
 // paused notes that somebody has paused or pinned an object's workflow. It is left to that

@@ -28,24 +28,26 @@ func namesakeNoted(cronJob *ostinatov1.CronJob) metav1.ConditionStatus {
 }
 
 // namesakeCondition returns the condition NativeCronJobActive of a CronJob of ours, given
-// the batch/v1 CronJob of the same name or nil, and whether it has to be written. A
-// CronJob that never had an active namesake gets no condition.
+// the batch/v1 CronJob of the same name or nil, and whether it has to be written.
 func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (condition metav1.Condition, write bool) {
-	condition = metav1.Condition{
-		Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionFalse, Reason: namesakeGoneReason,
-		ObservedGeneration: cronJob.Generation, LastTransitionTime: metav1.Time{Time: now.Truncate(time.Second)},
-	}
+	condition = metav1.Condition{Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionFalse}
 	switch {
 	case native == nil || native.DeletionTimestamp != nil:
-		condition.Message = "There is no batch/v1 CronJob of the same name"
+		condition.Reason, condition.Message = namesakeGoneReason, "There is no batch/v1 CronJob of the same name"
 	case ptr.Deref(native.Spec.Suspend, false):
-		condition.Reason = namesakeSuspendedReason
-		condition.Message = "The batch/v1 CronJob of the same name is suspended"
+		condition.Reason, condition.Message = namesakeSuspendedReason, "The batch/v1 CronJob of the same name is suspended"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, namesakeActiveReason
 		condition.Message = fmt.Sprintf("A batch/v1 CronJob of the same name is active, so the work may run twice: "+
 			"delete it (kubectl -n %s delete cronjobs.batch %s) or suspend it", cronJob.Namespace, cronJob.Name)
 	}
+	return renewed(cronJob, condition, now)
+}
+
+// renewed completes a condition of a CronJob, and reports whether it has to be written: one
+// that was never True is not.
+func renewed(cronJob *ostinatov1.CronJob, condition metav1.Condition, now time.Time) (_ metav1.Condition, write bool) {
+	condition.ObservedGeneration, condition.LastTransitionTime = cronJob.Generation, metav1.NewTime(now.Truncate(time.Second))
 	known := meta.FindStatusCondition(cronJob.Status.Conditions, condition.Type)
 	if known == nil {
 		return condition, condition.Status == metav1.ConditionTrue

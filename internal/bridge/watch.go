@@ -37,25 +37,22 @@ func (c *controller) watch() (stop func(), err error) {
 	for _, namespace := range c.objects.namespaces {
 		err := errors.Join(
 			add(c.objects.cronJobs[namespace], handlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
-			c.watchNative(namespace, add),
-			c.watchNamesakes(namespace, add),
+			add(c.objects.nativeCronJobs[namespace], handlerOf(
+				func(native *ostinatov1.CronJob, _ bool) { c.namesakeChanged(native) },
+				func(_, native *ostinatov1.CronJob) { c.namesakeChanged(native) },
+				c.namesakeChanged,
+			)),
 			add(c.objects.jobs[namespace], handlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
 		)
+		if natives, ok := c.objects.of(nativeCronJobKind)[namespace]; ok {
+			err = errors.Join(err, add(natives, handlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)))
+		}
 		if err != nil {
 			stop()
 			return nil, err
 		}
 	}
 	return stop, nil
-}
-
-// watchNative watches the CronJobs of batch/v1, where they are taken over.
-func (c *controller) watchNative(namespace string, add func(cache.SharedIndexInformer, cache.ResourceEventHandler) error) error {
-	informer, ok := c.objects.nativeCronJobs[namespace]
-	if !ok {
-		return nil
-	}
-	return add(informer, handlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted))
 }
 
 // object is what handlers handle.
