@@ -47,3 +47,40 @@ func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ost
 	}
 	return nil
 }
+
+// namesakeChanged queues our CronJob of the name, if there is one.
+func (c *controller) namesakeChanged(native *ostinatov1.CronJob) {
+	item := keyOf(cronJobKind, native)
+	if c.objects.cronJob(item) != nil {
+		c.main.Add(item)
+	}
+}
+
+// paused notes that somebody has paused or pinned an object's workflow. It is left to that
+// person. A CronJob of ours gets a condition, others an Event.
+func (c *controller) paused(item key) {
+	if c.memory.paused.put(item, metav1.ConditionTrue) == metav1.ConditionTrue {
+		return
+	}
+	c.Logger.Warn("somebody has paused the workflow", "kind", item.kind, "namespace", item.Namespace, "name", item.Name)
+	if item.kind == cronJobKind {
+		c.main.Add(item)
+	} else if object := c.objects.find(item); object != nil {
+		c.warn(object, pausedReason, pausedAdvice(c.workflowID(item)))
+	}
+}
+
+// countPaused counts the workflows that are paused, and forgets objects that are gone.
+func (c *controller) countPaused() {
+	count := map[string]int{}
+	c.memory.paused.retain(func(item key, paused metav1.ConditionStatus) bool {
+		there := c.underWay(item)
+		if there && paused == metav1.ConditionTrue {
+			count[item.kind.word()]++
+		}
+		return there
+	})
+	for _, kind := range []kind{cronJobKind, jobKind} {
+		c.Metrics.paused.WithLabelValues(kind.word()).Set(float64(count[kind.word()]))
+	}
+}

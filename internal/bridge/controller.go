@@ -5,11 +5,19 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/keymutex"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/queue"
 )
@@ -35,6 +43,14 @@ const (
 	nativeCronJobKind kind = "batch/v1 CronJob"
 	jobKind           kind = "Job"
 )
+
+// word is the kind without its group.
+func (k kind) word() string {
+	if k == jobKind {
+		return "Job"
+	}
+	return "CronJob"
+}
 
 // task is what to do about an object.
 type task string
@@ -249,4 +265,28 @@ func foundLabel(found bool) string {
 		return "running"
 	}
 	return "none"
+}
+
+// component is the source of the bridge's Events.
+const component = "ostinato-bridge"
+
+// StartEvents returns a recorder that writes to the API server. stop writes what
+// is queued and ends it.
+func StartEvents(ctx context.Context, client kubernetes.Interface) (recorder record.EventRecorder, stop func()) {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	// An ObjectReference is recorded as it is, so the scheme stays empty.
+	recorder = broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
+	return k8s.OneAtATime(recorder), broadcaster.Shutdown
+}
+
+// warn emits a Warning Event on a CronJob or a Job.
+func (c *controller) warn(object metav1.Object, reason, message string) {
+	kind := batchv1.SchemeGroupVersion.WithKind("Job")
+	if cronJob, ok := object.(*ostinatov1.CronJob); ok {
+		kind = k8s.CronJobKindOf(cronJob)
+	}
+	reference := &corev1.ObjectReference{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
+	reference.SetGroupVersionKind(kind)
+	c.Recorder.Event(reference, corev1.EventTypeWarning, reason, message)
 }

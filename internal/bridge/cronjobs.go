@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -38,7 +41,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 	known := c.memory.cronJobs.get(item).of(cronJob)
 	reference := c.reference(cronJob)
 	decision := decideCronJob(cronJob, reference, known, sweep, c.Config.OverdueGrace, c.Clock.Now())
-	if err := c.endStale(ctx, cronJob, decision.stale); err != nil {
+	if err := c.endStale(ctx, item, decision.stale); err != nil {
 		return 0, err
 	}
 	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known, turn); err != nil {
@@ -55,27 +58,6 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 	}
 	c.memory.cronJobs.put(item, known)
 	return earliest(decision.again, again), errors.Join(err, c.writeConditions(ctx, item, cronJob))
-}
-
-// endStale ends a workflow that began before the built-in controller went on with the
-// CronJob; another starts from the status that there is now.
-func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, before time.Time) error {
-	if before.IsZero() {
-		return nil
-	}
-	item := cronJobKey(cronJob)
-	ended, err := c.Temporal.Terminate(ctx, c.workflowID(item), before,
-		"kube-controller-manager has gone on with the CronJob since this workflow began; it starts anew from the CronJob's status")
-	if ended {
-		c.endedCronJob(item, "is behind the CronJob's status, started anew")
-	}
-	return err
-}
-
-// endedCronJob counts and logs the end of a workflow that the bridge has ended.
-func (c *controller) endedCronJob(item key, why string) {
-	c.Metrics.sent("cronjob-terminate", "running")
-	c.Logger.Warn("terminated a CronJob's workflow", "namespace", item.Namespace, "name", item.Name, "why", why)
 }
 
 // actOnCronJob carries out a decision and remembers it.
@@ -215,4 +197,94 @@ func earliest(a, b time.Duration) time.Duration {
 		return b
 	}
 	return a
+}
+
+// reminderShare is the part of the sweep's rate that reminders may take.
+const reminderShare = 0.1
+
+// turn says whether a pass over a CronJob may send a reminder. A reminder asks the workflow
+// for what it is late with: to look at the clock since a run is overdue, at a Job that
+// status does not list, at the end of a run that status still lists. In a herd, and after
+// an outage, all workflows are late and catch up by themselves before long. So reminders
+// have a queue and a rate of their own. A pass in that queue sends one, so that namespaces
+// share the rate; a pass elsewhere sends none.
+type turn struct {
+	// limiter is nil where the pass may send none, or no more.
+	limiter flowcontrol.RateLimiter
+	// wanted says that there is one more to send.
+	wanted bool
+}
+
+// take waits until a reminder may be sent. It returns false where this pass may send none.
+func (t *turn) take(ctx context.Context) (bool, error) {
+	if t.limiter == nil {
+		t.wanted = true
+		return false, nil
+	}
+	limiter := t.limiter
+	t.limiter = nil
+	return true, limiter.Wait(ctx)
+}
+
+// mentionJobs asks a CronJob's workflow to look at Jobs that it may not know, as far as the
+// turn allows, and says when to look for others.
+func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (again time.Duration, err error) {
+	jobs, now := c.objects.jobsOf(cronJob), c.Clock.Now()
+	known.mentioned = mentionsOf(jobs, known.mentioned)
+	due, again := unexpected(cronJob, jobs, known.mentioned, now)
+	for _, job := range due {
+		if ok, err := turn.take(ctx); !ok || err != nil {
+			return again, err
+		}
+		if err := c.mentionJob(ctx, cronJob, job); err != nil {
+			return 0, err
+		}
+		subject := subjectOf(job)
+		known.mentioned[subject] = mention{known.mentioned[subject].another(now), cronJob.ResourceVersion}
+		again = earliest(again, firstRepeat)
+	}
+	return again, c.mentionPruned(ctx, item, cronJob, jobs, turn)
+}
+
+// mentionJob asks a CronJob's workflow to look at a Job, unless the API server's CronJob
+// lists it: the cache of CronJobs may be behind that of Jobs.
+func (c *controller) mentionJob(ctx context.Context, cronJob *ostinatov1.CronJob, job *batchv1.Job) error {
+	if !finished(job) {
+		live, err := k8s.GetCronJob(ctx, c.cronJobStore(cronJobKey(cronJob).kind), cronJob.Namespace, cronJob.Name, cronJob.UID)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(live.Status.Active, func(run corev1.ObjectReference) bool { return run.UID == job.UID }) {
+			return nil
+		}
+	}
+	return c.mention(ctx, cronJob, job.Name, job.UID)
+}
+
+// mentionPruned asks a CronJob's workflow to look at finished Jobs that others have
+// deleted, once each, and forgets those that need nothing.
+func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, turn *turn) error {
+	deleted := c.memory.pruned.get(item)
+	counted := prunedByOthers(cronJob, deleted, jobs)
+	for i, one := range deleted {
+		if slices.Contains(counted, one) {
+			if ok, err := turn.take(ctx); !ok || err != nil {
+				return err
+			}
+			if err := c.mention(ctx, cronJob, one.name, one.uid); err != nil {
+				return err
+			}
+		}
+		c.memory.pruned.done(item, deleted[i:i+1])
+	}
+	return nil
+}
+
+// mention asks a CronJob's workflow to look at the Job of a name and UID.
+func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
+	found, err := c.Temporal.Signal(ctx, c.workflowID(cronJobKey(cronJob)), jobSeen(cronJob, name, uid))
+	if err == nil {
+		c.Metrics.sent("job-seen", foundLabel(found))
+	}
+	return err
 }

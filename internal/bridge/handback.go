@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,8 +45,8 @@ func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Dur
 
 // letGo ends the workflow of a stray Job, or says why not yet.
 func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (why string, err error) {
-	workflowID, asked := c.workflowID(item), c.Clock.Now()
-	workflow, err := c.Temporal.DescribeJob(ctx, workflowID)
+	asked := c.Clock.Now()
+	workflow, err := c.Temporal.DescribeJob(ctx, c.workflowID(item))
 	if err != nil || !workflow.Running {
 		return "", err
 	}
@@ -57,11 +59,10 @@ func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (w
 			return why, nil
 		}
 	}
-	ended, err := c.Temporal.Terminate(ctx, workflowID, asked, "another controller has the Job; its Pods are left as they are")
+	ended, err := c.terminate(ctx, item, asked, "another controller has the Job; its Pods are left as they are", "another controller has the Job")
 	if err != nil || !ended {
 		return "its workflow has ended or begun anew", err
 	}
-	c.ended(found, "another controller has the Job")
 	return "", nil
 }
 
@@ -71,11 +72,32 @@ func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (w
 func (c *controller) syncStrayCronJob(ctx context.Context, item key) error {
 	// Whenever it began, by clocks that may differ.
 	before := c.Clock.Now().Add(time.Hour)
-	ended, err := c.Temporal.Terminate(ctx, c.workflowID(item), before, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
-	if ended {
-		c.endedCronJob(item, "is the built-in controller's")
-	}
+	_, err := c.terminate(ctx, item, before, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are", "is the built-in controller's")
 	return err
+}
+
+// endStale ends a workflow that began before the built-in controller went on with its
+// object, if it did; another starts from the status that there is now.
+func (c *controller) endStale(ctx context.Context, item key, before time.Time) error {
+	if before.IsZero() {
+		return nil
+	}
+	kind := item.kind.word()
+	_, err := c.terminate(ctx, item, before,
+		fmt.Sprintf("kube-controller-manager has gone on with the %s since this workflow began; it starts anew from the %s's status", kind, kind),
+		fmt.Sprintf("is behind the %s's status, started anew", kind))
+	return err
+}
+
+// terminate ends the workflow of an object that began before a time; reason is for Temporal,
+// why for the log.
+func (c *controller) terminate(ctx context.Context, item key, before time.Time, reason, why string) (ended bool, err error) {
+	ended, err = c.Temporal.Terminate(ctx, c.workflowID(item), before, reason)
+	if ended {
+		c.Metrics.sent(strings.ToLower(item.kind.word())+"-terminate", "running")
+		c.Logger.Warn("terminated a "+item.kind.word()+"'s workflow", "namespace", item.Namespace, "name", item.Name, "why", why)
+	}
+	return ended, err
 }
 
 // handBack remembers a Job that is to be handed back.

@@ -44,14 +44,8 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 // Job's spec now.
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
 	start, spec := c.messages.jobStart(job), c.messages.jobSpec(job)
-	if !decision.stale.IsZero() {
-		ended, err := c.Temporal.Terminate(ctx, start.ID, decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
-		if err != nil {
-			return false, err
-		}
-		if ended {
-			c.ended(job, "is behind the Job's status, started anew")
-		}
+	if err := c.endStale(ctx, jobKey(job), decision.stale); err != nil {
+		return false, err
 	}
 	switch {
 	case decision.action == leaveJob:
@@ -77,10 +71,4 @@ func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jo
 	}
 	c.Metrics.sent("job-spec", "any")
 	return true, nil
-}
-
-// ended reports that a workflow was terminated.
-func (c *controller) ended(job *batchv1.Job, why string) {
-	c.Metrics.sent("job-terminate", "running")
-	c.Logger.Warn("terminated a Job's workflow", "namespace", job.Namespace, "name", job.Name, "why", why)
 }

@@ -178,7 +178,7 @@ func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 
 			for _, uid := range []string{"n1", "of its predecessor"} {
 				w.temporal.running[nativeID], w.temporal.began[nativeID] = uid, after(2)
-				require.NoError(t, c.endStale(t.Context(), converted, decision.stale))
+				require.NoError(t, c.endStale(t.Context(), cronJobKey(converted), decision.stale))
 				_, runs := w.temporal.running[nativeID]
 				assert.Equal(t, test.want.stale.IsZero(), runs)
 			}

@@ -133,7 +133,7 @@ func (c *controller) nativeCronJobUpdated(before, after *ostinatov1.CronJob) {
 		return
 	}
 	if builtInWrote(before, after) {
-		c.reportRival("CronJob", after, c.Metrics.builtInCronJobWrites)
+		c.reportRival(nativeCronJobKind, after, c.Metrics.builtInCronJobWrites)
 	}
 	c.cronJobUpdated(before, after)
 }
@@ -169,7 +169,7 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	c.expire(after)
 	if owner := c.objects.owner; owner.takeOverJobs && owner.ours(after) && builtInWrote(before, after) {
-		c.reportRival("Job", after, c.Metrics.builtInWrites)
+		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
 	}
 	if finished(after) {
 		if !finished(before) {

@@ -3,8 +3,11 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,4 +86,29 @@ func (c *controller) deleteExpired(ctx context.Context, job *batchv1.Job, expire
 	c.Metrics.ttlDeletion.Observe(c.Clock.Since(expired).Seconds())
 	c.Logger.Debug("deleted a Job whose TTL was over", "namespace", job.Namespace, "name", job.Name, "uid", job.UID)
 	return nil
+}
+
+// builtInLogPeriod is the shortest time between two lines about the built-in
+// controllers' writes.
+const builtInLogPeriod = time.Minute
+
+// rivalry is when it was last logged that a built-in controller writes.
+type rivalry struct {
+	mu     sync.Mutex
+	logged time.Time
+}
+
+// reportRival reports that a built-in controller has written the status of a Job or CronJob
+// that is taken over. The probe at start may have come before that controller was started.
+func (c *controller) reportRival(kind kind, object metav1.Object, writes prometheus.Counter) {
+	writes.Inc()
+	c.rivalry.mu.Lock()
+	defer c.rivalry.mu.Unlock()
+	if now := c.Clock.Now(); now.Sub(c.rivalry.logged) >= builtInLogPeriod {
+		c.rivalry.logged = now
+		name := strings.ToLower(kind.word())
+		c.Logger.Error(fmt.Sprintf("kube-controller-manager wrote the status of a %s taken over, so its %s controller runs too; "+
+			"run it with --controllers=*,-%s-controller (docs/takeover.md), or bridge and workers without --takeover=%ss", kind.word(), name, name, name),
+			"namespace", object.GetNamespace(), "name", object.GetName())
+	}
 }

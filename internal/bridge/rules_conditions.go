@@ -44,6 +44,31 @@ func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (cond
 	return renewed(cronJob, condition, now)
 }
 
+// Reasons of the condition WorkflowPaused. The first is that of the Warning Event, too.
+const (
+	pausedReason   = event.WorkflowPaused
+	unpausedReason = "WorkflowNotPaused"
+)
+
+// pausedAdvice is what the condition and the Events say.
+func pausedAdvice(workflowID string) string {
+	return fmt.Sprintf("Somebody has paused the workflow %s in Temporal, or pinned it to a build of the worker, so nothing of it is done: "+
+		"unpause or unpin it there; to stop the object, set spec.suspend", workflowID)
+}
+
+// pausedCondition returns the condition WorkflowPaused of a CronJob of ours, and whether it
+// has to be written.
+func pausedCondition(cronJob *ostinatov1.CronJob, workflowID string, paused bool, now time.Time) (condition metav1.Condition, write bool) {
+	condition = metav1.Condition{
+		Type: ostinatov1.ConditionWorkflowPaused, Status: metav1.ConditionFalse,
+		Reason: unpausedReason, Message: "The CronJob's workflow is not paused",
+	}
+	if paused {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, pausedReason, pausedAdvice(workflowID)
+	}
+	return renewed(cronJob, condition, now)
+}
+
 // renewed completes a condition of a CronJob, and reports whether it has to be written: one
 // that was never True is not.
 func renewed(cronJob *ostinatov1.CronJob, condition metav1.Condition, now time.Time) (_ metav1.Condition, write bool) {
