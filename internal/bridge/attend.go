@@ -16,27 +16,17 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// attendRegularly makes rounds over the CronJobs and the Jobs under way: a workflow that
-// somebody has cancelled, terminated, paused or replaced tells nobody. A round writes nothing.
-// It reads the list of the workflows that run, and asks for those that are not in it:
-// visibility may be behind, so only a description says that a workflow does not run.
-func (c *controller) attendRegularly(ctx context.Context) {
-	ticker := c.Clock.NewTicker(attendPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-		begun := c.Clock.Now()
-		if err := c.attend(ctx); err != nil && ctx.Err() == nil {
-			// The others are looked at in the next round.
-			c.Metrics.errors.WithLabelValues(errorClass(err)).Inc()
-			c.Logger.Warn("a round over CronJobs and the Jobs under way has not asked for all", "class", errorClass(err), "error", err)
-		}
-		c.Metrics.attendSeconds.Observe(c.Clock.Since(begun).Seconds())
+// makeRound looks for the workflows of CronJobs and of Jobs under way: one that somebody has
+// cancelled, terminated, paused or replaced tells nobody. A round writes nothing. It reads
+// the list of the workflows that run, and asks for those that are not in it: visibility may
+// be behind, so only a description says that a workflow does not run.
+func (c *controller) makeRound(ctx context.Context) {
+	begun := c.Clock.Now()
+	if err := c.attend(ctx); err != nil && ctx.Err() == nil {
+		// The others are looked at in the next round.
+		c.failed(err, "a round over CronJobs and the Jobs under way has not asked for all")
 	}
+	c.Metrics.attendSeconds.Observe(c.Clock.Since(begun).Seconds())
 }
 
 // attend makes one round.
@@ -105,8 +95,7 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 		return round.wantsPage() && c.attendLimiter.Wait(ctx) == nil
 	})
 	if err != nil {
-		c.Metrics.errors.WithLabelValues(errorClass(err)).Inc()
-		c.Logger.Warn("could not list the workflows, asking for each", "type", workflowType, "class", errorClass(err), "error", err)
+		c.failed(err, "could not list the workflows, asking for each", "type", workflowType)
 	}
 }
 

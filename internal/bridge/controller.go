@@ -128,15 +128,13 @@ func (c *controller) run(ctx context.Context) error {
 	c.Metrics.leading.Set(1)
 	defer c.Metrics.leading.Set(0)
 
-	stopWatching, err := c.watch()
-	if err != nil && ctx.Err() != nil {
-		// The caches have stopped already.
-		return nil
-	}
-	if err != nil {
+	if err := c.watch(); err != nil {
+		if ctx.Err() != nil {
+			// The caches have stopped already.
+			return nil
+		}
 		return err
 	}
-	defer stopWatching()
 	c.sweep.Add(key{kind: jobKind, task: scan})
 	c.sweep.Add(key{kind: nativeCronJobKind, task: scan})
 
@@ -148,12 +146,14 @@ func (c *controller) run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	group.Go(func() { c.main.Run(ctx, c.Config.Workers, c.handleChanged) })
-	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handleSwept) })
-	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handleReminder) })
+	group.Go(func() { c.main.Run(ctx, c.Config.Workers, c.handler(c.main)) })
+	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handler(c.sweep)) })
+	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handler(c.reminders)) })
 	group.Go(func() { c.watchdog(ctx) })
-	group.Go(func() { c.sweepRegularly(ctx) })
-	group.Go(func() { c.attendRegularly(ctx) })
+	group.Go(func() { c.every(ctx, attendPeriod, c.makeRound) })
+	if c.Config.SweepInterval > 0 {
+		group.Go(func() { c.every(ctx, c.Config.SweepInterval, c.sweepAll) })
+	}
 	if c.expiring != nil {
 		group.Go(func() { c.expiring.Run(ctx, ttlWorkers, c.handleExpiring) })
 	}
@@ -161,32 +161,41 @@ func (c *controller) run(ctx context.Context) error {
 	return nil
 }
 
-// handleChanged handles an item of the main queue.
-func (c *controller) handleChanged(ctx context.Context, item key) (again time.Duration, err error) {
-	return c.handle(ctx, c.main, item)
+// every does something each period until the context is done.
+func (c *controller) every(ctx context.Context, period time.Duration, do func(context.Context)) {
+	ticker := c.Clock.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			do(ctx)
+		}
+	}
 }
 
-// handleSwept handles an item of the sweep.
-func (c *controller) handleSwept(ctx context.Context, item key) (time.Duration, error) {
-	if err := c.sweepLimiter.Wait(ctx); err != nil {
+// handler handles the items of a queue. What is to be looked at again goes to the main one.
+func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
+	return func(ctx context.Context, item key) (time.Duration, error) {
+		if lane == c.sweep {
+			if err := c.sweepLimiter.Wait(ctx); err != nil {
+				return 0, err
+			}
+		}
+		again, err := c.handle(ctx, lane, item)
+		if err == nil && again > 0 {
+			c.main.AddAfter(item, again)
+		}
 		return 0, err
 	}
-	return 0, c.handleSlowly(ctx, c.sweep, item)
 }
 
-// handleReminder handles a CronJob whose workflow is to be reminded of something.
-func (c *controller) handleReminder(ctx context.Context, item key) (time.Duration, error) {
-	return 0, c.handleSlowly(ctx, c.reminders, item)
-}
-
-// handleSlowly handles an item of a slow queue. What is to be looked at again is no longer
-// that queue's.
-func (c *controller) handleSlowly(ctx context.Context, lane *queue.Queue[key], item key) error {
-	again, err := c.handle(ctx, lane, item)
-	if err == nil && again > 0 {
-		c.main.AddAfter(item, again)
-	}
-	return err
+// failed counts and logs an error of Temporal or of the API server.
+func (c *controller) failed(err error, message string, about ...any) {
+	class := errorClass(err)
+	c.Metrics.errors.WithLabelValues(class).Inc()
+	c.Logger.Warn(message, append(about, "class", class, "error", err)...)
 }
 
 // handle handles one item of a queue, and says what failed.
@@ -198,10 +207,8 @@ func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item ke
 	defer cancel()
 	again, err = c.sync(ctx, lane, item)
 	if err != nil {
-		class := errorClass(err)
-		c.Metrics.errors.WithLabelValues(class).Inc()
-		c.Logger.Warn("will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
-			"class", class, "failures", lane.Failures(item)+1, "error", err)
+		c.failed(err, "will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
+			"failures", lane.Failures(item)+1)
 	}
 	return again, err
 }

@@ -11,35 +11,18 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// sweepRegularly puts every object into the sweep again from time to time: a
-// workflow may have been terminated by hand or lost with Temporal's data.
-func (c *controller) sweepRegularly(ctx context.Context) {
-	if c.Config.SweepInterval == 0 {
-		return
-	}
-	ticker := c.Clock.NewTicker(c.Config.SweepInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			c.forgetWhatIsOver()
-			c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { c.sweep.Add(cronJobKey(cronJob)) })
-			c.objects.eachJob(func(job *batchv1.Job) {
-				if c.objects.owner.ours(job) && !finished(job) {
-					c.sweep.Add(jobKey(job))
-				}
-			})
-		}
-	}
-}
-
-// forgetWhatIsOver forgets Jobs that ended while a message for them was under way, and
-// CronJobs that are gone.
-func (c *controller) forgetWhatIsOver() {
+// sweepAll puts every object into the sweep again: a workflow may have been terminated by
+// hand or lost with Temporal's data. It forgets objects that are over: a Job may have ended
+// while a message for it was under way.
+func (c *controller) sweepAll(context.Context) {
 	c.memory.jobs.retain(func(item key, _ jobMemory) bool { return c.underWay(item) })
 	c.memory.restarts.retain(func(item key, _ restarts) bool { return c.underWay(item) })
+	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { c.sweep.Add(cronJobKey(cronJob)) })
+	c.objects.eachJob(func(job *batchv1.Job) {
+		if c.objects.owner.ours(job) && !finished(job) {
+			c.sweep.Add(jobKey(job))
+		}
+	})
 }
 
 // underWay reports whether the object is a CronJob that is there, or a Job that has not finished.

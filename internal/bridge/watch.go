@@ -15,24 +15,12 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// watch puts what changes into the queues, from now on, and everything there is
-// into the sweep. The result stops that.
-func (c *controller) watch() (stop func(), err error) {
-	var removals []func() error
-	stop = func() {
-		for _, remove := range removals {
-			if err := remove(); err != nil {
-				c.Logger.Debug("informer handler not removed", "error", err)
-			}
-		}
-	}
+// watch puts what changes into the queues, from now on, and everything there is into the
+// sweep. That ends with the process, which leads once.
+func (c *controller) watch() error {
 	add := func(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
-		registration, err := informer.AddEventHandler(handler)
-		if err != nil {
-			return fmt.Errorf("watch for changes: %w", err)
-		}
-		removals = append(removals, func() error { return informer.RemoveEventHandler(registration) })
-		return nil
+		_, err := informer.AddEventHandler(handler)
+		return err
 	}
 	for _, namespace := range c.objects.namespaces {
 		err := errors.Join(
@@ -48,11 +36,10 @@ func (c *controller) watch() (stop func(), err error) {
 			err = errors.Join(err, add(natives, handlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)))
 		}
 		if err != nil {
-			stop()
-			return nil, err
+			return fmt.Errorf("watch for changes: %w", err)
 		}
 	}
-	return stop, nil
+	return nil
 }
 
 // object is what handlers handle.

@@ -19,24 +19,18 @@ const (
 
 // watchdog looks for CronJobs whose workflow does not do what it should.
 func (c *controller) watchdog(ctx context.Context) {
-	ticker := c.Clock.NewTicker(watchdogPeriod)
-	defer ticker.Stop()
 	defer c.Metrics.census.forget()
 	c.Metrics.census.count(c.objects, c.Clock.Now())
 	var compared time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			c.inspect(c.Clock.Now())
-			if now := c.Clock.Now(); now.Sub(compared) >= nextTimesPeriod {
-				compared = now
-				c.compareNextTimes(now)
-			}
-			c.Metrics.census.count(c.objects, c.Clock.Now())
+	c.every(ctx, watchdogPeriod, func(context.Context) {
+		now := c.Clock.Now()
+		c.inspect(now)
+		if now.Sub(compared) >= nextTimesPeriod {
+			compared = now
+			c.compareNextTimes(now)
 		}
-	}
+		c.Metrics.census.count(c.objects, now)
+	})
 }
 
 // inspect has the CronJobs looked at that need it: the overdue, those that list runs which
