@@ -257,16 +257,23 @@ func (c *controller) workflowID(item key) string {
 // runs, none needs to know.
 func (c *controller) sayGone(ctx context.Context, item key, uids ...string) error {
 	for _, uid := range uids {
-		found, err := c.Temporal.Signal(ctx, c.workflowID(item), deleted(uid))
-		if err != nil {
+		if _, err := c.signal(ctx, item, deleted(uid)); err != nil {
 			return err
 		}
-		c.Metrics.sent("deleted", foundLabel(found))
 	}
 	return nil
 }
 
-// Values of the label "workflow" of the messages metric.
+// signal signals the workflow of an object, where one runs, and counts the message.
+func (c *controller) signal(ctx context.Context, item key, signal Signal) (found bool, err error) {
+	found, err = c.Temporal.Signal(ctx, c.workflowID(item), signal)
+	if err == nil {
+		c.Metrics.sent(signal.Name, foundLabel(found))
+	}
+	return found, err
+}
+
+// foundLabel is the value of the label "workflow" of the messages metric.
 func foundLabel(found bool) string {
 	if found {
 		return "running"

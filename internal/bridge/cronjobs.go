@@ -132,11 +132,9 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		found, err := c.Temporal.Signal(ctx, c.workflowID(cronJobKey(cronJob)), c.messages.jobClosed(cronJob, *run))
-		if err != nil {
+		if _, err := c.signal(ctx, cronJobKey(cronJob), jobClosed(cronJob, *run)); err != nil {
 			return 0, err
 		}
-		c.Metrics.sent("job-closed", foundLabel(found))
 		run.sentAt = now
 		again = earliest(again, closedRepeat)
 	}
@@ -144,14 +142,10 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 }
 
 func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, now time.Time) []closing {
-	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, c.jobsIn(cronJob.Namespace), now)
-}
-
-// jobsIn finds the Jobs of a namespace by their names, nil where there is none.
-func (c *controller) jobsIn(namespace string) func(name string) *batchv1.Job {
-	return func(name string) *batchv1.Job {
-		return c.objects.job(types.NamespacedName{Namespace: namespace, Name: name})
+	find := func(name string) *batchv1.Job {
+		return c.objects.job(types.NamespacedName{Namespace: cronJob.Namespace, Name: name})
 	}
+	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, find, now)
 }
 
 // liveJob returns the Job that the API server has, since the cache may be behind; nil where
@@ -202,12 +196,11 @@ func earliest(a, b time.Duration) time.Duration {
 // reminderShare is the part of the sweep's rate that reminders may take.
 const reminderShare = 0.1
 
-// turn says whether a pass over a CronJob may send a reminder. A reminder asks the workflow
-// for what it is late with: to look at the clock since a run is overdue, at a Job that
-// status does not list, at the end of a run that status still lists. In a herd, and after
-// an outage, all workflows are late and catch up by themselves before long. So reminders
-// have a queue and a rate of their own. A pass in that queue sends one, so that namespaces
-// share the rate; a pass elsewhere sends none.
+// turn says whether a pass over a CronJob may send a reminder of an overdue run, of a Job that
+// status does not list, or of the end of a run that it still lists. In a herd, and after an
+// outage, all workflows are late and catch up by themselves, so reminders have a queue and a
+// rate of their own. A pass in that queue sends one, so that namespaces share the rate; a
+// pass elsewhere sends none.
 type turn struct {
 	// limiter is nil where the pass may send none, or no more.
 	limiter flowcontrol.RateLimiter
@@ -282,9 +275,6 @@ func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostin
 
 // mention asks a CronJob's workflow to look at the Job of a name and UID.
 func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
-	found, err := c.Temporal.Signal(ctx, c.workflowID(cronJobKey(cronJob)), jobSeen(cronJob, name, uid))
-	if err == nil {
-		c.Metrics.sent("job-seen", foundLabel(found))
-	}
+	_, err := c.signal(ctx, cronJobKey(cronJob), jobSeen(cronJob, name, uid))
 	return err
 }

@@ -51,11 +51,7 @@ func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jo
 	case decision.action == leaveJob:
 		return false, nil
 	case decision.runningOnly:
-		found, err := c.Temporal.Signal(ctx, start.ID, spec)
-		if err == nil {
-			c.Metrics.sent("job-spec", foundLabel(found))
-		}
-		return found, err
+		return c.signal(ctx, jobKey(job), spec)
 	case decision.action == startJob:
 		running, err := c.Temporal.Start(ctx, start)
 		if err != nil {

@@ -99,7 +99,7 @@ func (m messages) jobStart(job *batchv1.Job) Start {
 }
 
 // jobClosed is the signal for a run that ended.
-func (m messages) jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
+func jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
 	return Signal{protocol.JobClosedSignal, protocol.JobClosed{
 		CronJobUID: string(cronJob.UID),
 		Name:       run.name,
