@@ -38,8 +38,7 @@ func repeatWait(times int) time.Duration {
 	return wait
 }
 
-// cronJobMemory is what the bridge remembers of a CronJob while it leads. Losing
-// it costs repeated messages only.
+// cronJobMemory is what the bridge remembers of a CronJob. Losing it costs repeated messages only.
 type cronJobMemory struct {
 	uid string
 	// generation is the last one sent, or that status was last seen to call taken, which
@@ -74,16 +73,14 @@ const (
 type cronJobDecision struct {
 	action cronJobAction
 	again  time.Duration
-	// stale asks to end a workflow that began before this time: the built-in controller
-	// has gone on with a CronJob of batch/v1 since, so that what the workflow knows of it
-	// is out of date. Zero asks for nothing.
+	// stale asks to end a workflow that began before this time, since the built-in controller
+	// has gone on with the CronJob of batch/v1; zero asks for nothing.
 	stale time.Time
 }
 
-// decideCronJob decides what to send for a CronJob that exists. Its status says
-// what the workflow has taken: status writes alone never cause a message. With
-// sweep, a CronJob that needs nothing is ensured, since its workflow may have
-// been lost with Temporal's data or terminated by hand.
+// decideCronJob decides what to send for a CronJob that exists. Its status says what the
+// workflow has taken. With sweep, a CronJob that needs nothing is ensured, since its workflow
+// may have been lost with Temporal's data or terminated by hand.
 func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
 	memory = memory.of(cronJob)
 	decision := decideCronJobMessage(cronJob, reference, memory, sweep, overdueGrace, now)
@@ -141,9 +138,8 @@ func (m cronJobMemory) of(cronJob *ostinatov1.CronJob) cronJobMemory {
 	return m
 }
 
-// restored reports whether the generation is an earlier one than the workflow has
-// taken: the API server's data was restored, and with it the status that calls this
-// generation taken. A later one that status calls taken is the workflow's own edit.
+// restored reports whether the generation is an earlier one than the workflow has taken: the
+// API server's data was restored, and with it the status that calls this generation taken.
 func (m cronJobMemory) restored(cronJob *ostinatov1.CronJob) bool {
 	return cronJob.Generation < m.generation
 }

@@ -15,18 +15,16 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// childGrace is how long a CronJob's workflow has to start the workflow of a Job
-// it created before the bridge does. It covers an API server that answers slowly: a Job
-// that the bridge starts is no child in the Temporal UI, and its end is brought to the
-// CronJob by signal.
+// childGrace is how long a CronJob's workflow has to start the workflow of a Job it created.
+// After that the bridge does: its Job is no child in the Temporal UI, and its end is brought
+// to the CronJob by signal.
 const childGrace = time.Minute
 
 // childRetry is when to look again for the workflow of a Job that was edited
 // within childGrace.
 const childRetry = time.Second
 
-// jobMemory is what the bridge remembers of a Job while it leads. Losing it
-// costs repeated messages only.
+// jobMemory is what the bridge remembers of a Job. Losing it costs repeated messages only.
 type jobMemory struct {
 	// uid and spec are those last sent; empty before the first.
 	uid  string
@@ -58,17 +56,15 @@ type jobDecision struct {
 	insist bool
 	// taken says that the Job's workflow has this spec already.
 	taken bool
-	// stale asks to end a workflow that began before this time: the built-in
-	// controller has gone on with the Job since, so that what the workflow knows of
-	// it is out of date. The Job's status says where it is now. Zero asks for nothing.
+	// stale asks to end a workflow that began before this time, since the built-in controller
+	// has gone on with the Job; zero asks for nothing.
 	stale time.Time
 }
 
-// decideJob decides what to send for a Job that exists. A Job that is not
-// Ostinato's, or that has finished, needs nothing. Nothing tells which spec a
-// Job's workflow has taken, so the first message after leader start for a Job
-// that may have been edited is its spec. With sweep, a Job that needs nothing is
-// started, since its workflow may have been lost.
+// decideJob decides what to send for a Job that exists. Nothing says which spec a Job's
+// workflow has taken, so the first message after leader start for a Job that may have been
+// edited is its spec. With sweep, a Job of ours that needs nothing is started, since its
+// workflow may have been lost.
 func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
 	decision := decideMessage(owner, object, memory, sweep, now)
 	if at, last := builtInWroteLast(object); last && decision.action != leaveJob && memory.uid != string(object.UID) {
@@ -132,8 +128,8 @@ func settings(job *batchv1.Job) bool {
 	})
 }
 
-// changed reports whether what a workflow goes by differs: the generation, later or
-// earlier (the API server's data may have been restored), or a setting.
+// changed reports whether what a workflow goes by differs: a setting, or the generation,
+// which is earlier where the API server's data was restored.
 func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, after) }
 
 // finished reports whether the Job has condition Complete or Failed.
@@ -202,10 +198,10 @@ func decideTTL(job *batchv1.Job, now time.Time) (ttlDecision, error) {
 	return decision, nil
 }
 
-// undrained says why a Job that is handed back is not to be let go yet; empty means
-// that it may be. The status is all that the controller that gets it goes by, and a
-// Pod that the status counts and that still carries the tracking finalizer is one to
-// count for it. So nothing may be under way, and what is counted must be released.
+// undrained says why a Job that is handed back is not to be let go yet; empty means that it
+// may be. The controller that gets it goes by the status alone, and would count a Pod again
+// that still carries the tracking finalizer. So nothing may be under way, and what is counted
+// must be released.
 func undrained(object *batchv1.Job, workflow JobWorkflow) string {
 	known, written := workflow.Description.Status, object.Status
 	switch {

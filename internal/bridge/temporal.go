@@ -49,19 +49,17 @@ type Signal struct {
 type JobWorkflow struct {
 	// Running is false when there is none, and the rest then empty.
 	Running bool
-	// AtWork says that a workflow task or an activity was under way while the workflow
-	// was asked, so that more may have been done than the description knows.
+	// AtWork says that a workflow task or an activity was under way meanwhile, so that more may
+	// have been done than the description knows.
 	AtWork      bool
 	Description protocol.JobDescription
 }
 
 // Temporal is what the bridge asks of Temporal. All calls may be repeated.
 type Temporal interface {
-	// Start starts a workflow unless one of that ID runs, which running reports. One that runs
-	// gets its place in Temporal's task queues, where it had another.
+	// Start starts a workflow unless one of that ID runs, which gets its place in Temporal's task queues.
 	Start(ctx context.Context, start Start) (running bool, err error)
-	// SignalWithStart signals the running workflow of start's ID, or starts it and
-	// signals it.
+	// SignalWithStart signals the running workflow of start's ID, after starting it if need be.
 	SignalWithStart(ctx context.Context, start Start, signal Signal) error
 	// Signal signals a running workflow; found is false when none runs.
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
@@ -72,9 +70,8 @@ type Temporal interface {
 	Replace(ctx context.Context, start Start) (found holder.Standing, err error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
-	// Terminate ends the running workflow, at once and without anything done by it, where it
-	// began before a time, whichever object it is of. ended is false when there is none. It
-	// needs no worker.
+	// Terminate ends the running workflow at once, where it began before a time, whichever object
+	// it is of. ended is false when there is none. It needs no worker.
 	Terminate(ctx context.Context, workflowID string, before time.Time, reason string) (ended bool, err error)
 	// Running calls visit with the IDs of the workflows of a type that run and are Ours, as far
 	// as visibility knows, by pages of up to 1,000, as long as visit asks for more.
@@ -114,8 +111,7 @@ func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
 }
 
 func (t *temporalClient) Start(ctx context.Context, start Start) (bool, error) {
-	// Failing on a running workflow, rather than using it, says that it runs; the
-	// server writes nothing for either.
+	// Failing on a running workflow, rather than using it, says that it runs.
 	return t.start(ctx, start, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL)
 }
 
@@ -328,9 +324,8 @@ func errorClass(err error) string {
 	return "other"
 }
 
-// place gives a running CronJob workflow its place in Temporal's task queues. These workflows go on for years, with what
-// they were started with: by an older release, or by other weights. Where nothing is new Temporal writes nothing. A
-// workflow keeps the place it has where that fails: order is a matter of speed, and the sweep goes on.
+// place gives a running CronJob workflow its place in Temporal's task queues, once: it may have been started years ago, by
+// an older release or by other weights. Where that fails the workflow keeps the place it has, and the sweep goes on.
 func (t *temporalClient) place(ctx context.Context, start Start) {
 	if t.unplaceable.Load() || t.wanted(start.ID).Type != protocol.CronJobWorkflow {
 		return

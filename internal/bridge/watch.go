@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -42,15 +41,9 @@ func (c *controller) watch() error {
 	return nil
 }
 
-// object is what handlers handle.
-type object interface {
-	*ostinatov1.CronJob | *batchv1.Job
-	GetUID() types.UID
-}
-
 // handlerOf makes an informer's handler from functions on one type. An update
 // from one UID to another is a deletion and an addition that the watch missed.
-func handlerOf[T object](added func(T, bool), updated func(old, new T), deleted func(T)) cache.ResourceEventHandler {
+func handlerOf[T metav1.Object](added func(T, bool), updated func(old, new T), deleted func(T)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(o any, initial bool) {
 			if object, ok := o.(T); ok {
