@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -136,16 +137,11 @@ func (c *controller) restartJob(ctx context.Context, item key) error {
 	if err != nil || live == nil || !toAttend(c.objects.owner, live, c.memory.restarts.get(item), c.Clock.Now()) {
 		return err
 	}
-	before, err := c.Temporal.Replace(ctx, c.messages.jobStart(live))
-	if err != nil {
+	before, err := c.ensure(ctx, item, c.jobStart(live))
+	if err != nil || before == holder.Ours || before == holder.Paused {
 		return err
 	}
-	c.Metrics.sent("job-start", standingLabel(before))
-	if before == holder.Ours || before == holder.Paused {
-		return nil
-	}
 	c.memory.jobs.put(item, jobMemory{uid: string(live.UID), spec: job.SpecOf(live)})
-	c.Logger.Warn("Job under way had no workflow, started one", "namespace", item.Namespace, "name", item.Name, "found", before)
 	c.restarted(item, live, before)
 	return nil
 }
@@ -160,7 +156,7 @@ func (c *controller) restartCronJob(ctx context.Context, item key) error {
 	if exists, err := c.exists(ctx, item); err != nil || !exists {
 		return err
 	}
-	before, err := c.ensure(ctx, cronJob)
+	before, err := c.ensure(ctx, item, c.cronJobStart(cronJob))
 	if err != nil || before == holder.Ours || before == holder.Paused {
 		return err
 	}
@@ -187,15 +183,15 @@ func (c *controller) restarted(item key, object metav1.Object, found holder.Stan
 		"The %s's workflow in Temporal had ended before the %s did; started it anew. %s", kind, kind, stop))
 }
 
-// ensure starts the workflow of a CronJob unless it runs, in place of what else does.
-func (c *controller) ensure(ctx context.Context, cronJob *ostinatov1.CronJob) (before holder.Standing, err error) {
-	before, err = c.Temporal.Replace(ctx, c.messages.cronJobStart(cronJob))
+// ensure starts the workflow of an object unless it runs, in place of what else does.
+func (c *controller) ensure(ctx context.Context, item key, start Start) (before holder.Standing, err error) {
+	before, err = c.Temporal.Replace(ctx, start)
 	if err != nil {
 		return before, err
 	}
-	c.Metrics.sent("cronjob-start", standingLabel(before))
+	c.Metrics.sent(strings.ToLower(item.kind.word())+"-start", standingLabel(before))
 	if before == holder.Nobody || before == holder.Foreign {
-		c.Logger.Warn("CronJob had no workflow, started one", "namespace", cronJob.Namespace, "name", cronJob.Name, "found", before)
+		c.Logger.Warn(item.kind.word()+" had no workflow, started one", "namespace", item.Namespace, "name", item.Name, "found", before)
 	}
 	return before, nil
 }

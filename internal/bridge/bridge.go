@@ -191,7 +191,6 @@ func (b *Bridge) newController() *controller {
 		Options:       b.Options,
 		objects:       b.objects,
 		cronJobs:      b.cronJobs,
-		messages:      messages{cluster: settings.Cluster, searchAttributes: b.SearchAttributes, jobDefaults: settings.JobDefaults},
 		sweepLimiter:  limiter(1, max(1, int(settings.SweepRate/10))),
 		attendLimiter: limiter(attendShare, 1),
 		remindLimiter: limiter(reminderShare, 1),

@@ -98,7 +98,6 @@ type controller struct {
 	objects *objects
 	// cronJobs is closed when the cache has all CronJobs.
 	cronJobs <-chan struct{}
-	messages messages
 
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
@@ -247,10 +246,10 @@ func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key)
 // workflowID is the ID of the workflow of a key's object.
 func (c *controller) workflowID(item key) string {
 	if item.kind == jobKind {
-		return c.messages.cluster.JobWorkflowID(item.Namespace, item.Name)
+		return c.Config.Cluster.JobWorkflowID(item.Namespace, item.Name)
 	}
 	cronJob := protocol.ObjectReference{Namespace: item.Namespace, Name: item.Name, Native: item.kind == nativeCronJobKind}
-	return cronJob.CronJobWorkflowID(c.messages.cluster)
+	return cronJob.CronJobWorkflowID(c.Config.Cluster)
 }
 
 // sayGone tells the workflow that objects of these UIDs are gone. Where none

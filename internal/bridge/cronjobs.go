@@ -67,15 +67,15 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	case leaveCronJob:
 		return nil
 	case ensureCronJob:
-		_, err := c.ensure(ctx, cronJob)
+		_, err := c.ensure(ctx, cronJobKey(cronJob), c.cronJobStart(cronJob))
 		return err
 	case pokeCronJob:
 		if ok, err := turn.take(ctx); !ok || err != nil {
 			return err
 		}
 	}
-	start := c.messages.cronJobStart(cronJob)
-	if err := c.Temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
+	start := c.cronJobStart(cronJob)
+	if err := c.Temporal.SignalWithStart(ctx, start, c.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
 		return err
 	}
 	if action == pokeCronJob {
@@ -120,7 +120,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		if run.result.Outcome == job.Deleted {
+		if run.outcome == job.Deleted {
 			live, err := c.liveJob(ctx, types.NamespacedName{Namespace: cronJob.Namespace, Name: run.name})
 			if err != nil {
 				return 0, err

@@ -43,7 +43,7 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 // actOnJob carries out a decision; reached reports whether a workflow has the
 // Job's spec now.
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
-	start, spec := c.messages.jobStart(job), c.messages.jobSpec(job)
+	start, spec := c.jobStart(job), c.jobSpec(job)
 	if err := c.endStale(ctx, jobKey(job), decision.stale); err != nil {
 		return false, err
 	}

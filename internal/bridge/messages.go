@@ -19,23 +19,15 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// messages builds what the bridge sends. No message holds a Pod template.
-type messages struct {
-	cluster names.Cluster
-	// searchAttributes says that the Temporal namespace has them.
-	searchAttributes bool
-	// jobDefaults are what a Job gets that does not say it itself.
-	jobDefaults job.Defaults
-}
+// No message holds a Pod template.
 
 // cronJobSpec is the signal for a CronJob.
-func (m messages) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal {
+func (c *controller) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal {
 	return Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{
 		CronJob: cronJobReference(cronJob),
 		Created: cronJob.CreationTimestamp.UTC(),
@@ -46,29 +38,29 @@ func (m messages) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal 
 
 // cronJobStart starts a CronJob's workflow, which reads itself where the object's
 // status and its Jobs say it was.
-func (m messages) cronJobStart(cronJob *ostinatov1.CronJob) Start {
+func (c *controller) cronJobStart(cronJob *ostinatov1.CronJob) Start {
 	start := Start{
-		ID:      cronJobReference(cronJob).CronJobWorkflowID(m.cluster),
+		ID:      c.workflowID(cronJobKey(cronJob)),
 		Place:   order.Place{Work: order.Due, Namespace: cronJob.Namespace},
 		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
 		Input: protocol.CronJobInput{
 			CronJob:          cronJobReference(cronJob),
 			Created:          cronJob.CreationTimestamp.UTC(),
 			Spec:             schedule.SpecOf(cronJob),
-			SearchAttributes: m.searchAttributes,
+			SearchAttributes: c.SearchAttributes,
 		},
 	}
-	if m.searchAttributes {
+	if c.SearchAttributes {
 		start.Attributes = attributes(cronJob.Namespace, cronJob.Name, "")
 	}
 	return start
 }
 
 // jobInput is a Job's workflow input.
-func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
+func (c *controller) jobInput(object *batchv1.Job) protocol.JobInput {
 	input := protocol.JobInput{
-		Job:       referenceOf(object.Namespace, object.Name, string(object.UID)),
-		Spec:      job.SpecOf(object).WithDefaults(m.jobDefaults),
+		Job:       protocol.ObjectReference{Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)},
+		Spec:      job.SpecOf(object).WithDefaults(c.Config.JobDefaults),
 		Begun:     job.Begun(object.Status),
 		Scheduled: k8s.ScheduledTime(object),
 	}
@@ -79,20 +71,20 @@ func (m messages) jobInput(object *batchv1.Job) protocol.JobInput {
 }
 
 // jobSpec is the signal for a Job.
-func (m messages) jobSpec(job *batchv1.Job) Signal {
-	return Signal{protocol.JobSpecSignal, protocol.JobSpec{Input: m.jobInput(job)}}
+func (c *controller) jobSpec(job *batchv1.Job) Signal {
+	return Signal{protocol.JobSpecSignal, protocol.JobSpec{Input: c.jobInput(job)}}
 }
 
 // jobStart starts a Job's workflow.
-func (m messages) jobStart(job *batchv1.Job) Start {
-	input := m.jobInput(job)
+func (c *controller) jobStart(job *batchv1.Job) Start {
+	input := c.jobInput(job)
 	start := Start{
-		ID:      m.cluster.JobWorkflowID(job.Namespace, job.Name),
+		ID:      c.Config.Cluster.JobWorkflowID(job.Namespace, job.Name),
 		Place:   order.Place{Work: order.Running, Namespace: job.Namespace},
 		Summary: "Job " + job.Namespace + "/" + job.Name,
 		Input:   input,
 	}
-	if m.searchAttributes {
+	if c.SearchAttributes {
 		start.Attributes = attributes(job.Namespace, input.CronJob, job.Name)
 	}
 	return start
@@ -103,7 +95,7 @@ func jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
 	return Signal{protocol.JobClosedSignal, protocol.JobClosed{
 		CronJobUID: string(cronJob.UID),
 		Name:       run.name,
-		Result:     protocol.JobEnd{UID: run.result.UID, Outcome: run.result.Outcome},
+		Result:     protocol.JobEnd{UID: run.uid, Outcome: run.outcome},
 	}}
 }
 
@@ -118,18 +110,14 @@ func deleted(uid string) Signal {
 }
 
 func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
-	reference := referenceOf(cronJob.Namespace, cronJob.Name, string(cronJob.UID))
-	reference.Native = k8s.IsNative(cronJob)
-	return reference
-}
-
-func referenceOf(namespace, name, uid string) protocol.ObjectReference {
-	return protocol.ObjectReference{Namespace: namespace, Name: name, UID: uid}
+	return protocol.ObjectReference{
+		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
+	}
 }
 
 // reference is what the CronJob's status says of its workflow.
 func (c *controller) reference(cronJob *ostinatov1.CronJob) ostinatov1.WorkflowReference {
-	return ostinatov1.WorkflowReference{Namespace: c.TemporalNamespace, ID: cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)}
+	return ostinatov1.WorkflowReference{Namespace: c.TemporalNamespace, ID: c.workflowID(cronJobKey(cronJob))}
 }
 
 // searchAttributes are those that Ostinato sets, with their types.

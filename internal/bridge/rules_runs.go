@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// closedGrace is how long a CronJob's workflow has to hear by itself of a run that
-	// ended. Then the bridge tells it: the run's workflow may have been started before
-	// continue-as-new, and what waits for the end waits for the bridge.
+	// closedGrace is how long a CronJob's workflow has to hear by itself of a run that ended. It
+	// does not where it continued as new since it started the run.
 	closedGrace = 10 * time.Second
 	// closedRepeat is the time between two such messages for one run.
 	closedRepeat = time.Minute
@@ -26,9 +25,9 @@ const (
 // closing is a run that ended and that its CronJob's status still lists.
 type closing struct {
 	name, uid string
-	result    job.Result
-	// grace is how long after since the message is due, which is a reminder: none for a
-	// Job of another controller, of whose end nobody else tells the workflow.
+	outcome   job.Outcome
+	// grace is how long after since the message is due, as a reminder. It is zero for a Job of
+	// another controller: nobody else tells the workflow of its end.
 	grace time.Duration
 	// since is when this was first seen, sentAt when the message was last sent.
 	since  time.Time
@@ -44,9 +43,8 @@ func (c closing) due(now time.Time) (bool, time.Duration) {
 	return wait <= 0, max(wait, 0)
 }
 
-// closingsOf returns the runs that status lists as active and that have ended:
-// the Job has finished, or there is none of that UID. What is known of them from
-// before is kept. Find returns the Job of a name, or nil.
+// closingsOf returns the runs that status lists as active and that have ended: the Job has
+// finished, or there is none of that UID. find returns the Job of a name, or nil.
 func closingsOf(owner ownership, active []corev1.ObjectReference, before []closing, find func(name string) *batchv1.Job, now time.Time) []closing {
 	var closings []closing
 	for _, run := range active {
@@ -54,16 +52,18 @@ func closingsOf(owner ownership, active []corev1.ObjectReference, before []closi
 		if found != nil && found.UID == run.UID && !finished(found) {
 			continue
 		}
-		next := closing{name: run.Name, uid: string(run.UID), grace: closedGrace, since: now}
+		next := closing{name: run.Name, uid: string(run.UID), outcome: job.Deleted, grace: closedGrace, since: now}
 		if found != nil {
 			next.grace = closedGraceOf(owner, found)
+			if found.UID == run.UID {
+				next.outcome = job.Outcome(claim.Finished(found).Type)
+			}
 		}
 		for _, known := range before {
 			if known.uid == next.uid {
 				next.since, next.sentAt = known.since, known.sentAt
 			}
 		}
-		next.result = resultOf(found, next.uid)
 		closings = append(closings, next)
 	}
 	return closings
@@ -77,35 +77,9 @@ func closedGraceOf(owner ownership, found *batchv1.Job) time.Duration {
 	return 0
 }
 
-// resultOf is the result of a run from its Job; nil, or a Job of another UID,
-// means that it was deleted.
-func resultOf(found *batchv1.Job, uid string) job.Result {
-	if found == nil || string(found.UID) != uid {
-		return job.Result{UID: uid, Outcome: job.Deleted}
-	}
-	result := job.Result{
-		UID:       uid,
-		Outcome:   job.Complete,
-		Succeeded: found.Status.Succeeded,
-		Failed:    found.Status.Failed,
-	}
-	if condition := claim.Finished(found); condition != nil {
-		result.Outcome = job.Outcome(condition.Type)
-		result.Reason, result.Message = condition.Reason, condition.Message
-	}
-	if found.Status.StartTime != nil {
-		result.StartTime = found.Status.StartTime.Time
-	}
-	if found.Status.CompletionTime != nil {
-		result.CompletionTime = found.Status.CompletionTime.Time
-	}
-	return result
-}
-
 const (
 	// unlistedGrace is how long a CronJob's workflow has to write the status that lists a run
-	// it has started. In a herd statuses are written after the Pods of all runs. Nothing waits
-	// for the bridge: a workflow that has started a run knows it.
+	// it has started: in a herd after the Pods of all runs.
 	unlistedGrace = 30 * time.Second
 	// maxEndMentions is how often a workflow is asked to look at a Job that has ended, which
 	// no status ever lists.
@@ -138,11 +112,10 @@ func (m mention) waitAt(version string, now time.Time) time.Duration {
 	return wait
 }
 
-// unexpected returns the Jobs of a CronJob at which its workflow is to look now, since it
-// may not know them (parity 1.6, step 3): those under way that status does not list and
-// that have had time to get there, and those that somebody has made by hand, as "kubectl
-// create job --from" does, and that have ended. again is when the next of them is due, 0
-// where there is none.
+// unexpected returns the Jobs of a CronJob that its workflow may not know (parity 1.6, step 3):
+// those under way that status has had the time to list, and those that somebody has made by
+// hand, as "kubectl create job --from" does, and that have ended. again is when the next of
+// them is due, 0 where there is none.
 func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[subject]mention, now time.Time) (due []*batchv1.Job, again time.Duration) {
 	listed := map[types.UID]bool{}
 	for _, run := range cronJob.Status.Active {

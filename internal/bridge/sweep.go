@@ -37,12 +37,12 @@ func (c *controller) underWay(item key) bool {
 // scan finds running workflows of a kind whose object went away, or to another controller,
 // while nobody led, once for every leader.
 func (c *controller) scan(ctx context.Context, kind kind) error {
-	workflowType, parse := protocol.CronJobWorkflow, c.messages.cluster.ParseCronJobWorkflowID
+	workflowType, parse := protocol.CronJobWorkflow, c.Config.Cluster.ParseCronJobWorkflowID
 	switch kind {
 	case nativeCronJobKind:
-		parse = c.messages.cluster.ParseNativeCronJobWorkflowID
+		parse = c.Config.Cluster.ParseNativeCronJobWorkflowID
 	case jobKind:
-		workflowType, parse = protocol.JobWorkflow, c.messages.cluster.ParseJobWorkflowID
+		workflowType, parse = protocol.JobWorkflow, c.Config.Cluster.ParseJobWorkflowID
 	}
 	return c.Temporal.Running(ctx, workflowType, func(page []string) bool {
 		for _, workflowID := range page {
