@@ -185,7 +185,7 @@ func (c *controller) cronJobStore(kind kind) k8s.CronJobStore {
 	return k8s.OwnCronJobs(c.Clients.CronJobs)
 }
 
-// earliest returns the shorter of two waits, of which 0 means none.
+// earliest returns the shorter of two waits; 0 means none.
 func earliest(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -12,28 +12,26 @@ import (
 // drainRetry is when to look again at a Job that is not drained.
 const drainRetry = time.Second
 
-// syncStrayJob ends the workflow of a Job that another controller has, when the API
-// server confirms it: that take-over was given up, or that the built-in controller
-// ended the Job meanwhile. A Job of which that controller has not written yet is
-// drained first; the Pods that are left keep their finalizers, which are the other
-// controller's.
+// syncStrayJob ends the workflow of a Job that another controller has, when the API server
+// confirms it: take-over was given up, or the built-in controller ended the Job meanwhile. A
+// Job that the other controller has not written yet is drained first. The Pods that are left
+// keep their finalizers, which are the other controller's.
 func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Duration, err error) {
 	found, err := c.liveJob(ctx, item.NamespacedName)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case found == nil:
+	}
+	if found == nil {
 		c.handedBack(item)
 		return 0, c.syncOrphan(ctx, item)
-	case !strayJob(c.objects.owner, found):
-		c.handedBack(item)
-		return 0, nil
 	}
-	why, err := c.letGo(ctx, item, found)
-	switch {
-	case err != nil:
-		return 0, err
-	case why == "":
+	var why string
+	if strayJob(c.objects.owner, found) {
+		if why, err = c.letGo(ctx, item, found); err != nil {
+			return 0, err
+		}
+	}
+	if why == "" {
 		c.handedBack(item)
 		return 0, nil
 	}

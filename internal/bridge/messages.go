@@ -99,7 +99,7 @@ func jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
 	}}
 }
 
-// jobSeen is the signal for a Job of which a CronJob's workflow may not know.
+// jobSeen is the signal for a Job that a CronJob's workflow may not know.
 func jobSeen(cronJob *ostinatov1.CronJob, name string, uid types.UID) Signal {
 	return Signal{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: string(cronJob.UID), Name: name, UID: string(uid)}}
 }

@@ -13,7 +13,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflow/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -195,7 +194,7 @@ func (t *temporalClient) describe(ctx context.Context, workflowID string) (*work
 }
 
 // query asks the run that was described for its description of itself.
-func (t *temporalClient) query(ctx context.Context, info *workflow.WorkflowExecutionInfo) (converter.EncodedValue, error) {
+func (t *temporalClient) query(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (converter.EncodedValue, error) {
 	execution := info.GetExecution()
 	value, err := t.sdk.QueryWorkflow(ctx, execution.GetWorkflowId(), execution.GetRunId(), protocol.DescribeQuery)
 	if err != nil {
