@@ -3,50 +3,45 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/holder"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// attendRegularly makes rounds over the CronJobs and the Jobs under way: a workflow that
-// somebody has cancelled, terminated, paused or replaced tells nobody. A round writes nothing.
-// It reads the list of the workflows that run, and asks for those that are not in it:
-// visibility may be behind, so only a description says that a workflow does not run.
-func (c *controller) attendRegularly(ctx context.Context) {
-	ticker := c.clock.NewTicker(attendPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-		begun := c.clock.Now()
-		if err := c.attend(ctx); err != nil && ctx.Err() == nil {
-			// The others are looked at in the next round.
-			c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-			c.logger.Warn("a round over CronJobs and the Jobs under way has not asked for all", "class", errorClass(err), "error", err)
-		}
-		c.metrics.attendSeconds.Observe(c.clock.Since(begun).Seconds())
+// makeRound looks for the workflows of CronJobs and of Jobs under way: one that somebody has
+// cancelled, terminated, paused or replaced tells nobody. A round writes nothing. It reads
+// the list of the workflows that run, and asks for those that are not in it: visibility may
+// be behind, so only a description says that a workflow does not run.
+func (c *controller) makeRound(ctx context.Context) {
+	begun := c.Clock.Now()
+	if err := c.attend(ctx); err != nil && ctx.Err() == nil {
+		// The others are looked at in the next round.
+		c.failed(err, "a round over CronJobs and the Jobs under way has not asked for all")
 	}
+	c.Metrics.attendSeconds.Observe(c.Clock.Since(begun).Seconds())
 }
 
 // attend makes one round.
 func (c *controller) attend(ctx context.Context) error {
-	now := c.clock.Now()
-	cronJobs, jobs := map[string]attended{}, map[string]attended{}
+	now := c.Clock.Now()
+	cronJobs, jobs := map[string]key{}, map[string]key{}
 	c.objects.eachCronJob(func(object *ostinatov1.CronJob) {
-		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restartsOf(item), now) {
-			cronJobs[cronJobReference(object).CronJobWorkflowID(c.messages.cluster)] = attended{item, string(object.UID)}
+		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restarts.get(item), now) {
+			cronJobs[c.workflowID(item)] = item
 		}
 	})
 	c.objects.eachJob(func(object *batchv1.Job) {
-		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restartsOf(item), now) {
-			jobs[c.messages.cluster.JobWorkflowID(object.Namespace, object.Name)] = attended{item, string(object.UID)}
+		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restarts.get(item), now) {
+			jobs[c.workflowID(item)] = item
 		}
 	})
 	// First those on which the others depend.
@@ -59,7 +54,7 @@ func (c *controller) attend(ctx context.Context) error {
 // attendTo makes the part of a round that looks for the workflows of one type. It goes on
 // after the ID upTo, and after a question that fails, unless so many fail in a row that
 // Temporal does not answer at all.
-func (c *controller) attendTo(ctx context.Context, workflowType string, due map[string]attended, upTo *string) error {
+func (c *controller) attendTo(ctx context.Context, workflowType string, due map[string]key, upTo *string) error {
 	round := newAttendance(due)
 	if round.wantsPage() {
 		c.list(ctx, workflowType, round)
@@ -72,7 +67,7 @@ func (c *controller) attendTo(ctx context.Context, workflowType string, due map[
 		if err := c.attendLimiter.Wait(ctx); err != nil {
 			return err
 		}
-		if err := c.ask(ctx, id, workflowType, due[id]); err != nil {
+		if err := c.ask(ctx, id, due[id]); err != nil {
 			problem = err
 			if failures++; failures == attendFailures {
 				break
@@ -89,50 +84,125 @@ func (c *controller) attendTo(ctx context.Context, workflowType string, due map[
 func (c *controller) list(ctx context.Context, workflowType string, round *attendance) {
 	ctx, cancel := context.WithTimeout(ctx, attendPeriod)
 	defer cancel()
-	err := c.temporal.Running(ctx, workflowType, func(page []string) bool {
+	err := c.Temporal.Running(ctx, workflowType, func(page []string) bool {
 		// Visibility does not know of a pin, and of a pause later: a workflow that was paused is asked for.
-		page = slices.DeleteFunc(page, func(id string) bool {
-			paused, _ := c.memory.pausedOf(round.due[id].item)
-			return paused
-		})
+		page = slices.DeleteFunc(page, func(id string) bool { return c.memory.paused.get(round.due[id]) == metav1.ConditionTrue })
 		for _, id := range page {
-			if object, ok := round.due[id]; ok {
-				c.runs(object)
+			if item, ok := round.due[id]; ok {
+				c.runs(item)
 			}
 		}
 		round.read(page)
 		return round.wantsPage() && c.attendLimiter.Wait(ctx) == nil
 	})
 	if err != nil {
-		c.metrics.errors.WithLabelValues(errorClass(err)).Inc()
-		c.logger.Warn("could not list the workflows, asking for each", "type", workflowType, "class", errorClass(err), "error", err)
+		c.failed(err, "could not list the workflows, asking for each", "type", workflowType)
 	}
 }
 
 // ask asks what runs under the ID of an object's workflow.
-func (c *controller) ask(ctx context.Context, workflowID, workflowType string, object attended) error {
+func (c *controller) ask(ctx context.Context, workflowID string, item key) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	found, err := c.temporal.Look(ctx, workflowID, workflowType)
+	found, err := c.Temporal.Look(ctx, workflowID)
 	if err != nil {
 		return err
 	}
 	switch found {
 	case holder.Ours:
-		c.runs(object)
+		c.runs(item)
 	case holder.Paused:
-		c.paused(object)
+		c.paused(item)
 	default:
-		c.main.Add(key{unattended[object.item.kind], object.item.NamespacedName})
+		c.main.Add(item.to(restart))
 	}
 	return nil
 }
 
 // runs notes that an object's workflow runs: the last restart of it holds.
-func (c *controller) runs(object attended) {
-	c.memory.attended(object.item)
+func (c *controller) runs(item key) {
+	c.memory.restarts.remove(item)
 	// Its condition may be an earlier leader's.
-	if c.memory.notePaused(object, false) && object.item.kind == cronJobKind {
-		c.main.Add(object.item)
+	if c.memory.paused.put(item, metav1.ConditionFalse) != metav1.ConditionFalse && item.kind == cronJobKind {
+		c.main.Add(item)
 	}
+}
+
+// restartJob starts the workflow of a Job anew that no longer has one, when the
+// API server confirms that the Job is under way: a workflow that did its work ends
+// before the cache says that its Job has.
+func (c *controller) restartJob(ctx context.Context, item key) error {
+	item = item.to(follow)
+	live, err := c.liveJob(ctx, item.NamespacedName)
+	if err != nil || live == nil || !toAttend(c.objects.owner, live, c.memory.restarts.get(item), c.Clock.Now()) {
+		return err
+	}
+	before, err := c.ensure(ctx, item, c.jobStart(live))
+	if err != nil || before == holder.Ours || before == holder.Paused {
+		return err
+	}
+	c.memory.jobs.put(item, jobMemory{uid: string(live.UID), spec: job.SpecOf(live)})
+	c.restarted(item, live, before)
+	return nil
+}
+
+// restartCronJob is the same for a CronJob, when the API server confirms that it is there.
+func (c *controller) restartCronJob(ctx context.Context, item key) error {
+	item = item.to(follow)
+	cronJob := c.objects.cronJob(item)
+	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restarts.get(item), c.Clock.Now()) {
+		return nil
+	}
+	if exists, err := c.exists(ctx, item); err != nil || !exists {
+		return err
+	}
+	before, err := c.ensure(ctx, item, c.cronJobStart(cronJob))
+	if err != nil || before == holder.Ours || before == holder.Paused {
+		return err
+	}
+	c.restarted(item, cronJob, before)
+	return nil
+}
+
+// restarted remembers that an object's workflow was started anew, and says so on the object,
+// unless it is a CronJob that was waiting for its first workflow; found is what ran before.
+func (c *controller) restarted(item key, object metav1.Object, found holder.Standing) {
+	c.memory.restarts.put(item, c.memory.restarts.get(item).another(string(object.GetUID()), c.Clock.Now()))
+	cronJob, ok := object.(*ostinatov1.CronJob)
+	if ok && found != holder.Foreign && !acknowledgedCronJob(cronJob, c.reference(cronJob)) {
+		return
+	}
+	kind := item.kind.word()
+	stop := fmt.Sprintf("To stop the %s, set spec.suspend or delete it", kind)
+	if found == holder.Foreign {
+		c.warn(object, event.WorkflowReplaced, fmt.Sprintf(
+			"Another workflow ran in Temporal under the ID of the %s's; terminated it and started the %s's own. %s", kind, kind, stop))
+		return
+	}
+	c.warn(object, event.WorkflowRestarted, fmt.Sprintf(
+		"The %s's workflow in Temporal had ended before the %s did; started it anew. %s", kind, kind, stop))
+}
+
+// ensure starts the workflow of an object unless it runs, in place of what else does.
+func (c *controller) ensure(ctx context.Context, item key, start Start) (before holder.Standing, err error) {
+	before, err = c.Temporal.Replace(ctx, start)
+	if err != nil {
+		return before, err
+	}
+	c.Metrics.sent(strings.ToLower(item.kind.word())+"-start", standingLabel(before))
+	if before == holder.Nobody || before == holder.Foreign {
+		c.Logger.Warn(item.kind.word()+" had no workflow, started one", "namespace", item.Namespace, "name", item.Name, "found", before)
+	}
+	return before, nil
+}
+
+// foreignLabel stands for a workflow that was not Ostinato's.
+const foreignLabel = "foreign"
+
+// standingLabel is the value of the label "workflow" of the messages metric.
+func standingLabel(found holder.Standing) string {
+	if found == holder.Foreign {
+		return foreignLabel
+	}
+	return foundLabel(found != holder.Nobody)
 }

@@ -1,3 +1,12 @@
+// Package bridge brings Kubernetes objects to their Temporal workflows: it starts
+// and signals CronJob and Job workflows for what is added, edited or deleted,
+// and pokes CronJob workflows that are overdue.
+//
+// What to send for an object is decided by pure functions (rules_*.go) from the
+// object and from what was sent before. The object's status is the
+// acknowledgement, so a restarted bridge sends again only what was not taken.
+// Every call is idempotent and carries the object's UID: two bridges that lead
+// at the same time for a moment do no harm.
 package bridge
 
 import (
@@ -6,9 +15,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
+	"slices"
 	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/discovery"
@@ -23,7 +34,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // ErrLeadershipLost is returned by Run when another process has or may have
@@ -50,9 +60,12 @@ type Options struct {
 
 // Bridge watches and, while it leads, sends.
 type Bridge struct {
-	options Options
+	Options
 	objects *objects
-	kind    *cronJobKindWatch
+	// cronJobs is closed when CronJobs are served; noCronJobs is set while the API server
+	// does not have their kind.
+	cronJobs   chan struct{}
+	noCronJobs atomic.Bool
 	// probed is set when nothing speaks against taking over what is to be.
 	probed atomic.Bool
 }
@@ -67,18 +80,7 @@ func New(options Options) (*Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bridge{
-		options: options,
-		objects: objects,
-		kind: &cronJobKindWatch{
-			discovery: discovery.ToDiscoveryInterfaceWithContext(options.Clients.Kubernetes.Discovery()),
-			informers: objects.cronJobs,
-			metrics:   options.Metrics,
-			logger:    options.Logger,
-			clock:     options.Clock,
-			served:    make(chan struct{}),
-		},
-	}, nil
+	return &Bridge{Options: options, objects: objects, cronJobs: make(chan struct{})}, nil
 }
 
 // Ready is a readiness check: the caches are filled and take-over is possible,
@@ -97,10 +99,9 @@ func (b *Bridge) Ready(context.Context) error {
 // gives the lease back and returns nil. Any error means that the process should
 // exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
-	runInformers(ctx, b.objects.jobs)
-	// Nothing waits for the namesakes. Where they are taken over, they are nativeCronJobs.
-	runInformers(ctx, b.objects.namesakes)
-	go b.kind.run(ctx)
+	b.objects.jobs.run(ctx)
+	b.objects.nativeCronJobs.run(ctx)
+	go b.serveCronJobs(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), b.filled) {
 		return nil
 	}
@@ -108,36 +109,15 @@ func (b *Bridge) Run(ctx context.Context) error {
 		return err
 	}
 	b.probed.Store(true)
-	if !b.options.Config.LeaderElection.Enabled {
-		return b.lead(ctx)
+	if !b.Config.LeaderElection.Enabled {
+		return b.newController().run(ctx)
 	}
 	return b.elect(ctx)
 }
 
-// filled reports whether the caches hold all that there is.
+// filled reports whether the caches hold all that there is to act on: nothing waits for namesakes.
 func (b *Bridge) filled() bool {
-	return informersSynced(b.objects.jobs) && informersSynced(b.objects.nativeCronJobs) && b.kind.known()
-}
-
-// probe returns an error when Jobs or CronJobs are to be taken over and the built-in
-// controller of them runs.
-func (b *Bridge) probe(ctx context.Context) error {
-	owner, client := b.objects.owner, b.options.Clients.Kubernetes.BatchV1()
-	var subjects []probeSubject
-	if owner.takeOverCronJobs {
-		subjects = append(subjects, &cronJobProbe{client: client.CronJobs(owner.probeNamespace), namespace: owner.probeNamespace})
-	}
-	if owner.takeOverJobs {
-		subjects = append(subjects, &jobProbe{client: client.Jobs(owner.probeNamespace), namespace: owner.probeNamespace})
-	}
-	problems := make([]error, len(subjects))
-	var group sync.WaitGroup
-	for i, subject := range subjects {
-		p := prober{subject: subject, namespace: owner.probeNamespace, logger: b.options.Logger, clock: b.options.Clock}
-		group.Go(func() { problems[i] = p.run(ctx) })
-	}
-	group.Wait()
-	return errors.Join(problems...)
+	return b.objects.jobs.synced() && b.objects.of(nativeCronJobKind).synced() && b.cronJobsKnown()
 }
 
 // elect leads while this process holds the lease.
@@ -146,7 +126,7 @@ func (b *Bridge) elect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("name this process for the lease: %w", err)
 	}
-	settings := b.options.Config.LeaderElection
+	settings := b.Config.LeaderElection
 	// The lease is given back only after the last call has ended.
 	electing, stopElecting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopElecting()
@@ -155,7 +135,7 @@ func (b *Bridge) elect(ctx context.Context) error {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta: metav1.ObjectMeta{Namespace: settings.Namespace, Name: settings.Name},
-			Client:    b.options.Clients.Kubernetes.CoordinationV1(),
+			Client:    b.Clients.Kubernetes.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{
 				Identity: host + "_" + string(uuid.NewUUID()),
 			},
@@ -171,12 +151,12 @@ func (b *Bridge) elect(ctx context.Context) error {
 				leading, stop := context.WithCancel(leading)
 				defer stop()
 				defer context.AfterFunc(ctx, stop)()
-				led <- b.lead(leading)
+				led <- b.newController().run(leading)
 				stopElecting()
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
-				b.options.Logger.Info("leader", "identity", identity)
+				b.Logger.Info("leader", "identity", identity)
 			},
 		},
 	})
@@ -202,43 +182,97 @@ func (b *Bridge) elect(ctx context.Context) error {
 	return nil
 }
 
-// lead acts until the context is done.
-func (b *Bridge) lead(ctx context.Context) error {
-	return b.newController().run(ctx)
+func (b *Bridge) newController() *controller {
+	settings := b.Config
+	limiter := func(share float64, burst int) flowcontrol.RateLimiter {
+		return flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*share), burst)
+	}
+	c := &controller{
+		Options:       b.Options,
+		objects:       b.objects,
+		cronJobs:      b.cronJobs,
+		sweepLimiter:  limiter(1, max(1, int(settings.SweepRate/10))),
+		attendLimiter: limiter(attendShare, 1),
+		remindLimiter: limiter(reminderShare, 1),
+		main:          newQueue("bridge", b.Options),
+		sweep:         newQueue("bridge-sweep", b.Options),
+		reminders:     newQueue("bridge-reminders", b.Options),
+		busy:          keymutex.NewHashed(locks),
+	}
+	if b.objects.owner.takeOverJobs {
+		c.expiring = newQueue(ttlQueue, b.Options)
+	}
+	return c
 }
 
-func (b *Bridge) newController() *controller {
-	settings := b.options.Config
-	rivalry := &rivalry{metrics: b.options.Metrics, logger: b.options.Logger, clock: b.options.Clock}
-	messages := messages{cluster: settings.Cluster, searchAttributes: b.options.SearchAttributes, jobDefaults: settings.JobDefaults}
-	return &controller{
-		objects:  b.objects,
-		served:   b.kind.served,
-		clients:  b.options.Clients,
-		temporal: b.options.Temporal,
-		messages: messages,
-		reference: func(cronJob protocol.ObjectReference) ostinatov1.WorkflowReference {
-			return ostinatov1.WorkflowReference{
-				Namespace: b.options.TemporalNamespace,
-				ID:        cronJob.CronJobWorkflowID(settings.Cluster),
-			}
-		},
-		recorder:      b.options.Recorder,
-		metrics:       b.options.Metrics,
-		logger:        b.options.Logger,
-		clock:         b.options.Clock,
-		workers:       settings.Workers,
-		overdueGrace:  settings.OverdueGrace,
-		sweepInterval: settings.SweepInterval,
-		sweepLimiter:  flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate), max(1, int(settings.SweepRate/10))),
-		attendLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*attendShare), 1),
-		remindLimiter: flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*reminderShare), 1),
-		main:          newQueue("bridge", b.options),
-		sweep:         newQueue("bridge-sweep", b.options),
-		reminders:     newQueue("bridge-reminders", b.options),
-		busy:          keymutex.NewHashed(locks),
-		takenOver:     b.newTakenOver(rivalry),
-		rivalry:       rivalry,
-		memory:        newMemory(),
+// kindPoll is how often the API server is asked for the kind CronJob while it
+// does not have it.
+const kindPoll = 5 * time.Second
+
+// serveCronJobs runs the informers of CronJobs once the API server has the kind, until the
+// context is done. Jobs need no CRD, so nothing else waits for it.
+func (b *Bridge) serveCronJobs(ctx context.Context) {
+	if !b.awaitKind(ctx) {
+		return
+	}
+	b.objects.cronJobs.run(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), b.objects.cronJobs.synced) {
+		return
+	}
+	if b.noCronJobs.Load() {
+		b.Logger.Info("the CRD is there now: CronJobs are served")
+	}
+	b.Metrics.cronJobsServed.Set(1)
+	close(b.cronJobs)
+}
+
+// awaitKind returns true when the API server has the kind, and false when the context
+// is done before.
+func (b *Bridge) awaitKind(ctx context.Context) bool {
+	ticker := b.Clock.NewTicker(kindPoll)
+	defer ticker.Stop()
+	for {
+		there, err := b.hasKind(ctx)
+		switch {
+		case there, apierrors.IsForbidden(err):
+			// Where the question is not allowed, the lists will tell.
+			return true
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			b.Logger.Warn("can't tell whether CronJobs are to be served, will ask again", "error", err)
+		case !b.noCronJobs.Swap(true):
+			b.Logger.Warn("CronJobs are not served: the API server does not have the kind CronJob of "+ostinatov1.GroupVersion.String()+
+				"; Jobs are. Apply the CRD (deploy/crd) when CronJobs are wanted, it is taken up without a restart", "within", kindPoll)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C():
+		}
+	}
+}
+
+// hasKind asks the API server once.
+func (b *Bridge) hasKind(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resources, err := discovery.ToDiscoveryInterfaceWithContext(b.Clients.Kubernetes.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, ostinatov1.GroupVersion.String())
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("ask for the resources of %s: %w", ostinatov1.GroupVersion, err)
+	}
+	return slices.ContainsFunc(resources.APIResources, func(resource metav1.APIResource) bool { return resource.Name == "cronjobs" }), nil
+}
+
+// cronJobsKnown reports whether CronJobs are served, or known not to be.
+func (b *Bridge) cronJobsKnown() bool {
+	select {
+	case <-b.cronJobs:
+		return true
+	default:
+		return b.noCronJobs.Load()
 	}
 }

@@ -85,40 +85,51 @@ func (n *namespaceCount) addJob(job *batchv1.Job, now time.Time) {
 	}
 }
 
-// census is what the leader counts in the caches, by namespace. Only a leader has one.
-type census struct {
-	cronJobs, failing, failures     *prometheus.Desc
-	queued, longestQueued           *prometheus.Desc
-	activeJobs, pendingJobs, oldest *prometheus.Desc
-	latest                          atomic.Pointer[map[string]*namespaceCount]
-}
-
 // namespaceLabel is not called "namespace", since that is the label by which Prometheus
 // says where the process is that it scrapes.
 const namespaceLabel = "object_namespace"
 
-func newCensus() *census {
-	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("ostinato_bridge_"+name, help, append([]string{namespaceLabel}, labels...), nil)
+// gauge is one of the census' metrics, which has a value for each namespace.
+type gauge struct {
+	desc  *prometheus.Desc
+	value func(*namespaceCount) float64
+}
+
+func newGauge(name, help string, value func(*namespaceCount) float64) gauge {
+	return gauge{prometheus.NewDesc("ostinato_bridge_"+name, help, []string{namespaceLabel}, nil), value}
+}
+
+var (
+	cronJobsDesc = prometheus.NewDesc("ostinato_bridge_cronjobs", "CronJobs by the outcome of their last scheduled time, as their status says.",
+		[]string{namespaceLabel, "last_outcome"}, nil)
+	gauges = []gauge{
+		newGauge("failing_cronjobs", "CronJobs whose last run to end has failed.",
+			func(n *namespaceCount) float64 { return float64(n.failing) }),
+		newGauge("consecutive_failures", "The most runs in a row that have failed of one CronJob.",
+			func(n *namespaceCount) float64 { return float64(n.failures) }),
+		newGauge("queued_runs", "Runs that wait in the queues of CronJobs.",
+			func(n *namespaceCount) float64 { return float64(n.queued) }),
+		newGauge("longest_queued_run_seconds", "How overdue the oldest queued run is.",
+			func(n *namespaceCount) float64 { return n.longestQueued.Seconds() }),
+		newGauge("active_jobs", "Jobs under way, without the suspended.",
+			func(n *namespaceCount) float64 { return float64(n.active) }),
+		newGauge("pending_jobs", "Jobs under way for 5 minutes or more that have no Pod that is ready, those in back-off left out.",
+			func(n *namespaceCount) float64 { return float64(n.pending) }),
+		newGauge("longest_active_job_seconds", "Age of the oldest Job under way.",
+			func(n *namespaceCount) float64 { return n.longest.Seconds() }),
 	}
-	return &census{
-		cronJobs:      desc("cronjobs", "CronJobs by the outcome of their last scheduled time, as their status says.", "last_outcome"),
-		failing:       desc("failing_cronjobs", "CronJobs whose last run to end has failed."),
-		failures:      desc("consecutive_failures", "The most runs in a row that have failed of one CronJob."),
-		queued:        desc("queued_runs", "Runs that wait in the queues of CronJobs."),
-		longestQueued: desc("longest_queued_run_seconds", "How long ago the run was due that waits longest in a queue."),
-		activeJobs:    desc("active_jobs", "Jobs under way, without the suspended."),
-		pendingJobs:   desc("pending_jobs", "Jobs under way for 5 minutes or more that have no Pod that is ready, those in back-off left out."),
-		oldest:        desc("longest_active_job_seconds", "How long the Job has been under way that is so longest."),
-	}
+)
+
+// census is what the leader counts in the caches, by namespace. Only a leader has one.
+type census struct {
+	latest atomic.Pointer[map[string]*namespaceCount]
 }
 
 // Describe is the collector's.
 func (c *census) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{
-		c.cronJobs, c.failing, c.failures, c.queued, c.longestQueued, c.activeJobs, c.pendingJobs, c.oldest,
-	} {
-		descs <- desc
+	descs <- cronJobsDesc
+	for _, gauge := range gauges {
+		descs <- gauge.desc
 	}
 }
 
@@ -128,20 +139,13 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	if latest == nil {
 		return
 	}
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-	}
 	for namespace, n := range *latest {
 		for outcome, count := range n.cronJobs {
-			gauge(c.cronJobs, float64(count), namespace, outcome)
+			metrics <- prometheus.MustNewConstMetric(cronJobsDesc, prometheus.GaugeValue, float64(count), namespace, outcome)
 		}
-		gauge(c.failing, float64(n.failing), namespace)
-		gauge(c.failures, float64(n.failures), namespace)
-		gauge(c.queued, float64(n.queued), namespace)
-		gauge(c.longestQueued, n.longestQueued.Seconds(), namespace)
-		gauge(c.activeJobs, float64(n.active), namespace)
-		gauge(c.pendingJobs, float64(n.pending), namespace)
-		gauge(c.oldest, n.longest.Seconds(), namespace)
+		for _, gauge := range gauges {
+			metrics <- prometheus.MustNewConstMetric(gauge.desc, prometheus.GaugeValue, gauge.value(n), namespace)
+		}
 	}
 }
 

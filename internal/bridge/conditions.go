@@ -2,53 +2,85 @@ package bridge
 
 import (
 	"context"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// warn writes the conditions of a CronJob of ours that are the bridge's, when one of them has
+// writeConditions writes the conditions of a CronJob of ours that are the bridge's, when one of them has
 // changed, and emits an Event for each that has become True.
-func (c *controller) warn(ctx context.Context, item key, cronJob *ostinatov1.CronJob) error {
+func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ostinatov1.CronJob) error {
 	if k8s.IsNative(cronJob) || cronJob.DeletionTimestamp != nil {
 		return nil
 	}
 	// One apply has them all: a condition that it left out would be taken away.
-	var all, changed []metav1.Condition
-	take := func(kind string, known bool, judge func() (metav1.Condition, bool)) {
-		before := meta.FindStatusCondition(cronJob.Status.Conditions, kind)
-		if known {
-			if condition, write := judge(); write {
-				all, changed = append(all, condition), append(changed, condition)
-				return
-			}
-		}
-		if before != nil {
-			all = append(all, *before)
+	all := slices.DeleteFunc(slices.Clone(cronJob.Status.Conditions), func(condition metav1.Condition) bool {
+		return condition.Type != ostinatov1.ConditionNativeCronJobActive && condition.Type != ostinatov1.ConditionWorkflowPaused
+	})
+	var changed []metav1.Condition
+	take := func(condition metav1.Condition, write bool) {
+		if write {
+			meta.SetStatusCondition(&all, condition)
+			changed = append(changed, condition)
 		}
 	}
-	now := c.clock.Now()
-	native, known := c.objects.namesake(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name})
-	take(ostinatov1.ConditionNativeCronJobActive, known, func() (metav1.Condition, bool) { return namesakeCondition(cronJob, native, now) })
-	paused, known := c.memory.pausedOf(item)
-	take(ostinatov1.ConditionWorkflowPaused, known, func() (metav1.Condition, bool) {
-		return pausedCondition(cronJob, c.messages.cluster, paused, now)
-	})
+	if native, known := c.objects.namesake(item.NamespacedName); known {
+		take(namesakeCondition(cronJob, native, c.Clock.Now()))
+	}
+	if paused := c.memory.paused.get(item); paused != "" {
+		take(pausedCondition(cronJob, c.workflowID(item), paused == metav1.ConditionTrue, c.Clock.Now()))
+	}
 	if len(changed) == 0 {
 		return nil
 	}
-	if err := k8s.ApplyCronJobConditions(ctx, c.clients.CronJobs, cronJob, all...); err != nil {
+	if err := k8s.ApplyCronJobConditions(ctx, c.Clients.CronJobs, cronJob, all...); err != nil {
 		return err
 	}
 	for _, condition := range changed {
 		if condition.Status == metav1.ConditionTrue {
-			c.recorder.Event(eventReference(cronJob), corev1.EventTypeWarning, condition.Reason, condition.Message)
+			c.warn(cronJob, condition.Reason, condition.Message)
 		}
 	}
 	return nil
+}
+
+// namesakeChanged queues our CronJob of the name, if there is one.
+func (c *controller) namesakeChanged(native *ostinatov1.CronJob) {
+	item := keyOf(cronJobKind, native)
+	if c.objects.cronJob(item) != nil {
+		c.main.Add(item)
+	}
+}
+
+// paused notes that somebody has paused or pinned an object's workflow. It is left to that
+// person. A CronJob of ours gets a condition, others an Event.
+func (c *controller) paused(item key) {
+	if c.memory.paused.put(item, metav1.ConditionTrue) == metav1.ConditionTrue {
+		return
+	}
+	c.Logger.Warn("somebody has paused the workflow", "kind", item.kind, "namespace", item.Namespace, "name", item.Name)
+	if item.kind == cronJobKind {
+		c.main.Add(item)
+	} else if object := c.objects.find(item); object != nil {
+		c.warn(object, pausedReason, pausedAdvice(c.workflowID(item)))
+	}
+}
+
+// countPaused counts the workflows that are paused, and forgets objects that are gone.
+func (c *controller) countPaused() {
+	count := map[string]int{}
+	c.memory.paused.retain(func(item key, paused metav1.ConditionStatus) bool {
+		there := c.underWay(item)
+		if there && paused == metav1.ConditionTrue {
+			count[item.kind.word()]++
+		}
+		return there
+	})
+	for _, kind := range []kind{cronJobKind, jobKind} {
+		c.Metrics.paused.WithLabelValues(kind.word()).Set(float64(count[kind.word()]))
+	}
 }

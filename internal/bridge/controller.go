@@ -2,14 +2,18 @@ package bridge
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/keymutex"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -31,60 +35,70 @@ const (
 	locks = 1024
 )
 
-// kind says what a key's name is the name of.
+// kind is the kind of an object.
 type kind string
 
 const (
 	cronJobKind       kind = "CronJob"
 	nativeCronJobKind kind = "batch/v1 CronJob"
 	jobKind           kind = "Job"
-	// The kinds of workflows whose object seems to be gone.
-	orphanCronJobKind       kind = "orphaned CronJob workflow"
-	orphanNativeCronJobKind kind = "orphaned batch/v1 CronJob workflow"
-	orphanJobKind           kind = "orphaned Job workflow"
-	// strayCronJobKind is a workflow of a batch/v1 CronJob where those are not taken over.
-	strayCronJobKind kind = "stray batch/v1 CronJob workflow"
-	// strayJobKind is a workflow of a Job that another controller has.
-	strayJobKind kind = "stray Job workflow"
-	// Objects whose workflow has ended, or in whose place another runs.
-	unattendedJobKind           kind = "unattended Job"
-	unattendedCronJobKind       kind = "unattended CronJob"
-	unattendedNativeCronJobKind kind = "unattended batch/v1 CronJob"
-	// The searches for them; their names are empty.
-	cronJobScanKind       kind = "scan for orphaned CronJob workflows"
-	nativeCronJobScanKind kind = "scan for orphaned batch/v1 CronJob workflows"
-	jobScanKind           kind = "scan for orphaned Job workflows"
+)
+
+// word is the kind without its group.
+func (k kind) word() string {
+	if k == jobKind {
+		return "Job"
+	}
+	return "CronJob"
+}
+
+// task is what to do about an object.
+type task string
+
+const (
+	// follow sends the object's workflow what it needs to hear.
+	follow task = "follow"
+	// scan looks for workflows of a kind whose object is gone, or another controller's. It has no name.
+	scan task = "scan for orphaned workflows"
+	// endOrphan is for a workflow whose object seems to be gone.
+	endOrphan task = "end orphaned workflow"
+	// endStray is for the workflow of an object that another controller has.
+	endStray task = "end stray workflow"
+	// restart is for an object whose workflow has ended, or in whose place another runs.
+	restart task = "restart workflow"
 )
 
 // key is an item of a work queue.
 type key struct {
 	kind kind
 	types.NamespacedName
+	task task
 }
 
-// object is the same for every key that is about one object, or its workflow.
-func (k key) object() string { return k.String() }
+// keyOf is the key by which an object is followed.
+func keyOf(kind kind, object metav1.Object) key {
+	return key{kind: kind, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, task: follow}
+}
+
+// to is the key of the same object for another task.
+func (k key) to(task task) key {
+	k.task = task
+	return k
+}
+
+// inNamespace is the namespace of what the key is about; empty for the scans.
+func (k key) inNamespace() string { return k.Namespace }
 
 // controller acts while this process leads. Three queues hold what is to be looked
 // at: main for what changed, sweep for everything, slowly, and reminders for CronJobs
 // whose workflow is late with something. Each handles a key once at a time; busy keeps
 // them from handling one object at the same time.
 type controller struct {
+	Options
 	objects *objects
-	// served is closed when the cache has all CronJobs.
-	served    <-chan struct{}
-	clients   *k8s.Clients
-	temporal  Temporal
-	messages  messages
-	reference func(cronJob protocol.ObjectReference) ostinatov1.WorkflowReference
-	recorder  record.EventRecorder
-	metrics   *Metrics
-	logger    *slog.Logger
-	clock     clock.WithTicker
+	// cronJobs is closed when the cache has all CronJobs.
+	cronJobs <-chan struct{}
 
-	workers       int
-	overdueGrace  time.Duration
-	sweepInterval time.Duration
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
 	remindLimiter flowcontrol.RateLimiter
@@ -94,16 +108,13 @@ type controller struct {
 	main      *queue.Queue[key]
 	sweep     *queue.Queue[key]
 	reminders *queue.Queue[key]
-	busy      keymutex.KeyMutex
-	// takenOver is nil where Jobs are not taken over.
-	takenOver *takenOver
-	rivalry   *rivalry
+	// expiring has the finished Jobs with a TTL; it is nil where Jobs are not taken over.
+	expiring *queue.Queue[key]
+	busy     keymutex.KeyMutex
+	rivalry  rivalry
 
 	memory memory
 }
-
-// inNamespace is the namespace of what the key is about; empty for the scans.
-func (k key) inNamespace() string { return k.Namespace }
 
 func newQueue(name string, options Options) *queue.Queue[key] {
 	shares := queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Config.Weights}
@@ -112,82 +123,91 @@ func newQueue(name string, options Options) *queue.Queue[key] {
 
 // run acts until the context is done, then lets calls in progress end.
 func (c *controller) run(ctx context.Context) error {
-	c.logger.Info("leading")
-	c.metrics.leading.Set(1)
-	defer c.metrics.leading.Set(0)
+	c.Logger.Info("leading")
+	c.Metrics.leading.Set(1)
+	defer c.Metrics.leading.Set(0)
 
-	stopWatching, err := c.watch()
-	if err != nil && ctx.Err() != nil {
-		// The caches have stopped already.
-		return nil
-	}
-	if err != nil {
+	if err := c.watch(); err != nil {
+		if ctx.Err() != nil {
+			// The caches have stopped already.
+			return nil
+		}
 		return err
 	}
-	defer stopWatching()
-	c.sweep.Add(key{kind: jobScanKind})
-	c.sweep.Add(key{kind: nativeCronJobScanKind})
+	c.sweep.Add(key{kind: jobKind, task: scan})
+	c.sweep.Add(key{kind: nativeCronJobKind, task: scan})
 
 	var group sync.WaitGroup
 	group.Go(func() {
 		select {
-		case <-c.served:
-			c.sweep.Add(key{kind: cronJobScanKind})
+		case <-c.cronJobs:
+			c.sweep.Add(key{kind: cronJobKind, task: scan})
 		case <-ctx.Done():
 		}
 	})
-	group.Go(func() { c.main.Run(ctx, c.workers, c.handleChanged) })
-	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handleSwept) })
-	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handleReminder) })
+	group.Go(func() { c.main.Run(ctx, c.Config.Workers, c.handler(c.main)) })
+	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handler(c.sweep)) })
+	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handler(c.reminders)) })
 	group.Go(func() { c.watchdog(ctx) })
-	group.Go(func() { c.sweepRegularly(ctx) })
-	group.Go(func() { c.attendRegularly(ctx) })
-	group.Go(func() { c.takenOver.run(ctx) })
+	group.Go(func() { c.every(ctx, attendPeriod, c.makeRound) })
+	if c.Config.SweepInterval > 0 {
+		group.Go(func() { c.every(ctx, c.Config.SweepInterval, c.sweepAll) })
+	}
+	if c.expiring != nil {
+		group.Go(func() { c.expiring.Run(ctx, ttlWorkers, c.handleExpiring) })
+	}
 	group.Wait()
 	return nil
 }
 
-// handleChanged handles an item of the main queue.
-func (c *controller) handleChanged(ctx context.Context, item key) (again time.Duration, err error) {
-	return c.handle(ctx, c.main, item)
+// every does something each period until the context is done.
+func (c *controller) every(ctx context.Context, period time.Duration, do func(context.Context)) {
+	ticker := c.Clock.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			do(ctx)
+		}
+	}
 }
 
-// handleSwept handles an item of the sweep.
-func (c *controller) handleSwept(ctx context.Context, item key) (time.Duration, error) {
-	if err := c.sweepLimiter.Wait(ctx); err != nil {
+// handler handles the items of a queue. What is to be looked at again goes to the main one.
+func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
+	return func(ctx context.Context, item key) (time.Duration, error) {
+		if lane == c.sweep {
+			if err := c.sweepLimiter.Wait(ctx); err != nil {
+				return 0, err
+			}
+		}
+		again, err := c.handle(ctx, lane, item)
+		if err == nil && again > 0 {
+			c.main.AddAfter(item, again)
+		}
 		return 0, err
 	}
-	return 0, c.handleSlowly(ctx, c.sweep, item)
 }
 
-// handleReminder handles a CronJob whose workflow is to be reminded of something.
-func (c *controller) handleReminder(ctx context.Context, item key) (time.Duration, error) {
-	return 0, c.handleSlowly(ctx, c.reminders, item)
-}
-
-// handleSlowly handles an item of a slow queue. What is to be looked at again is no longer
-// that queue's.
-func (c *controller) handleSlowly(ctx context.Context, lane *queue.Queue[key], item key) error {
-	again, err := c.handle(ctx, lane, item)
-	if err == nil && again > 0 {
-		c.main.AddAfter(item, again)
-	}
-	return err
+// failed counts and logs an error of Temporal or of the API server.
+func (c *controller) failed(err error, message string, about ...any) {
+	class := errorClass(err)
+	c.Metrics.errors.WithLabelValues(class).Inc()
+	c.Logger.Warn(message, append(about, "class", class, "error", err)...)
 }
 
 // handle handles one item of a queue, and says what failed.
 func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item key) (again time.Duration, err error) {
-	c.busy.LockKey(item.object())
-	defer c.busy.UnlockKey(item.object())
+	c.busy.LockKey(item.String())
+	defer c.busy.UnlockKey(item.String())
 	// A call in progress when the process is told to stop may end.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	again, err = c.sync(ctx, lane, item)
 	if err != nil {
-		class := errorClass(err)
-		c.metrics.errors.WithLabelValues(class).Inc()
-		c.logger.Warn("will be repeated", "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
-			"class", class, "failures", lane.Failures(item)+1, "error", err)
+		c.failed(err, "will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
+			"failures", lane.Failures(item)+1)
 	}
 	return again, err
 }
@@ -195,55 +215,91 @@ func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item ke
 // sync does what is to be done for one item of a queue, and returns when to look again
 // at the latest; 0 means at the next change.
 func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key) (time.Duration, error) {
-	switch item.kind {
-	case cronJobKind, nativeCronJobKind:
-		var turn turn
-		if lane == c.reminders {
-			turn.limiter = c.remindLimiter
-		}
-		again, err := c.syncCronJob(ctx, item, lane == c.sweep, &turn)
-		if turn.wanted {
-			c.reminders.Add(item)
-		}
-		return again, err
-	case jobKind:
-		return c.syncJob(ctx, item.NamespacedName, lane == c.sweep)
-	case cronJobScanKind:
-		return 0, c.scanCronJobs(ctx)
-	case nativeCronJobScanKind:
-		return 0, c.scanNativeCronJobs(ctx)
-	case jobScanKind:
-		return 0, c.scanJobs(ctx)
-	case unattendedJobKind:
-		return 0, c.syncUnattended(ctx, item.NamespacedName)
-	case unattendedCronJobKind, unattendedNativeCronJobKind:
-		return 0, c.syncUnattendedCronJob(ctx, item)
-	case strayCronJobKind:
-		return 0, c.syncStrayCronJob(ctx, item.NamespacedName)
-	case strayJobKind:
-		return c.syncStray(ctx, item.NamespacedName)
-	default:
+	ofJob := item.kind == jobKind
+	switch {
+	case item.task == scan:
+		return 0, c.scan(ctx, item.kind)
+	case item.task == endOrphan:
 		return 0, c.syncOrphan(ctx, item)
+	case item.task == endStray && ofJob:
+		return c.syncStrayJob(ctx, item)
+	case item.task == endStray:
+		return 0, c.syncStrayCronJob(ctx, item)
+	case item.task == restart && ofJob:
+		return 0, c.restartJob(ctx, item)
+	case item.task == restart:
+		return 0, c.restartCronJob(ctx, item)
+	case ofJob:
+		return c.syncJob(ctx, item, lane == c.sweep)
 	}
+	var turn turn
+	if lane == c.reminders {
+		turn.limiter = c.remindLimiter
+	}
+	again, err := c.syncCronJob(ctx, item, lane == c.sweep, &turn)
+	if turn.wanted {
+		c.reminders.Add(item)
+	}
+	return again, err
+}
+
+// workflowID is the ID of the workflow of a key's object.
+func (c *controller) workflowID(item key) string {
+	if item.kind == jobKind {
+		return c.Config.Cluster.JobWorkflowID(item.Namespace, item.Name)
+	}
+	cronJob := protocol.ObjectReference{Namespace: item.Namespace, Name: item.Name, Native: item.kind == nativeCronJobKind}
+	return cronJob.CronJobWorkflowID(c.Config.Cluster)
 }
 
 // sayGone tells the workflow that objects of these UIDs are gone. Where none
 // runs, none needs to know.
-func (c *controller) sayGone(ctx context.Context, workflowID string, uids []string) error {
+func (c *controller) sayGone(ctx context.Context, item key, uids ...string) error {
 	for _, uid := range uids {
-		found, err := c.temporal.Signal(ctx, workflowID, deleted(uid))
-		if err != nil {
+		if _, err := c.signal(ctx, item, deleted(uid)); err != nil {
 			return err
 		}
-		c.metrics.sent("deleted", foundLabel(found))
 	}
 	return nil
 }
 
-// Values of the label "workflow" of the messages metric.
+// signal signals the workflow of an object, where one runs, and counts the message.
+func (c *controller) signal(ctx context.Context, item key, signal Signal) (found bool, err error) {
+	found, err = c.Temporal.Signal(ctx, c.workflowID(item), signal)
+	if err == nil {
+		c.Metrics.sent(signal.Name, foundLabel(found))
+	}
+	return found, err
+}
+
+// foundLabel is the value of the label "workflow" of the messages metric.
 func foundLabel(found bool) string {
 	if found {
 		return "running"
 	}
 	return "none"
+}
+
+// component is the source of the bridge's Events.
+const component = "ostinato-bridge"
+
+// StartEvents returns a recorder that writes to the API server. stop writes what
+// is queued and ends it.
+func StartEvents(ctx context.Context, client kubernetes.Interface) (recorder record.EventRecorder, stop func()) {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	// An ObjectReference is recorded as it is, so the scheme stays empty.
+	recorder = broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
+	return k8s.OneAtATime(recorder), broadcaster.Shutdown
+}
+
+// warn emits a Warning Event on a CronJob or a Job.
+func (c *controller) warn(object metav1.Object, reason, message string) {
+	kind := batchv1.SchemeGroupVersion.WithKind("Job")
+	if cronJob, ok := object.(*ostinatov1.CronJob); ok {
+		kind = k8s.CronJobKindOf(cronJob)
+	}
+	reference := &corev1.ObjectReference{Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
+	reference.SetGroupVersionKind(kind)
+	c.Recorder.Event(reference, corev1.EventTypeWarning, reason, message)
 }

@@ -34,13 +34,13 @@ func TestAnObjectInBothQueuesIsHandledOnceAtATime(t *testing.T) {
 // A deletion is forgotten when it was sent, and no other with it.
 func TestOnlyDeletionsThatWereSentAreForgotten(t *testing.T) {
 	item := jobKey(standalone())
-	m := memory{gone: map[key][]string{}}
-	m.markGone(item, "j1")
-	first, second := m.goneOf(item), m.goneOf(item)
-	m.markGone(item, "j2")
-	m.goneSent(item, first)
-	m.goneSent(item, second)
-	assert.Equal(t, []string{"j2"}, m.goneOf(item))
-	m.goneSent(item, []string{"j2"})
-	assert.Empty(t, m.gone)
+	var gone backlog[string]
+	gone.add(item, "j1")
+	first, second := gone.get(item), gone.get(item)
+	gone.add(item, "j2")
+	gone.done(item, first)
+	gone.done(item, second)
+	assert.Equal(t, []string{"j2"}, gone.get(item))
+	gone.done(item, []string{"j2"})
+	assert.Zero(t, gone.len())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,39 +12,36 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/k8s"
 )
-
-// overdueReason is the reason of the Event on an overdue CronJob.
-const overdueReason = event.RunOverdue
 
 // syncCronJob sends what a CronJob's workflow needs to hear, and of reminders what the
 // turn allows.
 func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn *turn) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
-	gone := c.memory.goneOf(item)
+	gone := c.memory.gone.get(item)
 	cronJob := c.objects.cronJob(item)
 	if cronJob == nil {
-		reference := protocol.ObjectReference{Namespace: item.Namespace, Name: item.Name, Native: item.kind == nativeCronJobKind}
-		if err := c.sayGone(ctx, reference.CronJobWorkflowID(c.messages.cluster), gone); err != nil {
+		if err := c.sayGone(ctx, item, gone...); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, gone)
-		c.memory.putCronJob(item, nil)
-		c.memory.prunedSeen(item, len(c.memory.prunedOf(item)))
+		c.memory.gone.done(item, gone)
+		c.memory.cronJobs.remove(item)
+		c.memory.pruned.remove(item)
 		return 0, nil
 	}
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
-	defer c.memory.goneSent(item, gone)
+	defer c.memory.gone.done(item, gone)
 
-	known := c.memory.cronJob(item).of(cronJob)
-	reference := c.reference(cronJobReference(cronJob))
-	decision := decideCronJob(cronJob, reference, known, sweep, c.overdueGrace, c.clock.Now())
-	if err := c.endStale(ctx, cronJob, decision.stale); err != nil {
+	known := c.memory.cronJobs.get(item).of(cronJob)
+	reference := c.reference(cronJob)
+	decision := decideCronJob(cronJob, reference, known, sweep, c.Config.OverdueGrace, c.Clock.Now())
+	if err := c.endStale(ctx, item, decision.stale); err != nil {
 		return 0, err
 	}
 	if err := c.actOnCronJob(ctx, cronJob, decision.action, &known, turn); err != nil {
@@ -58,76 +56,54 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 		later, err = c.mentionJobs(ctx, item, cronJob, &known, turn)
 		again = earliest(again, later)
 	}
-	c.memory.putCronJob(item, &known)
-	return earliest(decision.again, again), errors.Join(err, c.warn(ctx, item, cronJob))
-}
-
-// endStale ends a workflow that began before the built-in controller went on with the
-// CronJob; another starts from the status that there is now.
-func (c *controller) endStale(ctx context.Context, cronJob *ostinatov1.CronJob, before time.Time) error {
-	if before.IsZero() {
-		return nil
-	}
-	workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
-	ended, err := c.temporal.TerminateStale(ctx, workflowID, before,
-		"kube-controller-manager has gone on with the CronJob since this workflow began; it starts anew from the CronJob's status")
-	if ended {
-		c.endedCronJob(types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}, "is behind the CronJob's status, started anew")
-	}
-	return err
-}
-
-// endedCronJob counts and logs the end of a workflow that the bridge has ended.
-func (c *controller) endedCronJob(name types.NamespacedName, why string) {
-	c.metrics.sent("cronjob-terminate", "running")
-	c.logger.Warn("terminated a CronJob's workflow", "namespace", name.Namespace, "name", name.Name, "why", why)
+	c.memory.cronJobs.put(item, known)
+	return earliest(decision.again, again), errors.Join(err, c.writeConditions(ctx, item, cronJob))
 }
 
 // actOnCronJob carries out a decision and remembers it.
 func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action cronJobAction, known *cronJobMemory, turn *turn) error {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	switch action {
 	case leaveCronJob:
 		return nil
 	case ensureCronJob:
-		_, err := c.ensure(ctx, cronJob)
+		_, err := c.ensure(ctx, cronJobKey(cronJob), c.cronJobStart(cronJob))
 		return err
 	case pokeCronJob:
 		if ok, err := turn.take(ctx); !ok || err != nil {
 			return err
 		}
 	}
-	start := c.messages.cronJobStart(cronJob)
-	if err := c.temporal.SignalWithStart(ctx, start, c.messages.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
+	start := c.cronJobStart(cronJob)
+	if err := c.Temporal.SignalWithStart(ctx, start, c.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
 		return err
 	}
 	if action == pokeCronJob {
 		c.poked(cronJob, known, now)
 		return nil
 	}
-	c.metrics.sent("cronjob-spec", "any")
-	sends := known.sendsOf(cronJob)
-	known.generation, known.sends, known.sentAt = cronJob.Generation, sends+1, now
+	c.Metrics.sent("cronjob-spec", "any")
+	known.generation, known.sent = cronJob.Generation, known.sentFor(cronJob).another(now)
 	return nil
 }
 
 // poked records a poke. The first for a run is worth an Event.
 func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, now time.Time) {
 	next := cronJob.Status.NextScheduleTime.UTC()
-	c.metrics.sent("cronjob-overdue", "any")
-	c.metrics.pokes.Inc()
-	pokes := known.pokesOf(cronJob)
-	if pokes == 0 {
-		c.logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
-		c.recorder.Eventf(eventReference(cronJob), corev1.EventTypeWarning, overdueReason,
-			"The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339))
+	c.Metrics.sent("cronjob-overdue", "any")
+	c.Metrics.pokes.Inc()
+	pokes := known.pokesFor(cronJob)
+	if pokes.times == 0 {
+		c.Logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
+		c.warn(cronJob, event.RunOverdue,
+			fmt.Sprintf("The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339)))
 	}
-	known.overdue, known.pokes, known.pokedAt = next, pokes+1, now
+	known.overdue, known.pokes = next, pokes.another(now)
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.
 func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (time.Duration, error) {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	known.closings = c.closings(cronJob, *known, now)
 	var again time.Duration
 	for i := range known.closings {
@@ -144,24 +120,21 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		if run.result.Outcome == job.Deleted {
-			exists, err := c.jobExists(ctx, cronJob.Namespace, run.name, run.uid)
+		if run.outcome == job.Deleted {
+			live, err := c.liveJob(ctx, types.NamespacedName{Namespace: cronJob.Namespace, Name: run.name})
 			if err != nil {
 				return 0, err
 			}
-			if exists {
+			if live != nil && string(live.UID) == run.uid {
 				// The cache is behind status.
 				run.since = now
 				again = earliest(again, closedGrace)
 				continue
 			}
 		}
-		workflowID := cronJobReference(cronJob).CronJobWorkflowID(c.messages.cluster)
-		found, err := c.temporal.Signal(ctx, workflowID, c.messages.jobClosed(cronJob, *run))
-		if err != nil {
+		if _, err := c.signal(ctx, cronJobKey(cronJob), jobClosed(cronJob, *run)); err != nil {
 			return 0, err
 		}
-		c.metrics.sent("job-closed", foundLabel(found))
 		run.sentAt = now
 		again = earliest(again, closedRepeat)
 	}
@@ -169,32 +142,139 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 }
 
 func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, now time.Time) []closing {
-	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, c.jobsIn(cronJob.Namespace), now)
-}
-
-// jobsIn finds the Jobs of a namespace by their names, nil where there is none.
-func (c *controller) jobsIn(namespace string) func(name string) *batchv1.Job {
-	return func(name string) *batchv1.Job {
-		return c.objects.job(types.NamespacedName{Namespace: namespace, Name: name})
+	find := func(name string) *batchv1.Job {
+		return c.objects.job(types.NamespacedName{Namespace: cronJob.Namespace, Name: name})
 	}
+	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, find, now)
 }
 
-// jobExists asks the API server, since the cache may be behind.
-func (c *controller) jobExists(ctx context.Context, namespace, name, uid string) (bool, error) {
-	found, err := c.clients.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+// liveJob returns the Job that the API server has, since the cache may be behind; nil where
+// there is none.
+func (c *controller) liveJob(ctx context.Context, name types.NamespacedName) (*batchv1.Job, error) {
+	live, err := c.Clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get Job %s: %w", name, err)
+	}
+	return live, nil
+}
+
+// exists reports whether the API server has a key's object.
+func (c *controller) exists(ctx context.Context, item key) (bool, error) {
+	if item.kind == jobKind {
+		live, err := c.liveJob(ctx, item.NamespacedName)
+		return live != nil, err
+	}
+	_, err := c.cronJobStore(item.kind).Get(ctx, item.Namespace, item.Name)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("get Job %s/%s: %w", namespace, name, err)
+		return false, fmt.Errorf("get CronJob %s: %w", item, err)
 	}
-	return uid == "" || string(found.UID) == uid, nil
+	return true, nil
 }
 
-// earliest returns the shorter of two waits, of which 0 means none.
+// cronJobStore is where the API server has the CronJobs of a kind.
+func (c *controller) cronJobStore(kind kind) k8s.CronJobStore {
+	if kind == nativeCronJobKind {
+		return k8s.NativeCronJobs(c.Clients.Kubernetes)
+	}
+	return k8s.OwnCronJobs(c.Clients.CronJobs)
+}
+
+// earliest returns the shorter of two waits; 0 means none.
 func earliest(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}
 	return a
+}
+
+// reminderShare is the part of the sweep's rate that reminders may take.
+const reminderShare = 0.1
+
+// turn says whether a pass over a CronJob may send a reminder of an overdue run, of a Job that
+// status does not list, or of the end of a run that it still lists. In a herd, and after an
+// outage, all workflows are late and catch up by themselves, so reminders have a queue and a
+// rate of their own. A pass in that queue sends one, so that namespaces share the rate; a
+// pass elsewhere sends none.
+type turn struct {
+	// limiter is nil where the pass may send none, or no more.
+	limiter flowcontrol.RateLimiter
+	// wanted says that there is one more to send.
+	wanted bool
+}
+
+// take waits until a reminder may be sent. It returns false where this pass may send none.
+func (t *turn) take(ctx context.Context) (bool, error) {
+	if t.limiter == nil {
+		t.wanted = true
+		return false, nil
+	}
+	limiter := t.limiter
+	t.limiter = nil
+	return true, limiter.Wait(ctx)
+}
+
+// mentionJobs asks a CronJob's workflow to look at Jobs that it may not know, as far as the
+// turn allows, and says when to look for others.
+func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (again time.Duration, err error) {
+	jobs, now := c.objects.jobsOf(cronJob), c.Clock.Now()
+	known.mentioned = mentionsOf(jobs, known.mentioned)
+	due, again := unexpected(cronJob, jobs, known.mentioned, now)
+	for _, job := range due {
+		if ok, err := turn.take(ctx); !ok || err != nil {
+			return again, err
+		}
+		if err := c.mentionJob(ctx, cronJob, job); err != nil {
+			return 0, err
+		}
+		subject := subjectOf(job)
+		known.mentioned[subject] = mention{known.mentioned[subject].another(now), cronJob.ResourceVersion}
+		again = earliest(again, firstRepeat)
+	}
+	return again, c.mentionPruned(ctx, item, cronJob, jobs, turn)
+}
+
+// mentionJob asks a CronJob's workflow to look at a Job, unless the API server's CronJob
+// lists it: the cache of CronJobs may be behind that of Jobs.
+func (c *controller) mentionJob(ctx context.Context, cronJob *ostinatov1.CronJob, job *batchv1.Job) error {
+	if !finished(job) {
+		live, err := k8s.GetCronJob(ctx, c.cronJobStore(cronJobKey(cronJob).kind), cronJob.Namespace, cronJob.Name, cronJob.UID)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(live.Status.Active, func(run corev1.ObjectReference) bool { return run.UID == job.UID }) {
+			return nil
+		}
+	}
+	return c.mention(ctx, cronJob, job.Name, job.UID)
+}
+
+// mentionPruned asks a CronJob's workflow to look at finished Jobs that others have
+// deleted, once each, and forgets those that need nothing.
+func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, turn *turn) error {
+	deleted := c.memory.pruned.get(item)
+	counted := prunedByOthers(cronJob, deleted, jobs)
+	for i, one := range deleted {
+		if slices.Contains(counted, one) {
+			if ok, err := turn.take(ctx); !ok || err != nil {
+				return err
+			}
+			if err := c.mention(ctx, cronJob, one.name, one.uid); err != nil {
+				return err
+			}
+		}
+		c.memory.pruned.done(item, deleted[i:i+1])
+	}
+	return nil
+}
+
+// mention asks a CronJob's workflow to look at the Job of a name and UID.
+func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
+	_, err := c.signal(ctx, cronJobKey(cronJob), jobSeen(cronJob, name, uid))
+	return err
 }

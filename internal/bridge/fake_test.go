@@ -165,7 +165,7 @@ func (f *fakeTemporal) Signal(_ context.Context, workflowID string, signal Signa
 }
 
 // Look counts the looks at a workflow.
-func (f *fakeTemporal) Look(_ context.Context, workflowID, _ string) (holder.Standing, error) {
+func (f *fakeTemporal) Look(_ context.Context, workflowID string) (holder.Standing, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failures > 0 {
@@ -259,25 +259,12 @@ func (f *fakeTemporal) lookedAt(workflowID string) int {
 	return f.looks[workflowID]
 }
 
-func (f *fakeTemporal) Terminate(_ context.Context, workflowID, uid, _ string) (bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if known, running := f.running[workflowID]; !running || known != uid {
-		return false, nil
-	}
-	return f.terminate(workflowID)
-}
-
-func (f *fakeTemporal) TerminateStale(_ context.Context, workflowID string, before time.Time, _ string) (bool, error) {
+func (f *fakeTemporal) Terminate(_ context.Context, workflowID string, before time.Time, _ string) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, running := f.running[workflowID]; !running || !f.began[workflowID].Before(before) {
 		return false, nil
 	}
-	return f.terminate(workflowID)
-}
-
-func (f *fakeTemporal) terminate(workflowID string) (bool, error) {
 	delete(f.running, workflowID)
 	return true, f.record("terminate %s", workflowID)
 }

@@ -3,99 +3,114 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // drainRetry is when to look again at a Job that is not drained.
 const drainRetry = time.Second
 
-// syncStray ends the workflow of a Job that another controller has, when the API
-// server confirms it: that take-over was given up, or that the built-in controller
-// ended the Job meanwhile. A Job of which that controller has not written yet is
-// drained first; the Pods that are left keep their finalizers, which are the other
-// controller's.
-func (c *controller) syncStray(ctx context.Context, name types.NamespacedName) (again time.Duration, err error) {
-	found, err := c.clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		c.handedBack(name)
-		return 0, c.syncOrphan(ctx, key{orphanJobKind, name})
-	}
+// syncStrayJob ends the workflow of a Job that another controller has, when the API server
+// confirms it: take-over was given up, or the built-in controller ended the Job meanwhile. A
+// Job that the other controller has not written yet is drained first. The Pods that are left
+// keep their finalizers, which are the other controller's.
+func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Duration, err error) {
+	found, err := c.liveJob(ctx, item.NamespacedName)
 	if err != nil {
-		return 0, fmt.Errorf("get Job %s: %w", name, err)
-	}
-	if !strayJob(c.objects.owner, found) {
-		c.handedBack(name)
-		return 0, nil
-	}
-	why, err := c.letGo(ctx, found)
-	switch {
-	case err != nil:
 		return 0, err
-	case why == "":
-		c.handedBack(name)
+	}
+	if found == nil {
+		c.handedBack(item)
+		return 0, c.syncOrphan(ctx, item)
+	}
+	var why string
+	if strayJob(c.objects.owner, found) {
+		if why, err = c.letGo(ctx, item, found); err != nil {
+			return 0, err
+		}
+	}
+	if why == "" {
+		c.handedBack(item)
 		return 0, nil
 	}
-	if c.memory.waitsFor(name, why) {
-		c.logger.Info("a Job is handed back later", "namespace", name.Namespace, "name", name.Name, "since", why)
+	if c.memory.strays.put(item, why) != why {
+		c.Logger.Info("a Job is handed back later", "namespace", item.Namespace, "name", item.Name, "since", why)
 	}
 	return drainRetry, nil
 }
 
 // letGo ends the workflow of a stray Job, or says why not yet.
-func (c *controller) letGo(ctx context.Context, found *batchv1.Job) (why string, err error) {
-	workflowID := c.messages.cluster.JobWorkflowID(found.Namespace, found.Name)
-	workflow, err := c.temporal.DescribeJob(ctx, workflowID)
+func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (why string, err error) {
+	asked := c.Clock.Now()
+	workflow, err := c.Temporal.DescribeJob(ctx, c.workflowID(item))
 	if err != nil || !workflow.Running {
 		return "", err
 	}
 	uid := workflow.Description.Job.UID
 	if uid != string(found.UID) {
-		return "", c.sayGone(ctx, workflowID, []string{uid})
+		return "", c.sayGone(ctx, item, uid)
 	}
 	if _, theirs := builtInWroteLast(found); !theirs {
 		if why := undrained(found, workflow); why != "" {
 			return why, nil
 		}
 	}
-	ended, err := c.temporal.Terminate(ctx, workflowID, uid, "another controller has the Job; its Pods are left as they are")
-	if ended {
-		c.ended(found, "another controller has the Job")
+	ended, err := c.terminate(ctx, item, asked, "another controller has the Job; its Pods are left as they are", "another controller has the Job")
+	if err != nil || !ended {
+		return "its workflow has ended or begun anew", err
 	}
-	return "", err
+	return "", nil
 }
 
 // syncStrayCronJob ends the workflow of a CronJob of batch/v1, which is the built-in
 // controller's. There is nothing to drain: whatever the workflow has done of a plan, the
 // other controller goes on from the names of the Jobs and from the status.
-func (c *controller) syncStrayCronJob(ctx context.Context, name types.NamespacedName) error {
-	workflowID := c.messages.cluster.NativeCronJobWorkflowID(name.Namespace, name.Name)
-	uid, found, err := c.temporal.ObjectUID(ctx, workflowID)
-	if err != nil || !found {
-		return err
-	}
-	ended, err := c.temporal.Terminate(ctx, workflowID, uid, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are")
-	if ended {
-		c.endedCronJob(name, "is the built-in controller's")
-	}
+func (c *controller) syncStrayCronJob(ctx context.Context, item key) error {
+	// Whenever it began, by clocks that may differ.
+	before := c.Clock.Now().Add(time.Hour)
+	_, err := c.terminate(ctx, item, before, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are", "is the built-in controller's")
 	return err
 }
 
+// endStale ends a workflow that began before the built-in controller went on with its
+// object, if it did; another starts from the status that there is now.
+func (c *controller) endStale(ctx context.Context, item key, before time.Time) error {
+	if before.IsZero() {
+		return nil
+	}
+	kind := item.kind.word()
+	_, err := c.terminate(ctx, item, before,
+		fmt.Sprintf("kube-controller-manager has gone on with the %s since this workflow began; it starts anew from the %s's status", kind, kind),
+		fmt.Sprintf("is behind the %s's status, started anew", kind))
+	return err
+}
+
+// terminate ends the workflow of an object that began before a time; reason is for Temporal,
+// why for the log.
+func (c *controller) terminate(ctx context.Context, item key, before time.Time, reason, why string) (ended bool, err error) {
+	ended, err = c.Temporal.Terminate(ctx, c.workflowID(item), before, reason)
+	if ended {
+		c.Metrics.sent(strings.ToLower(item.kind.word())+"-terminate", "running")
+		c.Logger.Warn("terminated a "+item.kind.word()+"'s workflow", "namespace", item.Namespace, "name", item.Name, "why", why)
+	}
+	return ended, err
+}
+
 // handBack remembers a Job that is to be handed back.
-func (c *controller) handBack(name types.NamespacedName) {
-	c.metrics.toHandBack.Set(float64(c.memory.stray(name)))
-	c.sweep.Add(key{strayJobKind, name})
+func (c *controller) handBack(item key) {
+	item = item.to(endStray)
+	c.memory.strays.put(item, c.memory.strays.get(item))
+	c.Metrics.toHandBack.Set(float64(c.memory.strays.len()))
+	c.sweep.Add(item)
 }
 
 // handedBack forgets it.
-func (c *controller) handedBack(name types.NamespacedName) {
-	left, was := c.memory.noStray(name)
-	c.metrics.toHandBack.Set(float64(left))
-	if was && left == 0 {
-		c.logger.Info("every Job that is another controller's is handed back")
+func (c *controller) handedBack(item key) {
+	known, left := c.memory.strays.remove(item), c.memory.strays.len()
+	c.Metrics.toHandBack.Set(float64(left))
+	if known && left == 0 {
+		c.Logger.Info("every Job that is another controller's is handed back")
 	}
 }

@@ -5,84 +5,66 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/job"
 )
 
 // syncJob sends what a Job's workflow needs to hear.
-func (c *controller) syncJob(ctx context.Context, name types.NamespacedName, sweep bool) (time.Duration, error) {
-	item := key{jobKind, name}
+func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
-	gone := c.memory.goneOf(item)
-	found := c.objects.job(name)
+	gone := c.memory.gone.get(item)
+	found := c.objects.job(item.NamespacedName)
 	if found == nil || !c.objects.owner.ours(found) || finished(found) {
-		if err := c.sayGone(ctx, c.messages.cluster.JobWorkflowID(name.Namespace, name.Name), gone); err != nil {
+		if err := c.sayGone(ctx, item, gone...); err != nil {
 			return 0, err
 		}
-		c.memory.goneSent(item, gone)
-		c.memory.putJob(name, nil)
+		c.memory.gone.done(item, gone)
+		c.memory.jobs.remove(item)
 		return 0, nil
 	}
-	known := c.memory.job(name)
+	known := c.memory.jobs.get(item)
 	if len(gone) > 0 && known.uid == "" {
 		known.uid = gone[len(gone)-1]
 	}
-	decision := decideJob(c.objects.owner, found, known, sweep, c.clock.Now())
+	decision := decideJob(c.objects.owner, found, known, sweep, c.Clock.Now())
 	reached, err := c.actOnJob(ctx, found, decision)
 	if err != nil {
 		return 0, err
 	}
 	// A workflow of a deleted Job starts over with the spec of the new one.
-	c.memory.goneSent(item, gone)
+	c.memory.gone.done(item, gone)
 	if !reached && !decision.taken {
 		return decision.again, nil
 	}
-	c.memory.putJob(name, &jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
+	c.memory.jobs.put(item, jobMemory{uid: string(found.UID), spec: job.SpecOf(found)})
 	return 0, nil
 }
 
 // actOnJob carries out a decision; reached reports whether a workflow has the
 // Job's spec now.
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
-	start, spec := c.messages.jobStart(job), c.messages.jobSpec(job)
-	if !decision.stale.IsZero() {
-		ended, err := c.temporal.TerminateStale(ctx, start.ID, decision.stale, "kube-controller-manager has gone on with the Job since this workflow began; it starts anew from the Job's status")
-		if err != nil {
-			return false, err
-		}
-		if ended {
-			c.ended(job, "is behind the Job's status, started anew")
-		}
+	start, spec := c.jobStart(job), c.jobSpec(job)
+	if err := c.endStale(ctx, jobKey(job), decision.stale); err != nil {
+		return false, err
 	}
 	switch {
 	case decision.action == leaveJob:
 		return false, nil
 	case decision.runningOnly:
-		found, err := c.temporal.Signal(ctx, start.ID, spec)
-		if err == nil {
-			c.metrics.sent("job-spec", foundLabel(found))
-		}
-		return found, err
+		return c.signal(ctx, jobKey(job), spec)
 	case decision.action == startJob:
-		running, err := c.temporal.Start(ctx, start)
+		running, err := c.Temporal.Start(ctx, start)
 		if err != nil {
 			return false, err
 		}
-		c.metrics.sent("job-start", foundLabel(running))
+		c.Metrics.sent("job-start", foundLabel(running))
 		if !running || !decision.insist {
 			return true, nil
 		}
 	}
-	if err := c.temporal.SignalWithStart(ctx, start, spec); err != nil {
+	if err := c.Temporal.SignalWithStart(ctx, start, spec); err != nil {
 		return false, err
 	}
-	c.metrics.sent("job-spec", "any")
+	c.Metrics.sent("job-spec", "any")
 	return true, nil
-}
-
-// ended reports that a workflow was terminated.
-func (c *controller) ended(job *batchv1.Job, why string) {
-	c.metrics.sent("job-terminate", "running")
-	c.logger.Warn("terminated a Job's workflow", "namespace", job.Namespace, "name", job.Name, "why", why)
 }

@@ -1,216 +1,99 @@
 package bridge
 
 import (
-	"maps"
 	"slices"
 	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // memory is what the controller remembers of objects while it leads.
 type memory struct {
-	mu       sync.Mutex
-	cronJobs map[key]cronJobMemory
-	jobs     map[types.NamespacedName]jobMemory
-	// restarts are those of workflows, by their objects.
-	restarts map[key]restarts
-	// paused says of objects whether their workflow was last seen paused.
-	paused map[key]bool
+	cronJobs table[cronJobMemory]
+	jobs     table[jobMemory]
+	restarts table[restarts]
+	// paused says whether an object's workflow was last seen paused; "" means that nobody has looked.
+	paused table[metav1.ConditionStatus]
 	// strays are Jobs to be handed back, with what each was last seen to wait for.
-	strays map[types.NamespacedName]string
+	strays table[string]
 	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may
 	// have been asked to look.
-	pruned map[key][]pruned
+	pruned backlog[pruned]
 	// gone holds the UIDs of objects seen deleted, until that was sent.
-	gone map[key][]string
+	gone backlog[string]
 }
 
-func newMemory() memory {
-	return memory{
-		cronJobs: map[key]cronJobMemory{},
-		jobs:     map[types.NamespacedName]jobMemory{},
-		restarts: map[key]restarts{},
-		paused:   map[key]bool{},
-		strays:   map[types.NamespacedName]string{},
-		pruned:   map[key][]pruned{},
-		gone:     map[key][]string{},
+// table holds a value for each of some objects. Several goroutines may use it.
+type table[V any] struct {
+	mu      sync.Mutex
+	entries map[key]V
+}
+
+// get returns the value of an object, or the zero value.
+func (t *table[V]) get(item key) V {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.entries[item]
+}
+
+// put sets the value of an object and returns the one before.
+func (t *table[V]) put(item key, value V) (before V) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.entries == nil {
+		t.entries = map[key]V{}
 	}
+	before = t.entries[item]
+	t.entries[item] = value
+	return before
 }
 
-// cronJob returns what is remembered of a CronJob.
-func (m *memory) cronJob(item key) cronJobMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.cronJobs[item]
+// remove forgets an object; known reports whether there was anything to forget.
+func (t *table[V]) remove(item key) (known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, known = t.entries[item]
+	delete(t.entries, item)
+	return known
 }
 
-// putCronJob remembers a CronJob; nil forgets it.
-func (m *memory) putCronJob(item key, known *cronJobMemory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known == nil {
-		delete(m.cronJobs, item)
-		return
-	}
-	m.cronJobs[item] = *known
-}
-
-// job returns what is remembered of a Job.
-func (m *memory) job(name types.NamespacedName) jobMemory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.jobs[name]
-}
-
-// putJob remembers a Job; nil forgets it.
-func (m *memory) putJob(name types.NamespacedName, known *jobMemory) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if known == nil {
-		delete(m.jobs, name)
-		return
-	}
-	m.jobs[name] = *known
-}
-
-// restartsOf returns the restarts of an object's workflow.
-func (m *memory) restartsOf(item key) restarts {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.restarts[item]
-}
-
-// restarted remembers another restart.
-func (m *memory) restarted(item key, uid string, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := restarts{uid: uid}
-	if before := m.restarts[item]; before.uid == known.uid {
-		known.times = before.times
-	}
-	known.times++
-	known.last = now
-	m.restarts[item] = known
-}
-
-// attended forgets restarts, since the last of them holds.
-func (m *memory) attended(item key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.restarts, item)
-}
-
-// notePaused remembers whether an object's workflow is paused, and reports whether that is news.
-func (m *memory) notePaused(object attended, paused bool) (news bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, known := m.paused[object.item]
-	m.paused[object.item] = paused
-	return before != paused || !known
-}
-
-// pausedOf returns whether an object's workflow was last seen paused; known is false where
-// nobody has looked.
-func (m *memory) pausedOf(item key) (paused, known bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	paused, known = m.paused[item]
-	return paused, known
-}
-
-// countPaused counts the paused workflows by the kind of their objects, and forgets objects
-// that are gone.
-func (m *memory) countPaused(there func(key) bool) map[kind]int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	maps.DeleteFunc(m.paused, func(item key, _ bool) bool { return !there(item) })
-	count := map[kind]int{}
-	for item, paused := range m.paused {
-		if paused {
-			count[item.kind]++
+// retain forgets the objects for which keep returns false.
+func (t *table[V]) retain(keep func(key, V) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for item, value := range t.entries {
+		if !keep(item, value) {
+			delete(t.entries, item)
 		}
 	}
-	return count
 }
 
-// stray remembers a Job to be handed back, and returns how many there are.
-func (m *memory) stray(name types.NamespacedName) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, known := m.strays[name]; !known {
-		m.strays[name] = ""
+func (t *table[V]) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.entries)
+}
+
+// backlog holds what is still to be sent for each object.
+type backlog[V comparable] struct{ table[[]V] }
+
+func (b *backlog[V]) add(item key, value V) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.entries == nil {
+		b.entries = map[key][]V{}
 	}
-	return len(m.strays)
+	b.entries[item] = append(b.entries[item], value)
 }
 
-// waitsFor remembers what a Job to be handed back waits for; news reports that it is
-// another thing than before.
-func (m *memory) waitsFor(name types.NamespacedName, why string) (news bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	news = m.strays[name] != why
-	m.strays[name] = why
-	return news
-}
-
-// noStray forgets a Job to be handed back, and returns how many are left.
-func (m *memory) noStray(name types.NamespacedName) (left int, was bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, was = m.strays[name]
-	delete(m.strays, name)
-	return len(m.strays), was
-}
-
-// markPruned remembers that a finished Job of a CronJob was deleted.
-func (m *memory) markPruned(cronJob key, one pruned) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.pruned[cronJob] = append(m.pruned[cronJob], one)
-}
-
-// prunedOf returns the finished Jobs of a CronJob that were deleted.
-func (m *memory) prunedOf(cronJob key) []pruned {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.pruned[cronJob])
-}
-
-// prunedSeen forgets the first of them.
-func (m *memory) prunedSeen(cronJob key, count int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if left := m.pruned[cronJob]; count < len(left) {
-		m.pruned[cronJob] = left[count:]
-		return
-	}
-	delete(m.pruned, cronJob)
-}
-
-// markGone remembers that an object was deleted.
-func (m *memory) markGone(item key, uid string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.gone[item] = append(m.gone[item], uid)
-}
-
-// goneOf returns the UIDs of deleted objects that are still to be sent.
-func (m *memory) goneOf(item key) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.gone[item])
-}
-
-// goneSent forgets these UIDs. One that was added since stays.
-func (m *memory) goneSent(item key, uids []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(m.gone[item]), func(uid string) bool { return slices.Contains(uids, uid) })
+// done forgets these values. One that was added since stays.
+func (b *backlog[V]) done(item key, values []V) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := slices.DeleteFunc(slices.Clone(b.entries[item]), func(value V) bool { return slices.Contains(values, value) })
 	if len(left) == 0 {
-		delete(m.gone, item)
+		delete(b.entries, item)
 		return
 	}
-	m.gone[item] = left
+	b.entries[item] = left
 }

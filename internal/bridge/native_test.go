@@ -170,15 +170,15 @@ func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 			trimmed, err := trimNativeCronJob(test.object)
 			require.NoError(t, err)
 			converted := trimmed.(*ostinatov1.CronJob)
-			decision := decideCronJob(converted, c.reference(cronJobReference(converted)), cronJobMemory{uid: "n1"}, false, 15*time.Second, after(20))
+			decision := decideCronJob(converted, c.reference(converted), cronJobMemory{uid: "n1"}, false, 15*time.Second, after(20))
 			assert.Equal(t, test.want, decision)
 
 			known := cronJobMemory{uid: "n1", generation: 1}
-			assert.Zero(t, decideCronJob(converted, c.reference(cronJobReference(converted)), known, true, 15*time.Second, after(20)).stale, "once for a leader")
+			assert.Zero(t, decideCronJob(converted, c.reference(converted), known, true, 15*time.Second, after(20)).stale, "once for a leader")
 
 			for _, uid := range []string{"n1", "of its predecessor"} {
 				w.temporal.running[nativeID], w.temporal.began[nativeID] = uid, after(2)
-				require.NoError(t, c.endStale(t.Context(), converted, decision.stale))
+				require.NoError(t, c.endStale(t.Context(), cronJobKey(converted), decision.stale))
 				_, runs := w.temporal.running[nativeID]
 				assert.Equal(t, test.want.stale.IsZero(), runs)
 			}

@@ -1,7 +1,9 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,18 +21,64 @@ import (
 // ownerIndex indexes Jobs by the UID of the CronJob of ours that controls them.
 const ownerIndex = "cronjob-uid"
 
-// objects are the trimmed CronJobs and Jobs of the namespaces served, by informers.
+// informers are those of one kind, by namespace: that of NamespaceAll holds every one.
+type informers map[string]cache.SharedIndexInformer
+
+// run runs informers until the context is done.
+func (i informers) run(ctx context.Context) {
+	for _, informer := range i {
+		go informer.RunWithContext(ctx)
+	}
+}
+
+// synced reports whether each informer has its first list.
+func (i informers) synced() bool {
+	for _, informer := range i {
+		if !informer.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// of returns the informer that holds a namespace, or nil.
+func (i informers) of(namespace string) cache.SharedIndexInformer {
+	return cmp.Or(i[namespace], i[metav1.NamespaceAll])
+}
+
+// get returns the object of a name, or nil.
+func (i informers) get(name types.NamespacedName) any {
+	informer := i.of(name.Namespace)
+	if informer == nil {
+		return nil
+	}
+	object, exists, err := informer.GetStore().GetByKey(name.String())
+	if err != nil || !exists {
+		return nil
+	}
+	return object
+}
+
+// each calls visit with every object.
+func each[T any](i informers, visit func(T)) {
+	for _, informer := range i {
+		for _, object := range informer.GetStore().List() {
+			if object, ok := object.(T); ok {
+				visit(object)
+			}
+		}
+	}
+}
+
+// objects are the trimmed CronJobs and Jobs of the namespaces served.
 type objects struct {
 	owner      ownership
 	namespaces []string
-	cronJobs   map[string]cache.SharedIndexInformer
-	// nativeCronJobs are those of batch/v1, in the shape of ours; none where they are
-	// not taken over.
-	nativeCronJobs map[string]cache.SharedIndexInformer
-	// namesakes are the CronJobs of batch/v1 whether or not they are taken over; where
-	// they are, the same informers.
-	namesakes map[string]cache.SharedIndexInformer
-	jobs      map[string]cache.SharedIndexInformer
+	cronJobs   informers
+	// nativeCronJobs are those of batch/v1, in the shape of ours, whether or not they are taken
+	// over: they may be namesakes of ours.
+	nativeCronJobs informers
+	jobs           informers
 }
 
 // newObjects makes the informers; no namespaces means all.
@@ -38,36 +86,19 @@ func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*ob
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	o := &objects{
-		owner:          owner,
-		namespaces:     namespaces,
-		cronJobs:       map[string]cache.SharedIndexInformer{},
-		nativeCronJobs: map[string]cache.SharedIndexInformer{},
-		namesakes:      map[string]cache.SharedIndexInformer{},
-		jobs:           map[string]cache.SharedIndexInformer{},
-	}
+	o := &objects{owner: owner, namespaces: namespaces, cronJobs: informers{}, nativeCronJobs: informers{}, jobs: informers{}}
 	for _, namespace := range namespaces {
-		cronJobs := cronJobInformer(clients.CronJobs.CronJobs(namespace))
-		if err := cronJobs.SetTransform(trimCronJob); err != nil {
-			return nil, fmt.Errorf("set the CronJob informer's transform: %w", err)
+		o.cronJobs[namespace] = cronJobInformer(clients.CronJobs.CronJobs(namespace))
+		o.nativeCronJobs[namespace] = batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
+		o.jobs[namespace] = batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner})
+		err := errors.Join(
+			o.cronJobs[namespace].SetTransform(trimCronJob),
+			o.nativeCronJobs[namespace].SetTransform(trimNativeCronJob),
+			o.jobs[namespace].SetTransform(owner.trimJob),
+		)
+		if err != nil {
+			return nil, fmt.Errorf("set the informers' transforms: %w", err)
 		}
-		jobs := batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner})
-		if err := jobs.SetTransform(owner.trimJob); err != nil {
-			return nil, fmt.Errorf("set the Job informer's transform: %w", err)
-		}
-		o.cronJobs[namespace], o.jobs[namespace] = cronJobs, jobs
-		if !owner.takeOverCronJobs {
-			var err error
-			if o.namesakes[namespace], err = namesakeInformer(clients.Kubernetes, namespace); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		natives := batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
-		if err := natives.SetTransform(trimNativeCronJob); err != nil {
-			return nil, fmt.Errorf("set the batch/v1 CronJob informer's transform: %w", err)
-		}
-		o.nativeCronJobs[namespace], o.namesakes[namespace] = natives, natives
 	}
 	return o, nil
 }
@@ -95,67 +126,54 @@ func (o ownership) indexByOwner(object any) ([]string, error) {
 	return nil, nil
 }
 
-// runInformers runs informers until the context is done.
-func runInformers(ctx context.Context, informers map[string]cache.SharedIndexInformer) {
-	for _, informer := range informers {
-		go informer.RunWithContext(ctx)
-	}
-}
-
-// informersSynced reports whether each of the informers has its first list.
-func informersSynced(informers map[string]cache.SharedIndexInformer) bool {
-	for _, informer := range informers {
-		if !informer.HasSynced() {
-			return false
-		}
-	}
-	return true
-}
-
 // serves reports whether the namespace is one of those watched.
-func (o *objects) serves(namespace string) bool {
-	return o.of(o.cronJobs, namespace) != nil
+func (o *objects) serves(namespace string) bool { return o.cronJobs.of(namespace) != nil }
+
+// of returns the informers of a kind, none where its objects are not Ostinato's.
+func (o *objects) of(kind kind) informers {
+	switch {
+	case kind == jobKind:
+		return o.jobs
+	case kind == cronJobKind:
+		return o.cronJobs
+	case o.owner.takeOverCronJobs:
+		return o.nativeCronJobs
+	}
+	return nil
 }
 
-// of returns the informer that holds a namespace, or nil.
-func (o *objects) of(informers map[string]cache.SharedIndexInformer, namespace string) cache.SharedIndexInformer {
-	if informer, ok := informers[namespace]; ok {
-		return informer
-	}
-	return informers[metav1.NamespaceAll]
+// find returns a key's object, or nil.
+func (o *objects) find(item key) metav1.Object {
+	object, _ := o.of(item.kind).get(item.NamespacedName).(metav1.Object)
+	return object
 }
 
 // cronJob returns a CronJob of the key's kind, or nil.
 func (o *objects) cronJob(item key) *ostinatov1.CronJob {
-	informers := o.cronJobs
-	if item.kind == nativeCronJobKind {
-		informers = o.nativeCronJobs
-	}
-	cronJob, _ := o.lookup(informers, item.NamespacedName).(*ostinatov1.CronJob)
+	cronJob, _ := o.find(item).(*ostinatov1.CronJob)
 	return cronJob
+}
+
+// namesake returns the batch/v1 CronJob of a name, nil where there is none; known is false
+// until the first list has been read.
+func (o *objects) namesake(name types.NamespacedName) (native *ostinatov1.CronJob, known bool) {
+	informer := o.nativeCronJobs.of(name.Namespace)
+	if informer == nil || !informer.HasSynced() {
+		return nil, false
+	}
+	native, _ = o.nativeCronJobs.get(name).(*ostinatov1.CronJob)
+	return native, true
 }
 
 // job returns a Job, or nil.
 func (o *objects) job(name types.NamespacedName) *batchv1.Job {
-	job, _ := o.lookup(o.jobs, name).(*batchv1.Job)
+	job, _ := o.jobs.get(name).(*batchv1.Job)
 	return job
-}
-
-func (o *objects) lookup(informers map[string]cache.SharedIndexInformer, name types.NamespacedName) any {
-	informer := o.of(informers, name.Namespace)
-	if informer == nil {
-		return nil
-	}
-	object, exists, err := informer.GetStore().GetByKey(name.String())
-	if err != nil || !exists {
-		return nil
-	}
-	return object
 }
 
 // jobsOf returns the Jobs that a CronJob controls.
 func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
-	informer := o.of(o.jobs, cronJob.Namespace)
+	informer := o.jobs.of(cronJob.Namespace)
 	if informer == nil {
 		return nil
 	}
@@ -174,24 +192,14 @@ func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
 
 // eachCronJob calls visit with every CronJob of either group, probes left out.
 func (o *objects) eachCronJob(visit func(*ostinatov1.CronJob)) {
-	for _, informers := range []map[string]cache.SharedIndexInformer{o.cronJobs, o.nativeCronJobs} {
-		for _, informer := range informers {
-			for _, object := range informer.GetStore().List() {
-				if cronJob, ok := object.(*ostinatov1.CronJob); ok && !o.owner.probe(cronJob) {
-					visit(cronJob)
-				}
+	for _, kind := range []kind{cronJobKind, nativeCronJobKind} {
+		each(o.of(kind), func(cronJob *ostinatov1.CronJob) {
+			if !o.owner.probe(cronJob) {
+				visit(cronJob)
 			}
-		}
+		})
 	}
 }
 
 // eachJob calls visit with every Job.
-func (o *objects) eachJob(visit func(*batchv1.Job)) {
-	for _, informer := range o.jobs {
-		for _, object := range informer.GetStore().List() {
-			if job, ok := object.(*batchv1.Job); ok {
-				visit(job)
-			}
-		}
-	}
-}
+func (o *objects) eachJob(visit func(*batchv1.Job)) { each(o.jobs, visit) }

@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"go.temporal.io/api/common/v1"
-	"go.temporal.io/api/workflow/v1"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+	"log/slog"
 
-	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/order"
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 func TestOursIsWhatRunsAWorkflowOfOursOnAQueueOfOurs(t *testing.T) {
@@ -26,10 +27,17 @@ func TestOursIsWhatRunsAWorkflowOfOursOnAQueueOfOurs(t *testing.T) {
 		"a queue where no workflow waits": {"Job", "ostinato-bulk", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, ours(&workflow.WorkflowExecutionInfo{Type: &common.WorkflowType{Name: test.kind}, TaskQueue: test.queue}, names.Cluster("")))
+			described := &oneWorkflow{id: "job/shop/a", kind: test.kind, queue: test.queue, began: start}
+			if test.kind == protocol.CronJobWorkflow {
+				described.id = "cronjob/shop/a"
+			}
+			temporal := NewTemporal(described, "default", "", order.Weights{}, slog.New(slog.DiscardHandler))
+			_, found, err := temporal.ObjectUID(t.Context(), described.id)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, found)
+			assert.Equal(t, test.want, described.asked == 1)
 		})
 	}
-	assert.False(t, ours(nil, names.Cluster("")))
 }
 
 func TestNamesThatNoObjectHas(t *testing.T) {

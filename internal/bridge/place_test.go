@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc"
 
 	"ostinato.dev/ostinato/internal/order"
-	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // runningWorkflows stands for a Temporal in which every workflow runs already. It notes the workflows that are given a
@@ -45,9 +44,9 @@ func (p *placing) UpdateWorkflowExecutionOptions(_ context.Context, request *wor
 
 func TestCronJobWorkflowsThatRunGetTheirPlaceOnce(t *testing.T) {
 	starts := []Start{
-		{ID: "cronjob/shop/a", Type: protocol.CronJobWorkflow, Place: order.Place{Work: order.Due, Namespace: "shop"}},
-		{ID: "job/shop/a", Type: protocol.JobWorkflow, Place: order.Place{Work: order.Running, Namespace: "shop"}},
-		{ID: "cronjob/shop/b", Type: protocol.CronJobWorkflow, Place: order.Place{Work: order.Due, Namespace: "shop"}},
+		{ID: "cronjob/shop/a", Place: order.Place{Work: order.Due, Namespace: "shop"}},
+		{ID: "job/shop/a", Place: order.Place{Work: order.Running, Namespace: "shop"}},
+		{ID: "cronjob/shop/b", Place: order.Place{Work: order.Due, Namespace: "shop"}},
 	}
 	for _, test := range []struct {
 		name   string

@@ -16,27 +16,24 @@ const (
 	attendPeriod = 20 * time.Second
 	// attendShare is the part of the sweep's rate that a round may take.
 	attendShare = 0.1
-	// attendPageWorth is how many workflows a round rather asks for one by one than
-	// that it reads a page of a list, which costs visibility about as much.
+	// attendPageWorth is how many questions cost Temporal about as much as a page of a list.
 	attendPageWorth = 50
-	// attendListed is how many workflows that a list says run a round asks for all the
-	// same: a list may be wrong for good, where visibility has lost the end of one.
+	// attendListed is how many listed workflows a round asks for all the same: visibility may
+	// have lost the end of one for good.
 	attendListed = 10
 	// attendFailures is how many questions in a row may fail before a round asks no more.
 	attendFailures = 5
 )
 
-// restarts is what the bridge remembers of an object whose workflow it had to start again
-// because the one before had ended. Losing it costs a restart.
+// restarts counts how often the bridge has started the workflow of an object anew.
 type restarts struct {
-	uid   string
-	times int
-	last  time.Time
+	uid string
+	attempts
 }
 
-// toAttend reports whether a round asks for the workflow of a Job: the Job is under
-// way, somebody has had the time to start its workflow, and the last restart was not
-// just now, for a workflow that fails again at once must not become a hot loop.
+// toAttend reports whether a round asks for the workflow of a Job: the Job is under way, its
+// workflow should have started by now, and it was not restarted just now: one that fails
+// again at once must not become a hot loop.
 func toAttend(owner ownership, job *batchv1.Job, known restarts, now time.Time) bool {
 	if !owner.ours(job) || finished(job) {
 		return false
@@ -53,29 +50,27 @@ func toAttendCronJob(cronJob *ostinatov1.CronJob, known restarts, now time.Time)
 }
 
 // rested reports whether the workflow of the object may be started again.
-func (r restarts) rested(uid string, now time.Time) bool {
-	return r.uid != uid || now.Sub(r.last) >= repeatWait(r.times)
+func (r restarts) rested(uid string, now time.Time) bool { return r.uid != uid || r.wait(now) <= 0 }
+
+// another counts one more restart.
+func (r restarts) another(uid string, now time.Time) restarts {
+	if r.uid != uid {
+		r = restarts{uid: uid}
+	}
+	return restarts{uid, r.attempts.another(now)}
 }
 
-// attended is an object whose workflow a round looks for.
-type attended struct {
-	item key
-	uid  string
-}
-
-// attendance is a round over the objects of one kind, by the IDs of their workflows: some
-// are found in a list of those that run, the others are asked for. So a round makes at most
-// attendPageWorth and attendListed questions however many workflows run, and a page for each
-// attendPageWorth objects at most.
+// attendance is a round over the objects of one kind, by the IDs of their workflows. Most are
+// found in a list of those that run; at most attendPageWorth and attendListed are asked for.
 type attendance struct {
-	due map[string]attended
+	due map[string]key
 	// unlisted are those of due that no page has shown yet.
 	unlisted map[string]bool
 	// pages is how many more pages are worth reading.
 	pages int
 }
 
-func newAttendance(due map[string]attended) *attendance {
+func newAttendance(due map[string]key) *attendance {
 	a := &attendance{due: due, unlisted: make(map[string]bool, len(due)), pages: len(due) / attendPageWorth}
 	for id := range due {
 		a.unlisted[id] = true
@@ -94,9 +89,9 @@ func (a *attendance) read(page []string) {
 	}
 }
 
-// toAsk returns the IDs of the workflows to ask for, in order: those that no page has
-// shown, and the next of the others after the ID at which the round before stopped,
-// from the first again after the last. next is where this one stops.
+// toAsk returns the IDs of the workflows to ask for, in order: those that no page has shown,
+// and the next of the others, in a circle, after the one at which the round before stopped.
+// next is where this one stops.
 func (a *attendance) toAsk(after string) (ids []string, next string) {
 	var listed []string
 	for id := range a.due {

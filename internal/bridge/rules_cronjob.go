@@ -14,19 +14,40 @@ const (
 	lastRepeat  = 10 * time.Minute
 )
 
-// cronJobMemory is what the bridge remembers of a CronJob while it leads. Losing
-// it costs repeated messages only.
+// attempts is how often something was tried, and when last.
+type attempts struct {
+	times int
+	last  time.Time
+}
+
+// wait is how long to wait with the next attempt.
+func (a attempts) wait(now time.Time) time.Duration { return repeatWait(a.times) - now.Sub(a.last) }
+
+// another counts one more attempt.
+func (a attempts) another(now time.Time) attempts { return attempts{a.times + 1, now} }
+
+// repeatWait is the wait after so many attempts.
+func repeatWait(times int) time.Duration {
+	if times == 0 {
+		return 0
+	}
+	wait := firstRepeat
+	for range times - 1 {
+		wait = min(2*wait, lastRepeat)
+	}
+	return wait
+}
+
+// cronJobMemory is what the bridge remembers of a CronJob. Losing it costs repeated messages only.
 type cronJobMemory struct {
-	// uid and generation are those last sent, sends times, last at sentAt; or else
-	// those that status was last seen to call taken.
-	uid        string
+	uid string
+	// generation is the last one sent, or that status was last seen to call taken, which
+	// then has no sent.
 	generation int64
-	sends      int
-	sentAt     time.Time
-	// overdue is the next schedule time last poked for, pokes times, last at pokedAt.
+	sent       attempts
+	// overdue is the next schedule time last poked for.
 	overdue time.Time
-	pokes   int
-	pokedAt time.Time
+	pokes   attempts
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
 	// mentioned are the Jobs at which the workflow was asked to look.
@@ -52,17 +73,16 @@ const (
 type cronJobDecision struct {
 	action cronJobAction
 	again  time.Duration
-	// stale asks to end a workflow that began before this time: the built-in controller
-	// has gone on with a CronJob of batch/v1 since, so that what the workflow knows of it
-	// is out of date. Zero asks for nothing.
+	// stale asks to end a workflow that began before this time, since the built-in controller
+	// has gone on with the CronJob of batch/v1; zero asks for nothing.
 	stale time.Time
 }
 
-// decideCronJob decides what to send for a CronJob that exists. Its status says
-// what the workflow has taken: status writes alone never cause a message. With
-// sweep, a CronJob that needs nothing is ensured, since its workflow may have
-// been lost with Temporal's data or terminated by hand.
+// decideCronJob decides what to send for a CronJob that exists. Its status says what the
+// workflow has taken. With sweep, a CronJob that needs nothing is ensured, since its workflow
+// may have been lost with Temporal's data or terminated by hand.
 func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
+	memory = memory.of(cronJob)
 	decision := decideCronJobMessage(cronJob, reference, memory, sweep, overdueGrace, now)
 	// What was sent or seen taken since leader start is known to come after.
 	if at, last := builtInWroteLast(cronJob); last && memory.generation == 0 {
@@ -76,21 +96,23 @@ func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowRef
 
 func decideCronJobMessage(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
 	if !acknowledgedCronJob(cronJob, reference) || memory.restored(cronJob) {
-		if wait := repeatWait(memory.sendsOf(cronJob)) - now.Sub(memory.sentAt); wait > 0 {
-			return cronJobDecision{action: leaveCronJob, again: wait}
-		}
-		return cronJobDecision{action: sendCronJob, again: repeatWait(memory.sendsOf(cronJob) + 1)}
+		return repeated(sendCronJob, memory.sentFor(cronJob), now)
 	}
 	if overdueCronJob(cronJob, overdueGrace, now) {
-		if wait := memory.pokeWait(cronJob, now); wait > 0 {
-			return cronJobDecision{action: leaveCronJob, again: wait}
-		}
-		return cronJobDecision{action: pokeCronJob, again: repeatWait(memory.pokesOf(cronJob) + 1)}
+		return repeated(pokeCronJob, memory.pokesFor(cronJob), now)
 	}
 	if sweep {
 		return cronJobDecision{action: ensureCronJob}
 	}
 	return cronJobDecision{action: leaveCronJob}
+}
+
+// repeated is the decision for a message that was sent before, or nothing while the next waits.
+func repeated(action cronJobAction, before attempts, now time.Time) cronJobDecision {
+	if wait := before.wait(now); wait > 0 {
+		return cronJobDecision{action: leaveCronJob, again: wait}
+	}
+	return cronJobDecision{action: action, again: repeatWait(before.times + 1)}
 }
 
 // acknowledgedCronJob reports whether the workflow of this object, in this
@@ -108,13 +130,6 @@ func overdueCronJob(cronJob *ostinatov1.CronJob, grace time.Duration, now time.T
 	return !suspended && cronJob.DeletionTimestamp == nil && next != nil && now.Sub(next.Time) > grace
 }
 
-// restored reports whether the generation is an earlier one than the workflow has
-// taken: the API server's data was restored, and with it the status that calls this
-// generation taken. A later one that status calls taken is the workflow's own edit.
-func (m cronJobMemory) restored(cronJob *ostinatov1.CronJob) bool {
-	return m.uid == string(cronJob.UID) && cronJob.Generation < m.generation
-}
-
 // of is what is remembered of this very object.
 func (m cronJobMemory) of(cronJob *ostinatov1.CronJob) cronJobMemory {
 	if m.uid != string(cronJob.UID) {
@@ -123,42 +138,31 @@ func (m cronJobMemory) of(cronJob *ostinatov1.CronJob) cronJobMemory {
 	return m
 }
 
+// restored reports whether the generation is an earlier one than the workflow has taken: the
+// API server's data was restored, and with it the status that calls this generation taken.
+func (m cronJobMemory) restored(cronJob *ostinatov1.CronJob) bool {
+	return cronJob.Generation < m.generation
+}
+
 // taken remembers a generation that status calls taken, and that was not sent.
 func (m *cronJobMemory) taken(cronJob *ostinatov1.CronJob) {
 	if m.generation != cronJob.Generation {
-		m.generation, m.sends, m.sentAt = cronJob.Generation, 0, time.Time{}
+		m.generation, m.sent = cronJob.Generation, attempts{}
 	}
 }
 
-// sendsOf is how often the object's generation was sent.
-func (m cronJobMemory) sendsOf(cronJob *ostinatov1.CronJob) int {
-	if m.uid != string(cronJob.UID) || m.generation != cronJob.Generation {
-		return 0
+// sentFor is how often the object's generation was sent.
+func (m cronJobMemory) sentFor(cronJob *ostinatov1.CronJob) attempts {
+	if m.generation != cronJob.Generation {
+		return attempts{}
 	}
-	return m.sends
+	return m.sent
 }
 
-// pokesOf is how often the workflow was poked for the run that is due.
-func (m cronJobMemory) pokesOf(cronJob *ostinatov1.CronJob) int {
-	if m.uid != string(cronJob.UID) || !m.overdue.Equal(cronJob.Status.NextScheduleTime.Time) {
-		return 0
+// pokesFor is how often the workflow was poked for the run that is due.
+func (m cronJobMemory) pokesFor(cronJob *ostinatov1.CronJob) attempts {
+	if !m.overdue.Equal(cronJob.Status.NextScheduleTime.Time) {
+		return attempts{}
 	}
 	return m.pokes
-}
-
-// pokeWait is how long to wait with the next poke for the run that is due.
-func (m cronJobMemory) pokeWait(cronJob *ostinatov1.CronJob, now time.Time) time.Duration {
-	return repeatWait(m.pokesOf(cronJob)) - now.Sub(m.pokedAt)
-}
-
-// repeatWait is the wait after a message was sent so many times.
-func repeatWait(times int) time.Duration {
-	if times == 0 {
-		return 0
-	}
-	wait := firstRepeat
-	for range times - 1 {
-		wait = min(2*wait, lastRepeat)
-	}
-	return wait
 }

@@ -1,11 +1,13 @@
 package bridge
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
@@ -13,18 +15,16 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// childGrace is how long a CronJob's workflow has to start the workflow of a Job
-// it created before the bridge does. It covers an API server that answers slowly: a Job
-// that the bridge starts is no child in the Temporal UI, and its end is brought to the
-// CronJob by signal.
+// childGrace is how long a CronJob's workflow has to start the workflow of a Job it created.
+// After that the bridge does: its Job is no child in the Temporal UI, and its end is brought
+// to the CronJob by signal.
 const childGrace = time.Minute
 
 // childRetry is when to look again for the workflow of a Job that was edited
 // within childGrace.
 const childRetry = time.Second
 
-// jobMemory is what the bridge remembers of a Job while it leads. Losing it
-// costs repeated messages only.
+// jobMemory is what the bridge remembers of a Job. Losing it costs repeated messages only.
 type jobMemory struct {
 	// uid and spec are those last sent; empty before the first.
 	uid  string
@@ -56,17 +56,15 @@ type jobDecision struct {
 	insist bool
 	// taken says that the Job's workflow has this spec already.
 	taken bool
-	// stale asks to end a workflow that began before this time: the built-in
-	// controller has gone on with the Job since, so that what the workflow knows of
-	// it is out of date. The Job's status says where it is now. Zero asks for nothing.
+	// stale asks to end a workflow that began before this time, since the built-in controller
+	// has gone on with the Job; zero asks for nothing.
 	stale time.Time
 }
 
-// decideJob decides what to send for a Job that exists. A Job that is not
-// Ostinato's, or that has finished, needs nothing. Nothing tells which spec a
-// Job's workflow has taken, so the first message after leader start for a Job
-// that may have been edited is its spec. With sweep, a Job that needs nothing is
-// started, since its workflow may have been lost.
+// decideJob decides what to send for a Job that exists. Nothing says which spec a Job's
+// workflow has taken, so the first message after leader start for a Job that may have been
+// edited is its spec. With sweep, a Job of ours that needs nothing is started, since its
+// workflow may have been lost.
 func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
 	decision := decideMessage(owner, object, memory, sweep, now)
 	if at, last := builtInWroteLast(object); last && decision.action != leaveJob && memory.uid != string(object.UID) {
@@ -130,8 +128,8 @@ func settings(job *batchv1.Job) bool {
 	})
 }
 
-// changed reports whether what a workflow goes by differs: the generation, later or
-// earlier (the API server's data may have been restored), or a setting.
+// changed reports whether what a workflow goes by differs: a setting, or the generation,
+// which is earlier where the API server's data was restored.
 func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, after) }
 
 // finished reports whether the Job has condition Complete or Failed.
@@ -160,4 +158,63 @@ func strayJob(owner ownership, job *batchv1.Job) bool {
 	}
 	_, last := builtInWroteLast(job)
 	return last && finished(job)
+}
+
+// errNoFinishTime means that a finished Job's condition has no lastTransitionTime.
+var errNoFinishTime = errors.New("the Job's terminal condition has no lastTransitionTime, so the end of its TTL is unknown")
+
+// ttlDecision says what spec.ttlSecondsAfterFinished asks for now.
+type ttlDecision struct {
+	// expired is when the Job's time was over: it is to be deleted. Zero before,
+	// and for a Job that stays.
+	expired time.Time
+	// again is when to look again; 0 means at the next change.
+	again time.Duration
+	// skewed is set when the Job has finished in the future, by this clock.
+	skewed bool
+}
+
+// hasTTL reports whether the Job is to be deleted some time: it has finished, has
+// a TTL, and is not being deleted (parity 2.15). Who manages it does not matter.
+func hasTTL(job *batchv1.Job) bool {
+	return job.Spec.TTLSecondsAfterFinished != nil && job.DeletionTimestamp == nil && finished(job)
+}
+
+// decideTTL decides whether a Job has outlived its TTL. The error is
+// errNoFinishTime; another look may tell more.
+func decideTTL(job *batchv1.Job, now time.Time) (ttlDecision, error) {
+	if !hasTTL(job) {
+		return ttlDecision{}, nil
+	}
+	finishedAt := claim.Finished(job).LastTransitionTime
+	if finishedAt.IsZero() {
+		return ttlDecision{}, errNoFinishTime
+	}
+	decision := ttlDecision{skewed: finishedAt.After(now)}
+	end := finishedAt.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)
+	if decision.again = end.Sub(now); decision.again <= 0 {
+		decision.expired, decision.again = end, 0
+	}
+	return decision, nil
+}
+
+// undrained says why a Job that is handed back is not to be let go yet; empty means that it
+// may be. The controller that gets it goes by the status alone, and would count a Pod again
+// that still carries the tracking finalizer. So nothing may be under way, and what is counted
+// must be released.
+func undrained(object *batchv1.Job, workflow JobWorkflow) string {
+	known, written := workflow.Description.Status, object.Status
+	switch {
+	case workflow.AtWork:
+		return "its workflow is at work"
+	case known.Succeeded != written.Succeeded || known.Failed != written.Failed || known.CompletedIndexes != written.CompletedIndexes,
+		!ptr.Equal(known.FailedIndexes, written.FailedIndexes):
+		return "its workflow has not heard that its status was written"
+	}
+	for _, pod := range workflow.Description.Pods {
+		if pod.Fate != job.Undecided && pod.Tracked && !pod.Gone && !pod.Disowned {
+			return "Pod " + pod.Name + " is counted and not released"
+		}
+	}
+	return ""
 }

@@ -120,15 +120,3 @@ func lastWriter(entries []metav1.ManagedFieldsEntry, ours string) string {
 	}
 	return rival
 }
-
-// leftProbes returns the probes whose bridge must have died: they are older than
-// any bridge looks at one.
-func leftProbes(probes []metav1.Object, now time.Time) []metav1.Object {
-	var left []metav1.Object
-	for _, probe := range probes {
-		if now.Sub(probe.GetCreationTimestamp().Time) > probeAge {
-			left = append(left, probe)
-		}
-	}
-	return left
-}

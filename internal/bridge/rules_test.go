@@ -19,8 +19,8 @@ import (
 
 func TestDecideCronJob(t *testing.T) {
 	const grace = 15 * time.Second
-	sent := cronJobMemory{uid: "c1", generation: 1, sends: 1, sentAt: after(0)}
-	poked := cronJobMemory{uid: "c1", overdue: after(60), pokes: 1, pokedAt: after(80)}
+	sent := cronJobMemory{uid: "c1", generation: 1, sent: attempts{1, after(0)}}
+	poked := cronJobMemory{uid: "c1", overdue: after(60), pokes: attempts{1, after(80)}}
 	for _, test := range []struct {
 		name   string
 		object *ostinatov1.CronJob
@@ -137,16 +137,12 @@ func TestClosingsAreRunsThatStatusStillLists(t *testing.T) {
 	closings := closingsOf(ownership{}, listed, []closing{{uid: "done", since: after(3)}}, find, after(10))
 
 	require.Len(t, closings, 5)
-	assert.Equal(t, closing{name: "report-done", uid: "done", grace: closedGrace, since: after(3), result: job.Result{
-		UID: "done", Outcome: job.Complete, Succeeded: 1, StartTime: after(1), CompletionTime: after(20),
-	}}, closings[0], "what is known is kept")
-	assert.Equal(t, closing{name: "report-broken", uid: "broken", grace: closedGrace, since: after(10), result: job.Result{
-		UID: "broken", Outcome: job.Failed, Failed: 2, StartTime: after(1), Reason: "BackoffLimitExceeded", Message: "too often",
-	}}, closings[1])
+	assert.Equal(t, closing{name: "report-done", uid: "done", outcome: job.Complete, grace: closedGrace, since: after(3)}, closings[0], "what is known is kept")
+	assert.Equal(t, closing{name: "report-broken", uid: "broken", outcome: job.Failed, grace: closedGrace, since: after(10)}, closings[1])
 	for i, uid := range []string{"again", "vanished"} {
-		assert.Equal(t, job.Result{UID: uid, Outcome: job.Deleted}, closings[2+i].result)
+		assert.Equal(t, closing{name: "report-" + uid, uid: uid, outcome: job.Deleted, grace: closedGrace, since: after(10)}, closings[2+i])
 	}
-	assert.Equal(t, job.Complete, closings[4].result.Outcome, "a run of another controller too")
+	assert.Equal(t, job.Complete, closings[4].outcome, "a run of another controller too")
 	assert.Zero(t, closings[4].grace, "nobody else brings its end")
 }
 

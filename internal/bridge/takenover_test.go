@@ -355,9 +355,9 @@ func TestTheControllersThatAreCountedAreFew(t *testing.T) {
 	w := newWorld(t).takingOver()
 	bridge := w.bridge()
 	for range 2 {
-		taken := bridge.newController().takenOver
+		c := bridge.newController()
 		for n := range 1000 {
-			taken.added(standalone(managedBy(fmt.Sprintf("c%d.example/x", n))))
+			c.jobAdded(standalone(managedBy(fmt.Sprintf("c%d.example/x", n))), false)
 		}
 	}
 	series := 0
@@ -375,15 +375,15 @@ func TestTheControllersThatAreCountedAreFew(t *testing.T) {
 
 func TestABuiltInControllerThatStartsLaterIsReported(t *testing.T) {
 	w := newWorld(t).takingOver()
-	taken := w.bridge().newController().takenOver
+	c := w.bridge().newController()
 	before := standalone(foreign)
 	for seconds := range 3 {
 		after := standalone(foreign, running, statusBy(builtInManager, 30+seconds))
-		taken.updated(before, after)
-		taken.updated(after, after)
+		c.jobUpdated(before, after)
+		c.jobUpdated(after, after)
 		before = after
 	}
-	taken.updated(before, standalone(managedBy("other.example/controller"), statusBy(builtInManager, 99)))
+	c.jobUpdated(before, standalone(managedBy("other.example/controller"), statusBy(builtInManager, 99)))
 	assert.EqualValues(t, 3, w.measured("ostinato_bridge_builtin_job_status_writes_total"))
 	assert.Equal(t, 1, strings.Count(w.log.String(), "kube-controller-manager wrote the status of a Job taken over"), "one line a minute")
 }

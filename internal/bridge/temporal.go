@@ -1,18 +1,24 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflow/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"ostinato.dev/ostinato/internal/holder"
 	"ostinato.dev/ostinato/internal/names"
@@ -22,9 +28,8 @@ import (
 
 // Start describes a workflow to start.
 type Start struct {
-	// ID is the workflow ID, Type the workflow type.
-	ID   string
-	Type string
+	// ID is the workflow ID, from which follow its type and its task queue.
+	ID string
 	// Place is where it stands in Temporal's task queues.
 	Place order.Place
 	// Summary is what the Temporal UI shows for the workflow.
@@ -43,36 +48,30 @@ type Signal struct {
 type JobWorkflow struct {
 	// Running is false when there is none, and the rest then empty.
 	Running bool
-	// AtWork says that a workflow task or an activity was under way while the workflow
-	// was asked, so that more may have been done than the description knows.
+	// AtWork says that a workflow task or an activity was under way meanwhile, so that more may
+	// have been done than the description knows.
 	AtWork      bool
 	Description protocol.JobDescription
 }
 
 // Temporal is what the bridge asks of Temporal. All calls may be repeated.
 type Temporal interface {
-	// Start starts a workflow unless one of that ID runs, which running reports. One that runs
-	// gets its place in Temporal's task queues, where it had another.
+	// Start starts a workflow unless one of that ID runs, which gets its place in Temporal's task queues.
 	Start(ctx context.Context, start Start) (running bool, err error)
-	// SignalWithStart signals the running workflow of start's ID, or starts it and
-	// signals it.
+	// SignalWithStart signals the running workflow of start's ID, after starting it if need be.
 	SignalWithStart(ctx context.Context, start Start, signal Signal) error
 	// Signal signals a running workflow; found is false when none runs.
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
-	// Look says what runs under the ID of a workflow of a type. It needs no worker.
-	Look(ctx context.Context, workflowID, workflowType string) (holder.Standing, error)
+	// Look says what runs under the ID of a workflow. It needs no worker.
+	Look(ctx context.Context, workflowID string) (holder.Standing, error)
 	// Replace starts a workflow unless it runs, and ends what else runs under its ID. found
 	// is what ran there.
 	Replace(ctx context.Context, start Start) (found holder.Standing, err error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
-	// Terminate ends the running workflow of the object with this UID, at once and without
-	// anything done by it. ended is false when there is none. It needs a worker, but where
-	// none runs.
-	Terminate(ctx context.Context, workflowID, uid, reason string) (ended bool, err error)
-	// TerminateStale is Terminate for the workflow that began before a time, whichever object
-	// it is of: one of a predecessor knows even less. It needs no worker.
-	TerminateStale(ctx context.Context, workflowID string, before time.Time, reason string) (ended bool, err error)
+	// Terminate ends the running workflow at once, where it began before a time, whichever object
+	// it is of. ended is false when there is none. It needs no worker.
+	Terminate(ctx context.Context, workflowID string, before time.Time, reason string) (ended bool, err error)
 	// Running calls visit with the IDs of the workflows of a type that run and are Ours, as far
 	// as visibility knows, by pages of up to 1,000, as long as visit asks for more.
 	Running(ctx context.Context, workflowType string, visit func(page []string) (more bool)) error
@@ -93,13 +92,16 @@ type temporalClient struct {
 	cluster   names.Cluster
 	weights   order.Weights
 	logger    *slog.Logger
-	placed    placed
+	// placed has the IDs of the CronJob workflows that were given their place; unplaceable is set
+	// where this Temporal does not take places.
+	placed      sync.Map
+	unplaceable atomic.Bool
 }
 
 func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID:                    start.ID,
-		TaskQueue:             taskQueue(t.cluster, start.Type),
+		TaskQueue:             t.wanted(start.ID).TaskQueue,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: start.Attributes,
 		StaticSummary:         start.Summary,
@@ -108,8 +110,7 @@ func (t *temporalClient) options(start Start) client.StartWorkflowOptions {
 }
 
 func (t *temporalClient) Start(ctx context.Context, start Start) (bool, error) {
-	// Failing on a running workflow, rather than using it, says that it runs; the
-	// server writes nothing for either.
+	// Failing on a running workflow, rather than using it, says that it runs.
 	return t.start(ctx, start, enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL)
 }
 
@@ -117,7 +118,7 @@ func (t *temporalClient) start(ctx context.Context, start Start, conflict enumsp
 	options := t.options(start)
 	options.WorkflowIDConflictPolicy = conflict
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
-	_, err = t.sdk.ExecuteWorkflow(ctx, options, start.Type, start.Input)
+	_, err = t.sdk.ExecuteWorkflow(ctx, options, t.wanted(start.ID).Type, start.Input)
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		t.place(ctx, start)
 		return true, nil
@@ -129,7 +130,7 @@ func (t *temporalClient) start(ctx context.Context, start Start, conflict enumsp
 }
 
 func (t *temporalClient) SignalWithStart(ctx context.Context, start Start, signal Signal) error {
-	_, err := t.sdk.SignalWithStartWorkflow(ctx, start.ID, signal.Name, signal.Argument, t.options(start), start.Type, start.Input)
+	_, err := t.sdk.SignalWithStartWorkflow(ctx, start.ID, signal.Name, signal.Argument, t.options(start), t.wanted(start.ID).Type, start.Input)
 	if err != nil {
 		return fmt.Errorf("signal %s with start of workflow %s: %w", signal.Name, start.ID, err)
 	}
@@ -147,12 +148,12 @@ func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal S
 	return true, nil
 }
 
-func (t *temporalClient) Look(ctx context.Context, workflowID, workflowType string) (holder.Standing, error) {
-	return holder.Look(ctx, t.sdk, t.wanted(workflowID, workflowType))
+func (t *temporalClient) Look(ctx context.Context, workflowID string) (holder.Standing, error) {
+	return holder.Look(ctx, t.sdk, t.wanted(workflowID))
 }
 
 func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Standing, error) {
-	found, err := t.Look(ctx, start.ID, start.Type)
+	found, err := t.Look(ctx, start.ID)
 	switch {
 	case err != nil:
 		return "", err
@@ -169,22 +170,51 @@ func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Stand
 	return found, err
 }
 
-func (t *temporalClient) wanted(workflowID, workflowType string) holder.Wanted {
-	return holder.Wanted{ID: workflowID, Type: workflowType, TaskQueue: taskQueue(t.cluster, workflowType)}
+// wanted is the workflow that is to run under an ID: a Job's or a CronJob's.
+func (t *temporalClient) wanted(workflowID string) holder.Wanted {
+	if _, _, ofJob := t.cluster.ParseJobWorkflowID(workflowID); ofJob {
+		return holder.Wanted{ID: workflowID, Type: protocol.JobWorkflow, TaskQueue: t.cluster.JobTaskQueue()}
+	}
+	return holder.Wanted{ID: workflowID, Type: protocol.CronJobWorkflow, TaskQueue: t.cluster.ControlTaskQueue()}
+}
+
+// describe returns what Temporal says of the workflow that runs under an ID, and nil where
+// none does that is to. Anybody who may write to Temporal may run one under any ID, on a
+// queue that he serves himself: what it says of itself is not asked for.
+func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
+	if err != nil && !notFound(err) {
+		return nil, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	}
+	switch holder.Judge(description.GetWorkflowExecutionInfo(), t.wanted(workflowID)) {
+	case holder.Ours, holder.Paused:
+		return description, nil
+	}
+	return nil, nil
+}
+
+// query asks the run that was described for its description of itself.
+func (t *temporalClient) query(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (converter.EncodedValue, error) {
+	execution := info.GetExecution()
+	value, err := t.sdk.QueryWorkflow(ctx, execution.GetWorkflowId(), execution.GetRunId(), protocol.DescribeQuery)
+	if err != nil {
+		return nil, fmt.Errorf("ask workflow %s for its description: %w", execution.GetWorkflowId(), err)
+	}
+	return value, nil
 }
 
 func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
 	before, err := t.describe(ctx, workflowID)
-	if err != nil || !isOpen(before) || !ours(before.GetWorkflowExecutionInfo(), t.cluster) {
+	if before == nil || err != nil {
+		return JobWorkflow{}, err
+	}
+	value, err := t.query(ctx, before.GetWorkflowExecutionInfo())
+	if err != nil {
 		return JobWorkflow{}, err
 	}
 	workflow := JobWorkflow{Running: true}
-	value, err := t.sdk.QueryWorkflow(ctx, workflowID, before.GetWorkflowExecutionInfo().GetExecution().GetRunId(), protocol.DescribeQuery)
-	if err == nil {
-		err = value.Get(&workflow.Description)
-	}
-	if err != nil {
-		return JobWorkflow{}, fmt.Errorf("ask workflow %s how it stands: %w", workflowID, err)
+	if err := value.Get(&workflow.Description); err != nil {
+		return JobWorkflow{}, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
 	}
 	after, err := t.describe(ctx, workflowID)
 	if err != nil {
@@ -200,48 +230,13 @@ func atWork(description *workflowservice.DescribeWorkflowExecutionResponse) bool
 	return description.GetPendingWorkflowTask() != nil || len(description.GetPendingActivities()) > 0
 }
 
-// describe returns what Temporal says of a workflow's newest run; nil when there is none.
-func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
-	if notFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("describe workflow %s: %w", workflowID, err)
-	}
-	return description, nil
-}
-
-// isOpen reports whether a run has not ended. One that is paused goes on some time.
-func isOpen(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
-	status := description.GetWorkflowExecutionInfo().GetStatus()
-	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
-}
-
-func (t *temporalClient) Terminate(ctx context.Context, workflowID, uid, reason string) (bool, error) {
-	description, err := t.describe(ctx, workflowID)
-	if err != nil || !isOpen(description) {
-		return false, err
-	}
-	if known, found, err := t.ObjectUID(ctx, workflowID); err != nil || !found || known != uid {
-		return false, err
-	}
-	return t.terminate(ctx, description.GetWorkflowExecutionInfo(), reason)
-}
-
-func (t *temporalClient) TerminateStale(ctx context.Context, workflowID string, before time.Time, reason string) (bool, error) {
+func (t *temporalClient) Terminate(ctx context.Context, workflowID string, before time.Time, reason string) (bool, error) {
 	description, err := t.describe(ctx, workflowID)
 	info := description.GetWorkflowExecutionInfo()
-	if err != nil || !isOpen(description) || !ours(info, t.cluster) || !info.GetStartTime().AsTime().Before(before) {
+	if description == nil || err != nil || !info.GetStartTime().AsTime().Before(before) {
 		return false, err
 	}
-	return t.terminate(ctx, info, reason)
-}
-
-// terminate ends the run that was described.
-func (t *temporalClient) terminate(ctx context.Context, info *workflow.WorkflowExecutionInfo, reason string) (bool, error) {
-	workflowID := info.GetExecution().GetWorkflowId()
-	err := t.sdk.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), reason)
+	err = t.sdk.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), reason)
 	if notFound(err) {
 		return false, nil
 	}
@@ -266,7 +261,7 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 		page := make([]string, 0, len(response.GetExecutions()))
 		for _, execution := range response.GetExecutions() {
 			id := execution.GetExecution().GetWorkflowId()
-			if holder.Judge(execution, t.wanted(id, workflowType)) == holder.Ours {
+			if holder.Judge(execution, t.wanted(id)) == holder.Ours {
 				page = append(page, id)
 			}
 		}
@@ -278,61 +273,80 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 
 func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (string, bool, error) {
 	execution, err := t.describe(ctx, workflowID)
-	if err != nil || !ours(execution.GetWorkflowExecutionInfo(), t.cluster) {
+	if execution == nil || err != nil {
 		return "", false, err
 	}
-	value, err := t.sdk.QueryWorkflow(ctx, workflowID, execution.GetWorkflowExecutionInfo().GetExecution().GetRunId(), protocol.DescribeQuery)
+	value, err := t.query(ctx, execution.GetWorkflowExecutionInfo())
 	if notFound(err) {
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("ask workflow %s for its object: %w", workflowID, err)
+		return "", false, err
 	}
 	var description protocol.Described
 	if err := value.Get(&description); err != nil {
 		return "", false, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
 	}
-	if description.CronJob.UID != "" {
-		return description.CronJob.UID, true, nil
-	}
-	return description.Job.UID, true, nil
+	return cmp.Or(description.CronJob.UID, description.Job.UID), true, nil
 }
 
 // notFound reports whether no workflow of the ID runs. A missing Temporal
 // namespace is another error, to be repeated.
-func notFound(err error) bool {
-	var missing *serviceerror.NotFound
-	return errors.As(err, &missing)
+func notFound(err error) bool { return is[*serviceerror.NotFound](err) }
+
+// is reports whether an error is, or wraps, one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // errorClass names the kind of a Temporal error, for metrics and logs.
 func errorClass(err error) string {
-	var (
-		unavailable *serviceerror.Unavailable
-		exhausted   *serviceerror.ResourceExhausted
-		deadline    *serviceerror.DeadlineExceeded
-		permission  *serviceerror.PermissionDenied
-		invalid     *serviceerror.InvalidArgument
-		namespace   *serviceerror.NamespaceNotFound
-		query       *serviceerror.QueryFailed
-	)
 	switch {
-	case errors.As(err, &unavailable):
+	case is[*serviceerror.Unavailable](err):
 		return "unavailable"
-	case errors.As(err, &exhausted):
+	case is[*serviceerror.ResourceExhausted](err):
 		return "resource_exhausted"
-	case errors.As(err, &deadline), errors.Is(err, context.DeadlineExceeded):
+	case is[*serviceerror.DeadlineExceeded](err), errors.Is(err, context.DeadlineExceeded):
 		return "deadline_exceeded"
-	case errors.As(err, &permission):
+	case is[*serviceerror.PermissionDenied](err):
 		return "permission_denied"
-	case errors.As(err, &invalid):
+	case is[*serviceerror.InvalidArgument](err):
 		return "invalid_argument"
-	case errors.As(err, &namespace):
+	case is[*serviceerror.NamespaceNotFound](err):
 		return "namespace_not_found"
-	case errors.As(err, &query):
+	case is[*serviceerror.QueryFailed](err):
 		return "query_failed"
 	case errors.Is(err, context.Canceled):
 		return "cancelled"
 	}
 	return "other"
+}
+
+// place gives a running CronJob workflow its place in Temporal's task queues, once: it may have been started years ago, by
+// an older release or by other weights. Where that fails the workflow keeps the place it has, and the sweep goes on.
+func (t *temporalClient) place(ctx context.Context, start Start) {
+	if t.unplaceable.Load() || t.wanted(start.ID).Type != protocol.CronJobWorkflow {
+		return
+	}
+	if _, told := t.placed.LoadOrStore(start.ID, true); told {
+		return
+	}
+	wanted := t.weights.Priority(start.Place)
+	_, err := t.sdk.WorkflowService().UpdateWorkflowExecutionOptions(ctx, &workflowservice.UpdateWorkflowExecutionOptionsRequest{
+		Namespace:         t.namespace,
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: start.ID},
+		WorkflowExecutionOptions: &workflowpb.WorkflowExecutionOptions{Priority: &commonpb.Priority{
+			PriorityKey: int32(wanted.PriorityKey), FairnessKey: wanted.FairnessKey, FairnessWeight: wanted.FairnessWeight,
+		}},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"priority"}},
+	})
+	switch {
+	case err == nil || notFound(err):
+	case !is[*serviceerror.PermissionDenied](err) && !is[*serviceerror.Unimplemented](err) && !is[*serviceerror.InvalidArgument](err):
+		t.logger.Warn("a CronJob's workflow keeps its priority and fairness weight", "workflow", start.ID, "error", err)
+	case !t.unplaceable.Swap(true):
+		t.logger.Warn("workflows of CronJobs that run keep their priority and fairness weight: Temporal does not take others; "+
+			"allow UpdateWorkflowExecutionOptions, or update the server", "error", err)
+	}
 }

@@ -24,6 +24,7 @@ import (
 // oneWorkflow stands for a Temporal in which the workflow of a CronJob runs.
 type oneWorkflow struct {
 	client.Client
+	id, kind   string
 	uid        string
 	began      time.Time
 	queue      string
@@ -33,8 +34,8 @@ type oneWorkflow struct {
 
 func (w *oneWorkflow) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
-		Execution: &commonpb.WorkflowExecution{WorkflowId: nativeID, RunId: "r1"},
-		Type:      &commonpb.WorkflowType{Name: protocol.CronJobWorkflow},
+		Execution: &commonpb.WorkflowExecution{WorkflowId: w.id, RunId: "r1"},
+		Type:      &commonpb.WorkflowType{Name: w.kind},
 		TaskQueue: w.queue, StartTime: timestamppb.New(w.began), Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
 	}}, nil
 }
@@ -64,8 +65,9 @@ func TestWhichWorkflowIsStale(t *testing.T) {
 		"somebody else's, on a queue of his": {oneWorkflow{uid: "n2", began: after(2), queue: "his"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			test.running.id, test.running.kind = nativeID, protocol.CronJobWorkflow
 			temporal := NewTemporal(&test.running, "default", "", order.Weights{}, slog.New(slog.DiscardHandler))
-			ended, err := temporal.TerminateStale(t.Context(), nativeID, after(5), "stale")
+			ended, err := temporal.Terminate(t.Context(), nativeID, after(5), "stale")
 			require.NoError(t, err)
 			assert.Equal(t, test.want, ended)
 			assert.Equal(t, test.want, len(test.running.terminated) == 1)

@@ -22,17 +22,13 @@ func trimCronJob(object any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("trim CronJob: got a %T", object)
 	}
-	trimmed := &ostinatov1.CronJob{
-		ObjectMeta: trimMeta(cronJob.ObjectMeta),
-		Spec:       cronJob.Spec,
-		Status:     cronJob.Status,
-	}
+	trimmed := &ostinatov1.CronJob{ObjectMeta: trimMeta(cronJob.ObjectMeta), Spec: cronJob.Spec, Status: cronJob.Status}
 	trimmed.Spec.JobTemplate = batchv1.JobTemplateSpec{}
 	return trimmed, nil
 }
 
 // trimNativeCronJob is the informer transform of CronJobs of batch/v1: it gives them the
-// shape of ours, and keeps who wrote their status when. The name of the variable, an annotation
+// shape of ours, and keeps who wrote their status when. ScheduledTimeVariable, an annotation
 // of any length, is for whoever renders a Job.
 func trimNativeCronJob(object any) (any, error) {
 	native, ok := object.(*batchv1.CronJob)
@@ -41,18 +37,10 @@ func trimNativeCronJob(object any) (any, error) {
 		return object, nil
 	}
 	cronJob := k8s.FromNative(native)
-	trimmed := &ostinatov1.CronJob{
-		TypeMeta:   cronJob.TypeMeta,
-		ObjectMeta: trimMeta(cronJob.ObjectMeta),
-		Spec:       cronJob.Spec,
-		Status:     cronJob.Status,
-	}
-	trimmed.Spec.JobTemplate, trimmed.Spec.ScheduledTimeVariable = batchv1.JobTemplateSpec{}, nil
-	trimmed.ManagedFields = statusWrites(native.ManagedFields)
-	if value, ok := native.Labels[probeLabel]; ok {
-		metav1.SetMetaDataLabel(&trimmed.ObjectMeta, probeLabel, value)
-	}
-	return trimmed, nil
+	cronJob.ObjectMeta = trimNativeMeta(native.ObjectMeta)
+	cronJob.Spec.JobTemplate, cronJob.Spec.ScheduledTimeVariable = batchv1.JobTemplateSpec{}, nil
+	cronJob.ManagedFields = statusWrites(native.ManagedFields)
+	return cronJob, nil
 }
 
 const (
@@ -77,10 +65,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("trim Job: got a %T", object)
 	}
-	trimmed := &batchv1.Job{ObjectMeta: trimMeta(job.ObjectMeta)}
-	if value, ok := job.Labels[probeLabel]; ok {
-		metav1.SetMetaDataLabel(&trimmed.ObjectMeta, probeLabel, value)
-	}
+	trimmed := &batchv1.Job{ObjectMeta: trimNativeMeta(job.ObjectMeta)}
 	if _, owned := o.cronJobOf(job); !owned && !o.ours(job) {
 		trimmed.OwnerReferences = nil
 		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
@@ -104,10 +89,9 @@ func (o ownership) trimJob(object any) (any, error) {
 	return trimmed, nil
 }
 
-// trimPolicies keeps that there is a successPolicy, and a podFailurePolicy only while it
-// is small: of a large one none of its rules. The API server lets neither be edited.
-// Whoever is given a Spec without the rules plans for another Job than there is, and is
-// answered with the whole.
+// trimPolicies keeps that there is a successPolicy, and a small podFailurePolicy: a large one
+// loses its rules. The API server lets neither be edited. Who plans without the rules plans
+// for another Job than there is, and is answered with the whole.
 func trimPolicies(spec *batchv1.JobSpec) {
 	if spec.SuccessPolicy != nil {
 		spec.SuccessPolicy = &batchv1.SuccessPolicy{}
@@ -144,6 +128,15 @@ func keepAnnotations(trimmed *metav1.ObjectMeta, annotations map[string]string, 
 			metav1.SetMetaDataAnnotation(trimmed, annotation, k8s.Truncated(value, maxAnnotation))
 		}
 	}
+}
+
+// trimNativeMeta keeps of an object of batch/v1 that it is a probe.
+func trimNativeMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	trimmed := trimMeta(meta)
+	if value, ok := meta.Labels[probeLabel]; ok {
+		trimmed.Labels = map[string]string{probeLabel: value}
+	}
+	return trimmed
 }
 
 func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {

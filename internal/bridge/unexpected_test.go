@@ -93,7 +93,9 @@ func TestWhichDeletedJobsTheWorkflowStillCounts(t *testing.T) {
 
 func TestWhichJobsAreUnexpected(t *testing.T) {
 	object := cronJob(active("listed"), func(c *ostinatov1.CronJob) { c.ResourceVersion = "2" })
-	mentioned := func(times, seconds int, version string) mention { return mention{times, after(seconds), version} }
+	mentioned := func(times, seconds int, version string) mention {
+		return mention{attempts{times, after(seconds)}, version}
+	}
 	for name, test := range map[string]struct {
 		job   *batchv1.Job
 		known mention

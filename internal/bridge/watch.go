@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -14,58 +14,36 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// watch puts what changes into the queues, from now on, and everything there is
-// into the sweep. The result stops that.
-func (c *controller) watch() (stop func(), err error) {
-	var removals []func() error
-	stop = func() {
-		for _, remove := range removals {
-			if err := remove(); err != nil {
-				c.logger.Debug("informer handler not removed", "error", err)
-			}
-		}
-	}
+// watch puts what changes into the queues, from now on, and everything there is into the
+// sweep. That ends with the process, which leads once.
+func (c *controller) watch() error {
 	add := func(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) error {
-		registration, err := informer.AddEventHandler(handler)
-		if err != nil {
-			return fmt.Errorf("watch for changes: %w", err)
-		}
-		removals = append(removals, func() error { return informer.RemoveEventHandler(registration) })
-		return nil
+		_, err := informer.AddEventHandler(handler)
+		return err
 	}
 	for _, namespace := range c.objects.namespaces {
 		err := errors.Join(
 			add(c.objects.cronJobs[namespace], handlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
-			c.watchNative(namespace, add),
-			c.watchNamesakes(namespace, add),
+			add(c.objects.nativeCronJobs[namespace], handlerOf(
+				func(native *ostinatov1.CronJob, _ bool) { c.namesakeChanged(native) },
+				func(_, native *ostinatov1.CronJob) { c.namesakeChanged(native) },
+				c.namesakeChanged,
+			)),
 			add(c.objects.jobs[namespace], handlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
 		)
+		if natives, ok := c.objects.of(nativeCronJobKind)[namespace]; ok {
+			err = errors.Join(err, add(natives, handlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)))
+		}
 		if err != nil {
-			stop()
-			return nil, err
+			return fmt.Errorf("watch for changes: %w", err)
 		}
 	}
-	return stop, nil
-}
-
-// watchNative watches the CronJobs of batch/v1, where they are taken over.
-func (c *controller) watchNative(namespace string, add func(cache.SharedIndexInformer, cache.ResourceEventHandler) error) error {
-	informer, ok := c.objects.nativeCronJobs[namespace]
-	if !ok {
-		return nil
-	}
-	return add(informer, handlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted))
-}
-
-// object is what handlers handle.
-type object interface {
-	*ostinatov1.CronJob | *batchv1.Job
-	GetUID() types.UID
+	return nil
 }
 
 // handlerOf makes an informer's handler from functions on one type. An update
 // from one UID to another is a deletion and an addition that the watch missed.
-func handlerOf[T object](added func(T, bool), updated func(old, new T), deleted func(T)) cache.ResourceEventHandler {
+func handlerOf[T metav1.Object](added func(T, bool), updated func(old, new T), deleted func(T)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(o any, initial bool) {
 			if object, ok := o.(T); ok {
@@ -96,7 +74,7 @@ func handlerOf[T object](added func(T, bool), updated func(old, new T), deleted 
 }
 
 func cronJobKey(cronJob *ostinatov1.CronJob) key {
-	return key{cronJobKindOf(k8s.IsNative(cronJob)), types.NamespacedName{Namespace: cronJob.Namespace, Name: cronJob.Name}}
+	return keyOf(cronJobKindOf(k8s.IsNative(cronJob)), cronJob)
 }
 
 func cronJobKindOf(native bool) kind {
@@ -106,15 +84,13 @@ func cronJobKindOf(native bool) kind {
 	return cronJobKind
 }
 
-func jobKey(job *batchv1.Job) key {
-	return key{jobKind, types.NamespacedName{Namespace: job.Namespace, Name: job.Name}}
-}
+func jobKey(job *batchv1.Job) key { return keyOf(jobKind, job) }
 
 func (c *controller) cronJobAdded(cronJob *ostinatov1.CronJob, initial bool) {
 	if c.objects.owner.probe(cronJob) {
 		return
 	}
-	if initial && acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))) {
+	if initial && acknowledgedCronJob(cronJob, c.reference(cronJob)) {
 		c.sweep.Add(cronJobKey(cronJob))
 		return
 	}
@@ -137,7 +113,7 @@ func (c *controller) nativeCronJobUpdated(before, after *ostinatov1.CronJob) {
 		return
 	}
 	if builtInWrote(before, after) {
-		c.rivalry.foughtCronJob(after)
+		c.reportRival(nativeCronJobKind, after, c.Metrics.builtInCronJobWrites)
 	}
 	c.cronJobUpdated(before, after)
 }
@@ -147,12 +123,15 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 		return
 	}
 	item := cronJobKey(cronJob)
-	c.memory.markGone(item, string(cronJob.UID))
+	c.memory.gone.add(item, string(cronJob.UID))
 	c.main.Add(item)
 }
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
-	c.takenOver.added(job)
+	c.expire(job)
+	if name, external := claim.External(job); external && c.objects.owner.takeOverJobs {
+		c.Metrics.addedFor(name)
+	}
 	if owner, owned := c.objects.owner.cronJobOf(job); owned && (!finished(job) || !ofARun(job)) {
 		c.main.AddAfter(ownerKey(job, owner), closedGrace)
 	}
@@ -168,7 +147,10 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 // jobUpdated looks at all that decides, since an edit of an annotation does not
 // raise the generation.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
-	c.takenOver.updated(before, after)
+	c.expire(after)
+	if owner := c.objects.owner; owner.takeOverJobs && owner.ours(after) && builtInWrote(before, after) {
+		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
+	}
 	if finished(after) {
 		if !finished(before) {
 			c.runEnded(after)
@@ -183,12 +165,12 @@ func (c *controller) jobUpdated(before, after *batchv1.Job) {
 func (c *controller) jobDeleted(job *batchv1.Job) {
 	if c.objects.owner.ours(job) && !finished(job) {
 		item := jobKey(job)
-		c.memory.markGone(item, string(job.UID))
+		c.memory.gone.add(item, string(job.UID))
 		c.main.Add(item)
 	}
 	owner, owned := c.objects.owner.cronJobOf(job)
 	if condition := claim.Finished(job); owned && condition != nil {
-		c.memory.markPruned(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
+		c.memory.pruned.add(ownerKey(job, owner), pruned{job.Name, job.UID, condition.Type})
 	}
 	c.runEnded(job)
 }
@@ -196,10 +178,7 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 // runEnded has the Job's CronJob looked at once its workflow has had the time to
 // hear of the end by itself.
 func (c *controller) runEnded(job *batchv1.Job) {
-	item := jobKey(job)
-	c.memory.mu.Lock()
-	delete(c.memory.jobs, item.NamespacedName)
-	c.memory.mu.Unlock()
+	c.memory.jobs.remove(jobKey(job))
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {
 		c.main.AddAfter(ownerKey(job, owner), closedGraceOf(c.objects.owner, job))
 	}
@@ -207,5 +186,5 @@ func (c *controller) runEnded(job *batchv1.Job) {
 
 // ownerKey is the key of the CronJob that controls a Job.
 func ownerKey(job *batchv1.Job, owner claim.CronJob) key {
-	return key{cronJobKindOf(owner.Native), types.NamespacedName{Namespace: job.Namespace, Name: owner.Name}}
+	return keyOf(cronJobKindOf(owner.Native), &metav1.ObjectMeta{Namespace: job.Namespace, Name: owner.Name})
 }

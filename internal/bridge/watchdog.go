@@ -13,30 +13,24 @@ const (
 	watchdogPeriod = 10 * time.Second
 	// nextTimesPeriod is how often the next time of every CronJob is computed.
 	nextTimesPeriod = time.Minute
-	// mostNamed bounds the CronJobs that one line of the log names.
-	mostNamed = 5
+	// maxNamed bounds the CronJobs that one line of the log names.
+	maxNamed = 5
 )
 
 // watchdog looks for CronJobs whose workflow does not do what it should.
 func (c *controller) watchdog(ctx context.Context) {
-	ticker := c.clock.NewTicker(watchdogPeriod)
-	defer ticker.Stop()
-	defer c.metrics.census.forget()
-	c.metrics.census.count(c.objects, c.clock.Now())
+	defer c.Metrics.census.forget()
+	c.Metrics.census.count(c.objects, c.Clock.Now())
 	var compared time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			c.inspect(c.clock.Now())
-			if now := c.clock.Now(); now.Sub(compared) >= nextTimesPeriod {
-				compared = now
-				c.compareNextTimes(now)
-			}
-			c.metrics.census.count(c.objects, c.clock.Now())
+	c.every(ctx, watchdogPeriod, func(context.Context) {
+		now := c.Clock.Now()
+		c.inspect(now)
+		if now.Sub(compared) >= nextTimesPeriod {
+			compared = now
+			c.compareNextTimes(now)
 		}
-	}
+		c.Metrics.census.count(c.objects, now)
+	})
 }
 
 // inspect has the CronJobs looked at that need it: the overdue, those that list runs which
@@ -45,17 +39,17 @@ func (c *controller) inspect(now time.Time) {
 	count := 0
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
 		switch {
-		case overdueCronJob(cronJob, c.overdueGrace, now):
+		case overdueCronJob(cronJob, c.Config.OverdueGrace, now):
 			// Those that were poked just now must not keep others waiting.
-			if count++; c.memory.cronJob(cronJobKey(cronJob)).of(cronJob).pokeWait(cronJob, now) <= 0 {
+			if count++; c.memory.cronJobs.get(cronJobKey(cronJob)).of(cronJob).pokesFor(cronJob).wait(now) <= 0 {
 				c.reminders.Add(cronJobKey(cronJob))
 			}
-		case !acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))),
+		case !acknowledgedCronJob(cronJob, c.reference(cronJob)),
 			len(c.closings(cronJob, cronJobMemory{}, now)) > 0:
 			c.main.Add(cronJobKey(cronJob))
 		}
 	})
-	c.metrics.overdue.Set(float64(count))
+	c.Metrics.overdue.Set(float64(count))
 }
 
 // compareNextTimes counts the CronJobs whose status says another next time than their
@@ -64,12 +58,12 @@ func (c *controller) compareNextTimes(now time.Time) {
 	var wrong []string
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
 		// Its workflow is yet to say what it makes of an edit.
-		if acknowledgedCronJob(cronJob, c.reference(cronJobReference(cronJob))) && schedule.NextDisagrees(cronJob, now) {
+		if acknowledgedCronJob(cronJob, c.reference(cronJob)) && schedule.NextDisagrees(cronJob, now) {
 			wrong = append(wrong, cronJob.Namespace+"/"+cronJob.Name)
 		}
 	})
-	c.metrics.nextTimeWrong.Set(float64(len(wrong)))
 	if len(wrong) > 0 {
-		c.logger.Warn("CronJobs whose status.nextScheduleTime disagrees with their schedule", "count", len(wrong), "first", wrong[:min(len(wrong), mostNamed)])
+		c.Logger.Warn("CronJobs whose status.nextScheduleTime disagrees with their schedule", "count", len(wrong), "first", wrong[:min(len(wrong), maxNamed)])
 	}
+	c.Metrics.nextTimeWrong.Set(float64(len(wrong)))
 }

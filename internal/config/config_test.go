@@ -164,7 +164,7 @@ func TestAcceptedSignals(t *testing.T) {
 		want      steering.Signals
 	}{
 		{name: "all by default", want: steering.All()},
-		{name: "some", arguments: []string{"--accept-signals=suspend,resume"}, want: steering.Signals{Suspend: true, Resume: true}},
+		{name: "some", arguments: []string{"--accept-signals=suspend,resume"}, want: steering.Signals{steering.Suspend, steering.Resume}},
 		{name: "none by the environment", env: map[string]string{"OSTINATO_ACCEPT_SIGNALS": "none"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func isPinned(info *workflowpb.WorkflowExecutionInfo) bool {
 // Look asks Temporal what runs under an ID. It needs no worker and writes nothing.
 func Look(ctx context.Context, temporal client.Client, want Wanted) (Standing, error) {
 	description, err := temporal.DescribeWorkflowExecution(ctx, want.ID, "")
-	if missing(err) {
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 		return Nobody, nil
 	}
 	if err != nil {
@@ -88,9 +88,4 @@ func (s Standing) ConflictPolicy(otherwise enumspb.WorkflowIdConflictPolicy) enu
 		return enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
 	}
 	return otherwise
-}
-
-func missing(err error) bool {
-	var none *serviceerror.NotFound
-	return errors.As(err, &none)
 }

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+
+	"ostinato.dev/ostinato/internal/order"
 )
 
 // AtOnce is what a Handler returns for a key that is to be handled again now.
@@ -33,7 +35,7 @@ type Queue[K comparable] struct {
 // where it is nil). A key that failed is tried again after first, doubling up to last.
 func New[K comparable](name string, first, last time.Duration, shares Shares[K], clock clock.WithTicker, provider workqueue.MetricsProvider) *Queue[K] {
 	ready := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
-		Name: name, MetricsProvider: provider, Clock: clock, Queue: newFair(shares),
+		Name: name, MetricsProvider: provider, Clock: clock, Queue: &fair[K]{namespace: shares.Namespace, line: order.Line[K]{Weights: shares.Weights}},
 	})
 	return &Queue[K]{items: workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[K](first, last),
@@ -93,4 +95,33 @@ func (q *Queue[K]) next(ctx context.Context, handle Handler[K]) bool {
 		q.items.AddAfter(key, again)
 	}
 	return true
+}
+
+// Shares say who shares a Queue.
+type Shares[K comparable] struct {
+	// Namespace is that of a key.
+	Namespace func(K) string
+	// Weights are the shares of the namespaces.
+	Weights order.Weights
+}
+
+// fair is a workqueue.Queue, which asks for one key at a time, in place of the one that
+// serves keys in the order in which they came.
+type fair[K comparable] struct {
+	namespace func(K) string
+	line      order.Line[K]
+}
+
+// Touch is told of a key that waits and is added once more: it keeps its place.
+func (f *fair[K]) Touch(K) {}
+
+func (f *fair[K]) Push(key K) { f.line.Join(f.namespace(key), key) }
+
+func (f *fair[K]) Len() int { return f.line.Len() }
+
+func (f *fair[K]) Pop() K {
+	key, _ := f.line.Next()
+	// Namespaces that are gone are not to be remembered for ever.
+	f.line.Forget()
+	return key
 }

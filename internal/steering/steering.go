@@ -5,6 +5,7 @@ package steering
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ostinato.dev/ostinato/internal/names"
@@ -25,26 +26,21 @@ const none = "none"
 // words is what a list of signals may hold, for messages.
 const words = Suspend + ", " + Resume + ", " + Trigger + " and " + Backfill + ", or none alone"
 
+// people are the signals that people send, in the order in which they are written.
+var people = []string{Suspend, Resume, Trigger, Backfill}
+
 // Signals are those that are accepted.
-type Signals struct {
-	Suspend, Resume, Trigger, Backfill bool
-}
+type Signals []string
 
 // All returns every signal.
-func All() Signals { return Signals{Suspend: true, Resume: true, Trigger: true, Backfill: true} }
+func All() Signals { return slices.Clone(people) }
 
 // String and Set make *Signals a flag's value: a comma-separated list, or none.
 func (s *Signals) String() string {
-	var list []string
-	for _, signal := range []string{Suspend, Resume, Trigger, Backfill} {
-		if s.has(signal) {
-			list = append(list, signal)
-		}
-	}
-	if len(list) == 0 {
+	if len(*s) == 0 {
 		return none
 	}
-	return strings.Join(list, ",")
+	return strings.Join(*s, ",")
 }
 
 // Set reads the list; the last one given counts. The error says which word is wrong.
@@ -60,48 +56,25 @@ func (s *Signals) Set(list string) error {
 // Type names the value in a command's help.
 func (s *Signals) Type() string { return "signals" }
 
-func (s Signals) has(signal string) bool {
-	switch signal {
-	case Suspend:
-		return s.Suspend
-	case Resume:
-		return s.Resume
-	case Trigger:
-		return s.Trigger
-	case Backfill:
-		return s.Backfill
-	}
-	return false
-}
-
 // parse reads a comma-separated list. What is no signal accepts nothing and is a mistake.
 func parse(list string) (signals Signals, mistakes []string) {
-	given := 0
-	nothing := false
+	var words []string
 	for word := range strings.SplitSeq(list, ",") {
-		word = strings.TrimSpace(word)
-		if word != "" {
-			given++
+		if word = strings.TrimSpace(word); word == "" {
+			continue
 		}
-		switch word {
-		case "":
-		case none:
-			nothing = true
-		case Suspend:
-			signals.Suspend = true
-		case Resume:
-			signals.Resume = true
-		case Trigger:
-			signals.Trigger = true
-		case Backfill:
-			signals.Backfill = true
-		default:
+		words = append(words, word)
+		if word != none && !slices.Contains(people, word) {
 			mistakes = append(mistakes, fmt.Sprintf("%.40q is no signal", word))
 		}
 	}
-	if nothing && given > 1 {
-		signals = Signals{}
-		mistakes = append(mistakes, "none stands beside other words")
+	if len(words) > 1 && slices.Contains(words, none) {
+		return nil, append(mistakes, "none stands beside other words")
+	}
+	for _, signal := range people {
+		if slices.Contains(words, signal) {
+			signals = append(signals, signal)
+		}
 	}
 	return signals, mistakes
 }
@@ -111,10 +84,10 @@ func parse(list string) (signals Signals, mistakes []string) {
 // (names.AcceptSignalsAnnotation) can only narrow what is allowed, which is the
 // worker's flag. A word of it that can't be read accepts nothing.
 func Accepts(allowed Signals, annotations map[string]string, signal string) (ok bool, why string) {
-	if !All().has(signal) {
+	if !slices.Contains(people, signal) {
 		return false, fmt.Sprintf("%.40q is no signal that people send: use %s, %s, %s or %s", signal, Suspend, Resume, Trigger, Backfill)
 	}
-	if !allowed.has(signal) {
+	if !slices.Contains(allowed, signal) {
 		return false, fmt.Sprintf("the worker does not accept %s through Temporal (--accept-signals=%s)", signal, allowed.String())
 	}
 	list, narrowed := annotations[names.AcceptSignalsAnnotation]
@@ -122,7 +95,7 @@ func Accepts(allowed Signals, annotations map[string]string, signal string) (ok 
 		return true, ""
 	}
 	accepted, mistakes := parse(list)
-	if accepted.has(signal) {
+	if slices.Contains(accepted, signal) {
 		return true, ""
 	}
 	why = fmt.Sprintf("the object does not accept %s through Temporal (annotation %s is %.80q)", signal, names.AcceptSignalsAnnotation, list)
@@ -141,7 +114,7 @@ func Mistake(annotations map[string]string) string {
 	return fmt.Sprintf("Annotation %s: %s", names.AcceptSignalsAnnotation, wrong(mistakes))
 }
 
-// wrong tells of the first mistakes: an Event has room for a few.
+// wrong says what the first mistakes are: an Event has room for a few.
 func wrong(mistakes []string) string {
 	return strings.Join(mistakes[:min(len(mistakes), 3)], "; ") + ": want " + words
 }

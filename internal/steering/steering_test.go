@@ -12,7 +12,7 @@ import (
 )
 
 func TestWhichSignalsAnObjectAccepts(t *testing.T) {
-	all, stop := steering.All(), steering.Signals{Suspend: true, Resume: true}
+	all, stop := steering.All(), steering.Signals{steering.Suspend, steering.Resume}
 	for _, test := range []struct {
 		name    string
 		allowed steering.Signals

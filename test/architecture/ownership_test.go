@@ -67,7 +67,7 @@ func TestOnlyClaimKnowsARuleOfOwnership(t *testing.T) {
 var keepers = []string{
 	"activities/release_orphans.go", // finds Pods by label
 	"internal/bridge/trim.go",       // trims what the cache keeps
-	"internal/bridge/probe_job.go",  // makes a Job for the built-in controller
+	"internal/bridge/probe.go",      // makes a Job for the built-in controller
 }
 
 func TestOnlyPodWatchWatchesPods(t *testing.T) {

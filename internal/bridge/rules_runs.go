@@ -5,17 +5,81 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
 const (
+	// closedGrace is how long a CronJob's workflow has to hear by itself of a run that ended. It
+	// does not where it continued as new since it started the run.
+	closedGrace = 10 * time.Second
+	// closedRepeat is the time between two such messages for one run.
+	closedRepeat = time.Minute
+)
+
+// closing is a run that ended and that its CronJob's status still lists.
+type closing struct {
+	name, uid string
+	outcome   job.Outcome
+	// grace is how long after since the message is due, as a reminder. It is zero for a Job of
+	// another controller: nobody else tells the workflow of its end.
+	grace time.Duration
+	// since is when this was first seen, sentAt when the message was last sent.
+	since  time.Time
+	sentAt time.Time
+}
+
+// due reports whether the run's end is to be sent now, or else in how long.
+func (c closing) due(now time.Time) (bool, time.Duration) {
+	wait := c.grace - now.Sub(c.since)
+	if !c.sentAt.IsZero() {
+		wait = max(wait, closedRepeat-now.Sub(c.sentAt))
+	}
+	return wait <= 0, max(wait, 0)
+}
+
+// closingsOf returns the runs that status lists as active and that have ended: the Job has
+// finished, or there is none of that UID. find returns the Job of a name, or nil.
+func closingsOf(owner ownership, active []corev1.ObjectReference, before []closing, find func(name string) *batchv1.Job, now time.Time) []closing {
+	var closings []closing
+	for _, run := range active {
+		found := find(run.Name)
+		if found != nil && found.UID == run.UID && !finished(found) {
+			continue
+		}
+		next := closing{name: run.Name, uid: string(run.UID), outcome: job.Deleted, grace: closedGrace, since: now}
+		if found != nil {
+			next.grace = closedGraceOf(owner, found)
+			if found.UID == run.UID {
+				next.outcome = job.Outcome(claim.Finished(found).Type)
+			}
+		}
+		for _, known := range before {
+			if known.uid == next.uid {
+				next.since, next.sentAt = known.since, known.sentAt
+			}
+		}
+		closings = append(closings, next)
+	}
+	return closings
+}
+
+// closedGraceOf is the grace of a Job's end.
+func closedGraceOf(owner ownership, found *batchv1.Job) time.Duration {
+	if owner.ours(found) {
+		return closedGrace
+	}
+	return 0
+}
+
+const (
 	// unlistedGrace is how long a CronJob's workflow has to write the status that lists a run
-	// it has started. In a herd statuses are written after the Pods of all runs. Nothing waits
-	// for the bridge: a workflow that has started a run knows it.
+	// it has started: in a herd after the Pods of all runs.
 	unlistedGrace = 30 * time.Second
 	// maxEndMentions is how often a workflow is asked to look at a Job that has ended, which
 	// no status ever lists.
@@ -34,26 +98,24 @@ func subjectOf(job *batchv1.Job) subject { return subject{job.UID, finished(job)
 // mention is how often a workflow was asked to look at a Job, when it last was, and the
 // resource version of the CronJob then.
 type mention struct {
-	times   int
-	at      time.Time
+	attempts
 	version string
 }
 
-// wait is how long to wait with the next. While nobody has written the CronJob since the
+// waitAt is how long to wait with the next. While nobody has written the CronJob since the
 // last, that still waits for the workflow, and another would wait beside it.
-func (m mention) wait(version string, now time.Time) time.Duration {
-	wait := repeatWait(m.times) - now.Sub(m.at)
+func (m mention) waitAt(version string, now time.Time) time.Duration {
+	wait := m.wait(now)
 	if m.times > 0 && m.version == version {
 		return max(wait, firstRepeat)
 	}
 	return wait
 }
 
-// unexpected returns the Jobs of a CronJob at which its workflow is to look now, since it
-// may not know them (parity 1.6, step 3): those under way that status does not list and
-// that have had time to get there, and those that somebody has made by hand, as "kubectl
-// create job --from" does, and that have ended. again is when the next of them is due, 0
-// where there is none.
+// unexpected returns the Jobs of a CronJob that its workflow may not know (parity 1.6, step 3):
+// those under way that status has had the time to list, and those that somebody has made by
+// hand, as "kubectl create job --from" does, and that have ended. again is when the next of
+// them is due, 0 where there is none.
 func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[subject]mention, now time.Time) (due []*batchv1.Job, again time.Duration) {
 	listed := map[types.UID]bool{}
 	for _, run := range cronJob.Status.Active {
@@ -65,7 +127,7 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[
 		if listed[job.UID] || subject.ended && (ofARun(job) || known.times >= maxEndMentions) {
 			continue
 		}
-		wait := known.wait(cronJob.ResourceVersion, now)
+		wait := known.waitAt(cronJob.ResourceVersion, now)
 		if !subject.ended {
 			wait = max(wait, unlistedGraceOf(job)-now.Sub(job.CreationTimestamp.Time))
 		}

@@ -1,0 +1,84 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/event"
+)
+
+// Reasons of the condition NativeCronJobActive. The first is that of the Warning Event, too.
+const (
+	namesakeActiveReason    = event.NativeCronJobActive
+	namesakeSuspendedReason = "NativeCronJobSuspended"
+	namesakeGoneReason      = "NoNativeCronJob"
+)
+
+// namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.
+func namesakeNoted(cronJob *ostinatov1.CronJob) metav1.ConditionStatus {
+	if condition := meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive); condition != nil {
+		return condition.Status
+	}
+	return ""
+}
+
+// namesakeCondition returns the condition NativeCronJobActive of a CronJob of ours, given
+// the batch/v1 CronJob of the same name or nil, and whether it has to be written.
+func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (condition metav1.Condition, write bool) {
+	condition = metav1.Condition{Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionFalse}
+	switch {
+	case native == nil || native.DeletionTimestamp != nil:
+		condition.Reason, condition.Message = namesakeGoneReason, "There is no batch/v1 CronJob of the same name"
+	case ptr.Deref(native.Spec.Suspend, false):
+		condition.Reason, condition.Message = namesakeSuspendedReason, "The batch/v1 CronJob of the same name is suspended"
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, namesakeActiveReason
+		condition.Message = fmt.Sprintf("A batch/v1 CronJob of the same name is active, so the work may run twice: "+
+			"delete it (kubectl -n %s delete cronjobs.batch %s) or suspend it", cronJob.Namespace, cronJob.Name)
+	}
+	return renewed(cronJob, condition, now)
+}
+
+// Reasons of the condition WorkflowPaused. The first is that of the Warning Event, too.
+const (
+	pausedReason   = event.WorkflowPaused
+	unpausedReason = "WorkflowNotPaused"
+)
+
+// pausedAdvice is what the condition and the Events say.
+func pausedAdvice(workflowID string) string {
+	return fmt.Sprintf("Somebody has paused the workflow %s in Temporal, or pinned it to a build of the worker, so nothing of it is done: "+
+		"unpause or unpin it there; to stop the object, set spec.suspend", workflowID)
+}
+
+// pausedCondition returns the condition WorkflowPaused of a CronJob of ours, and whether it
+// has to be written.
+func pausedCondition(cronJob *ostinatov1.CronJob, workflowID string, paused bool, now time.Time) (condition metav1.Condition, write bool) {
+	condition = metav1.Condition{
+		Type: ostinatov1.ConditionWorkflowPaused, Status: metav1.ConditionFalse,
+		Reason: unpausedReason, Message: "The CronJob's workflow is not paused",
+	}
+	if paused {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, pausedReason, pausedAdvice(workflowID)
+	}
+	return renewed(cronJob, condition, now)
+}
+
+// renewed completes a condition of a CronJob, and reports whether it has to be written: one
+// that was never True is not.
+func renewed(cronJob *ostinatov1.CronJob, condition metav1.Condition, now time.Time) (_ metav1.Condition, write bool) {
+	condition.ObservedGeneration, condition.LastTransitionTime = cronJob.Generation, metav1.NewTime(now.Truncate(time.Second))
+	known := meta.FindStatusCondition(cronJob.Status.Conditions, condition.Type)
+	if known == nil {
+		return condition, condition.Status == metav1.ConditionTrue
+	}
+	if known.Status == condition.Status {
+		condition.LastTransitionTime = known.LastTransitionTime
+	}
+	return condition, known.Status != condition.Status || known.Reason != condition.Reason || known.Message != condition.Message
+}
