@@ -11,7 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// handler notes what changed and queues its Job; it does no I/O.
+// handler notes what changed and queues its Job; it does no I/O. It may be called for several namespaces at once.
 func (w *Watcher) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {

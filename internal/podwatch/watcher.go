@@ -136,22 +136,17 @@ func New(options Options) (*Watcher, error) {
 func (w *Watcher) Run(ctx context.Context) error {
 	informer, err := k8s.NewPodInformer(w.Kubernetes, k8s.PodInformerOptions{
 		Namespaces: w.Namespaces, Selector: w.selector, OnAnswer: w.health.answer,
-	})
+	}, w.handler())
 	if err != nil {
 		return fmt.Errorf("make the Pod informer of watch shard %d: %w", w.Shard, err)
-	}
-	registration, err := informer.AddEventHandler(w.handler())
-	if err != nil {
-		return fmt.Errorf("handle Pod events: %w", err)
 	}
 	running, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	group.Go(func() { informer.RunWithContext(running) })
-	synced := registration.HasSyncedChecker().Done()
-	group.Go(func() { w.work(running, synced) })
-	return w.tend(ctx, synced)
+	group.Go(func() { informer.Run(running) })
+	group.Go(func() { w.work(running, informer.Synced()) })
+	return w.tend(ctx, informer.Synced())
 }
 
 // work serves what is due. It begins when the first lists are complete: before, "no
