@@ -199,3 +199,9 @@ func bounded(text string, limit int) string {
 	// A part of a string keeps the whole in memory.
 	return strings.Clone(text[:cut])
 }
+
+// Watched reports whether the Pod carries the label by which PodWatch sees it.
+func Watched(pod *corev1.Pod) bool {
+	_, watched := pod.Labels[names.WatchBucketLabel]
+	return watched
+}

@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -24,10 +24,6 @@ const (
 	CronJobFieldManager  = "ostinato-cronjob-controller"
 	PodWatchFieldManager = "ostinato-pod-watch"
 )
-
-// ErrGone says that the object to be written no longer exists, or that another
-// object has its name now.
-var ErrGone = errors.New("object is gone")
 
 // applyAttempts bounds how often a status is merged anew with what another
 // writer has put into it in the meantime.
@@ -70,20 +66,6 @@ func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 	return after, err
 }
 
-// GetJob reads a Job; the error is ErrGone when it does not exist or has another UID.
-func GetJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (*batchv1.Job, error) {
-	job, err := client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, ErrGone
-	case err != nil:
-		return nil, err
-	case job.UID != uid:
-		return nil, ErrGone
-	}
-	return job, nil
-}
-
 // withStatus returns the Job with the wanted status, and with counted noted on it.
 // uncountedTerminatedPods is there even when it is empty, as upstream leaves it (parity
 // 2.11). What the API server knows of field managers is its own.
@@ -92,7 +74,7 @@ func withStatus(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *
 	wanted.ManagedFields = nil
 	wanted.Status = *status.DeepCopy()
 	wanted.Status.Ready = new(ready(job, status))
-	wanted.Status.Terminating = new(value(status.Terminating))
+	wanted.Status.Terminating = new(ptr.Deref(status.Terminating, 0))
 	if wanted.Status.UncountedTerminatedPods == nil {
 		wanted.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
@@ -135,10 +117,7 @@ func noted(counted []string, room int) string {
 // ready is status.ready; where it is nil the Job keeps what PodWatch has projected,
 // as far as the API server accepts it (parity 2.17).
 func ready(job *batchv1.Job, status *batchv1.JobStatus) int32 {
-	if status.Ready != nil {
-		return *status.Ready
-	}
-	return min(value(job.Status.Ready), status.Active)
+	return ptr.Deref(status.Ready, min(ptr.Deref(job.Status.Ready, 0), status.Active))
 }
 
 // failedIndexes is set exactly where the Job has a back-off limit per index: an
@@ -156,7 +135,7 @@ func failedIndexes(job *batchv1.Job, status *batchv1.JobStatus) *string {
 // mergeConditions returns the wanted conditions followed by those of the current
 // ones whose type is not the Job controller's.
 func mergeConditions(wanted, current []batchv1.JobCondition) []batchv1.JobCondition {
-	merged := append([]batchv1.JobCondition{}, wanted...)
+	merged := slices.Clone(wanted)
 	for _, condition := range current {
 		if !slices.Contains(job.ConditionTypes, condition.Type) {
 			merged = append(merged, condition)
@@ -178,11 +157,4 @@ func PatchJobReady(ctx context.Context, client kubernetes.Interface, namespace, 
 		return false, nil
 	}
 	return false, err
-}
-
-func value(number *int32) int32 {
-	if number == nil {
-		return 0
-	}
-	return *number
 }
