@@ -46,7 +46,7 @@ func TrimPod(object any) (any, error) {
 		},
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
-			Reason:                bounded(pod.Status.Reason, maxReason),
+			Reason:                Truncated(pod.Status.Reason, maxReason),
 			Message:               Bounded(pod.Status.Message),
 			Conditions:            trimConditions(pod.Status),
 			ContainerStatuses:     trimStatuses(pod.Status.ContainerStatuses, pod.Status.Phase),
@@ -68,7 +68,7 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	for _, key := range factAnnotations {
 		if value, ok := meta.Annotations[key]; ok {
-			trimmed.Annotations = with(trimmed.Annotations, key, bounded(value, maxAnnotation))
+			trimmed.Annotations = with(trimmed.Annotations, key, Truncated(value, maxAnnotation))
 		}
 	}
 	if slices.Contains(meta.Finalizers, names.TrackingFinalizer) {
@@ -76,8 +76,8 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	for _, owner := range meta.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller {
-			owner.APIVersion, owner.Kind = bounded(owner.APIVersion, maxReference), bounded(owner.Kind, maxReference)
-			owner.Name, owner.UID = bounded(owner.Name, maxReference), types.UID(bounded(string(owner.UID), maxReference))
+			owner.APIVersion, owner.Kind = Truncated(owner.APIVersion, maxReference), Truncated(owner.Kind, maxReference)
+			owner.Name, owner.UID = Truncated(owner.Name, maxReference), types.UID(Truncated(string(owner.UID), maxReference))
 			trimmed.OwnerReferences = []metav1.OwnerReference{owner}
 		}
 	}
@@ -149,7 +149,7 @@ func trimConditions(status corev1.PodStatus) []corev1.PodCondition {
 		small := corev1.PodCondition{
 			Type:               condition.Type,
 			Status:             condition.Status,
-			Reason:             bounded(condition.Reason, maxReason),
+			Reason:             Truncated(condition.Reason, maxReason),
 			LastTransitionTime: condition.LastTransitionTime,
 		}
 		if condition.Type == corev1.PodScheduled && status.Phase == corev1.PodPending {
@@ -182,7 +182,7 @@ func trimState(state corev1.ContainerState, phase corev1.PodPhase) corev1.Contai
 		trimmed.Terminated = &corev1.ContainerStateTerminated{
 			ExitCode:   state.Terminated.ExitCode,
 			Signal:     state.Terminated.Signal,
-			Reason:     bounded(state.Terminated.Reason, maxReason),
+			Reason:     Truncated(state.Terminated.Reason, maxReason),
 			Message:    Bounded(state.Terminated.Message),
 			StartedAt:  state.Terminated.StartedAt,
 			FinishedAt: state.Terminated.FinishedAt,
@@ -191,7 +191,7 @@ func trimState(state corev1.ContainerState, phase corev1.PodPhase) corev1.Contai
 		trimmed.Running = &corev1.ContainerStateRunning{StartedAt: state.Running.StartedAt}
 	case state.Waiting != nil && phase == corev1.PodPending:
 		trimmed.Waiting = &corev1.ContainerStateWaiting{
-			Reason:  bounded(state.Waiting.Reason, maxReason),
+			Reason:  Truncated(state.Waiting.Reason, maxReason),
 			Message: Bounded(state.Waiting.Message),
 		}
 	}
