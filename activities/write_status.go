@@ -85,7 +85,7 @@ func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteS
 		}
 	}
 	if request.Status != nil {
-		glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
+		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
 		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
 			return glance, cached, nil
 		}

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -139,7 +140,7 @@ func (c *controller) syncOrphan(ctx context.Context, item key) error {
 }
 
 func (c *controller) cronJobExists(ctx context.Context, store k8s.CronJobStore, name types.NamespacedName) (bool, error) {
-	_, err := store.Get(ctx, name.Namespace, name.Name)
+	_, err := store.Get(ctx, name.Namespace, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

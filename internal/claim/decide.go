@@ -203,10 +203,7 @@ func wasOurs(pod *corev1.Pod, job *batchv1.Job) bool {
 	}
 	_, named := names.PodAttempt(job.Name, string(job.UID), pod.Name)
 	written := len(pod.ManagedFields) == 0 || slices.ContainsFunc(pod.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return strings.HasPrefix(entry.Manager, managerPrefix)
+		return strings.HasPrefix(entry.Manager, names.FieldManagerPrefix)
 	})
 	return named && written
 }
-
-// managerPrefix begins the names of Ostinato's field managers.
-const managerPrefix = "ostinato-"

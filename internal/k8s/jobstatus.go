@@ -18,13 +18,6 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Field managers of Ostinato's status writes.
-const (
-	JobFieldManager      = "ostinato-job-controller"
-	CronJobFieldManager  = "ostinato-cronjob-controller"
-	PodWatchFieldManager = "ostinato-pod-watch"
-)
-
 // applyAttempts bounds how often a status is merged anew with what another
 // writer has put into it in the meantime.
 const applyAttempts = 5
@@ -157,4 +150,24 @@ func PatchJobReady(ctx context.Context, client kubernetes.Interface, namespace, 
 		return false, nil
 	}
 	return false, err
+}
+
+// maxCounted bounds CountedPods. The API server bounds all annotations of an object to
+// 256 KiB, which is fewer UIDs.
+const maxCounted = 10_000
+
+// CountedPods returns the UIDs of the Pods that the Job's status counts and that may
+// still carry the tracking finalizer (names.CountedAnnotation).
+func CountedPods(job *batchv1.Job) []string {
+	var uids []string
+	for uid := range strings.SplitSeq(job.Annotations[names.CountedAnnotation], ",") {
+		if uid = strings.TrimSpace(uid); uid == "" {
+			continue
+		}
+		if len(uids) == maxCounted {
+			break
+		}
+		uids = append(uids, uid)
+	}
+	return uids
 }

@@ -42,7 +42,7 @@ func GetJob(ctx context.Context, client kubernetes.Interface, namespace, name st
 // what the cache does not have, or has under another UID, is read live. The error is ErrGone when the Pod does not exist or
 // has another UID.
 func GetPod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (*corev1.Pod, error) {
-	cached, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+	cached, err := client.CoreV1().Pods(namespace).Get(ctx, name, FromCache)
 	if pod, err := withUID(cached, err, uid); !errors.Is(err, ErrGone) {
 		return pod, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -109,7 +108,7 @@ func (w *Watcher) whose(ctx context.Context, watched *watchedJob) (ownership, er
 	if known != unread {
 		return known, nil
 	}
-	found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, metav1.GetOptions{ResourceVersion: "0"})
+	found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, k8s.FromCache)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && (found.UID != watched.uid || found.Status.StartTime == nil):
 		return unread, nil
