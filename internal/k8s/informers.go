@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -153,18 +153,15 @@ func ShardSelector(shard, shards int) (labels.Selector, error) {
 	if shards < 1 || shards > names.WatchBuckets || shard < 0 || shard >= shards {
 		return nil, fmt.Errorf("watch shard %d of %d: want 0 <= shard < shards <= %d", shard, shards, names.WatchBuckets)
 	}
-	operator, buckets := selection.Exists, []string(nil)
+	selector := names.WatchBucketLabel
 	if shards > 1 {
-		operator = selection.In
+		var buckets []string
 		for bucket := shard; bucket < names.WatchBuckets; bucket += shards {
 			buckets = append(buckets, strconv.Itoa(bucket))
 		}
+		selector += " in (" + strings.Join(buckets, ",") + ")"
 	}
-	requirement, err := labels.NewRequirement(names.WatchBucketLabel, operator, buckets)
-	if err != nil {
-		return nil, fmt.Errorf("select watch buckets: %w", err)
-	}
-	return labels.NewSelector().Add(*requirement), nil
+	return labels.Parse(selector)
 }
 
 // Serves reports whether a process that serves these namespaces serves this one; none means all.

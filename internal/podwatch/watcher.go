@@ -86,20 +86,11 @@ type Details struct {
 	Failing string `json:"failing,omitempty"`
 }
 
-// key names what is to be served: a Job, or a Pod that nobody controls.
+// key names what is to be served: a Job, or, with orphan, a Pod that nobody controls.
 type key struct {
-	kind serveKind
+	orphan bool
 	jobKey
 }
-
-func (k key) inNamespace() string { return k.namespace }
-
-type serveKind int
-
-const (
-	aJob serveKind = iota
-	anOrphan
-)
 
 // Watcher holds what the watch knows and carries out what watchedJob decides.
 type Watcher struct {
@@ -130,7 +121,7 @@ func New(options Options) (*Watcher, error) {
 	return &Watcher{
 		Options:  options,
 		selector: selector,
-		queue:    queue.New("podwatch", firstRetry, lastRetry, queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Weights}, options.Clock, nil),
+		queue:    queue.New("podwatch", firstRetry, lastRetry, queue.Shares[key]{Namespace: func(k key) string { return k.namespace }, Weights: options.Weights}, options.Clock, nil),
 		health: &health{
 			now: options.Clock.Now, logger: options.Logger,
 			namespaces: len(k8s.NamespacesToList(options.Namespaces)), outages: map[string]outage{},
