@@ -103,7 +103,8 @@ var factAnnotations = []string{
 // controls more is read where it matters.
 func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimmed map[string]string, cut bool) {
 	controlled := len(owners) > 0
-	if controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID) && fewLabels(labels) {
+	unproven := controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID)
+	if unproven && fewLabels(labels) {
 		return labels, false
 	}
 	keys := []string{batchv1.ControllerUidLabel, names.WatchBucketLabel}
@@ -116,7 +117,7 @@ func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimm
 			trimmed = with(trimmed, key, value)
 		}
 	}
-	return trimmed, controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID)
+	return trimmed, unproven
 }
 
 // fewLabels reports whether the labels are such as people give to a Pod.
