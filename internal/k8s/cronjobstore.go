@@ -56,7 +56,7 @@ func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostina
 	}
 }
 
-// WriteCronJobStatus is ApplyCronJobStatus for who judges a conflict himself.
+// WriteCronJobStatus is ApplyCronJobStatus for callers that handle a conflict themselves.
 func WriteCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	stored, err := store.writeStatus(ctx, cronJob, status)
 	return withUID(stored, err, cronJob.UID)
@@ -75,11 +75,8 @@ func (s ownCronJobs) Patch(ctx context.Context, namespace, name string, patch []
 	return s.client.CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: CronJobFieldManager})
 }
 
-// writeStatus writes by an update, the cheapest of the forms that the API server has for a
-// custom resource. Of an update of the status it takes nothing but the status, so that the
-// rest is left out but for what guards the write. Conditions of other types than
-// Ostinato's stay: who added one since the CronJob was read has changed its
-// resourceVersion.
+// writeStatus writes by an update, the cheapest write of a custom resource. The API server takes only the status of it, so
+// the object holds nothing else but what guards the write. Conditions of types that are not Ostinato's stay.
 func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	wanted := &ostinatov1.CronJob{
 		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},

@@ -22,18 +22,16 @@ import (
 // writer has put into it in the meantime.
 const applyAttempts = 5
 
-// ApplyJobStatus makes status the Job's status by an update, which costs the API server
-// half of what server-side apply does, and returns the Job as stored. job is the Job as
-// just read: its UID guards against a re-created Job, and its conditions of types that are
-// not the Job controller's are kept. A nil Ready leaves readiness to PodWatch. An update
-// holds the whole Job, so that it carries the resourceVersion it was made from; when
-// another writer came first, the Job is read again.
+// ApplyJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply,
+// and returns the Job as stored. job is the Job as just read: its UID and resourceVersion guard the write, and its
+// conditions of types that are not the Job controller's are kept. If another writer came first, the Job is read again. A
+// nil Ready leaves readiness to PodWatch.
 //
-// counted are the UIDs of Pods that the status counts and that still carry the tracking
-// finalizer; they are noted on the Job in the same request (names.CountedAnnotation).
+// counted are the UIDs of Pods that the status counts and that still carry the tracking finalizer; the same request notes
+// them on the Job (names.CountedAnnotation).
 //
-// before is the Job that the write was made from. Errors are ErrGone or the API server's,
-// a conflict included when other writers persist.
+// before is the Job that the write was made from. Errors are ErrGone or the API server's, including a conflict if other
+// writers persist.
 func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (before, after *batchv1.Job, err error) {
 	before = job
 	for attempt := 1; ; attempt++ {
@@ -50,7 +48,7 @@ func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 	}
 }
 
-// WriteJobStatus is ApplyJobStatus for who judges a conflict himself.
+// WriteJobStatus is ApplyJobStatus for callers that handle a conflict themselves.
 func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (after *batchv1.Job, err error) {
 	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
 	if apierrors.IsNotFound(err) {
@@ -93,9 +91,8 @@ func roomForNote(others map[string]string) int {
 	return min(room, maxNoted)
 }
 
-// noted is the value of names.CountedAnnotation; empty for none. UIDs for which there is
-// no room are left out: their Pods would be counted again, should all that Temporal knows
-// be lost before they are released.
+// noted is the value of names.CountedAnnotation; empty for none. UIDs beyond the room are left out: their Pods would be
+// counted again if Temporal lost its data before they are released.
 func noted(counted []string, room int) string {
 	size := 0
 	for i, uid := range counted {

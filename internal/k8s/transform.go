@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// maxAnnotation bounds what is kept of an annotation's value, in bytes: every value that
-	// can be read is shorter.
+	// maxAnnotation bounds an annotation's value, in bytes. Every value that can be read is shorter.
 	maxAnnotation = 64
 	// maxReference bounds the texts of an owner reference. No object has a longer name.
 	maxReference = 253
@@ -29,9 +28,8 @@ const labelsCut = "ostinato.dev/labels-cut"
 // LabelsCut reports whether TrimPod has left out labels that a selector might need.
 func LabelsCut(pod *corev1.Pod) bool { return pod.Annotations[labelsCut] != "" }
 
-// TrimPod is an informer transform: it keeps of a Pod what PodFact and the
-// PodWatch read, a small part of the object's size. Objects of other types pass
-// through unchanged.
+// TrimPod is an informer transform: it keeps what PodFact and PodWatch read of a Pod, a small part of its size. Objects of
+// other types pass through unchanged.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -97,10 +95,9 @@ var factAnnotations = []string{
 	names.RemovedAnnotation,
 }
 
-// trimLabels keeps what tells whether the Pod belongs to its Job (HasUIDLabel): of
-// nearly every Pod two labels. One that a Job controls without that label may match a
-// selector of the Job's own, so that all are kept of it, or none (cut). Of one that nobody
-// controls more is read where it matters.
+// trimLabels keeps what tells whether the Pod belongs to its Job (claim.HasUIDLabel): two labels for nearly every Pod. A Pod
+// that a Job controls without that label may match a selector of the Job's own, so it keeps all labels, or, if they are too
+// many, none of them (cut). A Pod without a controller is read again where more matters.
 func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimmed map[string]string, cut bool) {
 	controlled := len(owners) > 0
 	unproven := controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID)

@@ -119,10 +119,9 @@ func (w *Watcher) sweepOnce(ctx context.Context) {
 	}
 }
 
-// sweep looks, once for each watch, for Pods that kube-controller-manager left with
-// the tracking finalizer when Jobs were taken over, and that no Job will ever count:
-// their Jobs were deleted, or had finished, while nobody looked. The watch itself
-// sees Pods with the watch bucket label only, which they have not.
+// sweep releases, once for each watch, Pods that kube-controller-manager left with the tracking finalizer when Jobs were
+// taken over, and whose Jobs were deleted or finished while nobody looked. They lack the watch bucket label, so the watch
+// does not see them.
 func (w *Watcher) sweep(ctx context.Context) error {
 	selector, err := labels.Parse("!" + names.WatchBucketLabel + "," + batchv1.JobNameLabel)
 	if err != nil {
