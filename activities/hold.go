@@ -10,6 +10,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/herd"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -71,7 +72,7 @@ func (a *Activities) hold(ctx context.Context, namespace string, start schedule.
 // the start; nil where the result says that it was edited or is gone.
 func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
 	reference := request.CronJob
-	glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
+	glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
 	switch {
 	case err == nil && glance.UID == cronJob.UID && glance.ResourceVersion == cronJob.ResourceVersion && glance.Generation == cronJob.Generation:
 		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)

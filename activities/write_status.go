@@ -93,7 +93,7 @@ func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteS
 		if remembered := a.remembered(reference, request.Digest); remembered != nil && !request.Judge {
 			return remembered, cached, protocol.WriteStatusResult{}, nil
 		}
-		glance, err := a.cronJobs(reference.Native).Glance(ctx, reference.Namespace, reference.Name)
+		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
 		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
 			return glance, cached, protocol.WriteStatusResult{}, nil
 		}

@@ -15,14 +15,12 @@ var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1"}
 // CronJobKind is the kind of CronJob.
 var CronJobKind = GroupVersion.WithKind("CronJob")
 
-var schemeBuilder = runtime.NewSchemeBuilder(func(scheme *runtime.Scheme) error {
+// AddToScheme registers the kinds with a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &CronJob{}, &CronJobList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
-})
-
-// AddToScheme registers the kinds with a scheme.
-var AddToScheme = schemeBuilder.AddToScheme
+}
 
 // Resource returns the group and resource of a resource of this group.
 func Resource(resource string) schema.GroupResource {

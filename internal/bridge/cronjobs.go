@@ -167,7 +167,7 @@ func (c *controller) exists(ctx context.Context, item key) (bool, error) {
 		live, err := c.liveJob(ctx, item.NamespacedName)
 		return live != nil, err
 	}
-	_, err := c.cronJobStore(item.kind).Get(ctx, item.Namespace, item.Name)
+	_, err := c.cronJobStore(item.kind).Get(ctx, item.Namespace, item.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -1,3 +1,5 @@
+// Package claim says whose a Pod or a Job is. It is the only place that knows the rule; it is pure, and everyone who reads,
+// writes or deletes a Pod asks it first.
 package claim
 
 import (
@@ -122,9 +124,8 @@ func Decide(pod *corev1.Pod, owner Owner) Verdict {
 
 // decideGone judges a Pod of a Job that does not exist.
 func decideGone(pod *corev1.Pod, owner Owner) Verdict {
-	_, watched := pod.Labels[names.WatchBucketLabel]
 	switch {
-	case !watched && !owner.TakeOver:
+	case !watched(pod) && !owner.TakeOver:
 		return Foreign
 	case IsControlledBy(pod, owner.Name, owner.UID):
 		return released(pod)
@@ -132,8 +133,7 @@ func decideGone(pod *corev1.Pod, owner Owner) Verdict {
 		return Foreign
 	}
 	name, uid := Labelled(pod)
-	switch {
-	case uid != owner.UID, name != owner.Name && name != "", name == "" && !watched:
+	if uid != owner.UID || name != owner.Name && name != "" || name == "" && !watched(pod) {
 		return Foreign
 	}
 	return released(pod)
@@ -165,8 +165,7 @@ func decideOrphan(pod *corev1.Pod, job *batchv1.Job) Verdict {
 	case err != nil:
 		return Foreign
 	case !matches:
-		_, watched := pod.Labels[names.WatchBucketLabel]
-		if name, _ := Labelled(pod); watched && name == job.Name {
+		if name, _ := Labelled(pod); watched(pod) && name == job.Name {
 			return released(pod)
 		}
 		return Foreign
@@ -181,8 +180,7 @@ func decideOrphan(pod *corev1.Pod, job *batchv1.Job) Verdict {
 // released is the verdict for a Pod that nobody will count: there may be nothing to
 // take off any more.
 func released(pod *corev1.Pod) Verdict {
-	_, watched := pod.Labels[names.WatchBucketLabel]
-	if tracked(pod) || watched && ended(pod) {
+	if tracked(pod) || watched(pod) && ended(pod) {
 		return Release
 	}
 	return Foreign
@@ -198,15 +196,12 @@ func isCounted(pod *corev1.Pod) bool { return ended(pod) && !tracked(pod) }
 // that others made may read like one of Ostinato's, so that it takes a write of Ostinato's
 // too, where the Pod tells who has written it.
 func wasOurs(pod *corev1.Pod, job *batchv1.Job) bool {
-	if _, watched := pod.Labels[names.WatchBucketLabel]; watched {
+	if watched(pod) {
 		return true
 	}
 	_, named := names.PodAttempt(job.Name, string(job.UID), pod.Name)
 	written := len(pod.ManagedFields) == 0 || slices.ContainsFunc(pod.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return strings.HasPrefix(entry.Manager, managerPrefix)
+		return strings.HasPrefix(entry.Manager, names.FieldManagerPrefix)
 	})
 	return named && written
 }
-
-// managerPrefix begins the names of Ostinato's field managers.
-const managerPrefix = "ostinato-"

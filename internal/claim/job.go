@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -17,21 +18,23 @@ import (
 // Ostinato, or Jobs are taken over and it names the built-in controller or nobody,
 // which mean the same (parity 0.4).
 func Ours(job *batchv1.Job, takeOver bool) bool {
-	managedBy := job.Spec.ManagedBy
-	if managedBy == nil || *managedBy == batchv1.JobControllerName {
+	switch ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) {
+	case batchv1.JobControllerName:
 		return takeOver
+	case names.JobController:
+		return true
 	}
-	return *managedBy == names.JobController
+	return false
 }
 
 // External returns the name of the controller that a Job is for, when that is neither
 // the built-in one nor Ostinato.
 func External(job *batchv1.Job) (name string, ok bool) {
-	managedBy := job.Spec.ManagedBy
-	if managedBy == nil || *managedBy == batchv1.JobControllerName || *managedBy == names.JobController {
+	switch name = ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName); name {
+	case batchv1.JobControllerName, names.JobController:
 		return "", false
 	}
-	return *managedBy, true
+	return name, true
 }
 
 // Finished returns the condition with which the Job ended; nil while it has not.
@@ -81,13 +84,11 @@ func CronJobOf(job *batchv1.Job) (owner CronJob, ok bool) {
 	if reference == nil || reference.Kind != ostinatov1.CronJobKind.Kind || reference.UID == "" {
 		return CronJob{}, false
 	}
-	switch reference.APIVersion {
-	case ostinatov1.GroupVersion.String():
-		return CronJob{Name: reference.Name, UID: reference.UID}, true
-	case batchv1.SchemeGroupVersion.String():
-		return CronJob{Name: reference.Name, UID: reference.UID, Native: true}, true
+	native := reference.APIVersion == batchv1.SchemeGroupVersion.String()
+	if !native && reference.APIVersion != ostinatov1.GroupVersion.String() {
+		return CronJob{}, false
 	}
-	return CronJob{}, false
+	return CronJob{Name: reference.Name, UID: reference.UID, Native: native}, true
 }
 
 // OfCronJob reports whether the CronJob with this name and UID, of the Job's namespace,

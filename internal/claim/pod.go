@@ -56,6 +56,12 @@ func isLabelled(pod *corev1.Pod, jobUID types.UID) bool {
 	return pod.Labels[names.WatchBucketLabel] == names.WatchBucket(string(jobUID))
 }
 
+// watched reports whether PodWatch sees the Pod.
+func watched(pod *corev1.Pod) bool {
+	_, labelled := pod.Labels[names.WatchBucketLabel]
+	return labelled
+}
+
 func tracked(pod *corev1.Pod) bool { return slices.Contains(pod.Finalizers, names.TrackingFinalizer) }
 
 func ended(pod *corev1.Pod) bool {

@@ -3,9 +3,13 @@
 package codecserver
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/rs/cors"
 	"go.temporal.io/sdk/converter"
@@ -19,6 +23,10 @@ const (
 	maxRequests = 4
 	// preflightAge is how many seconds a browser may remember what it may ask.
 	preflightAge = 600
+	// requestTimeout bounds a request, and its answer.
+	requestTimeout = 30 * time.Second
+	// stopTimeout is what requests in progress get at the end.
+	stopTimeout = 5 * time.Second
 )
 
 // NewHandler serves /encode and /decode, below any path, to pages of the origins and
@@ -62,4 +70,26 @@ func bounded(next http.Handler) http.Handler {
 		case <-request.Context().Done():
 		}
 	})
+}
+
+// Serve answers on the listener until the context ends.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       requestTimeout,
+		WriteTimeout:      requestTimeout,
+		IdleTimeout:       time.Minute,
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		stopped <- server.Shutdown(patience)
+	})
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	}
+	return <-stopped
 }

@@ -40,7 +40,7 @@ func (k Kubernetes) validate(p *problems) {
 // server comes from KUBECONFIG, else from the user's default file, else from the
 // Pod's service account. Program is the name for the user agent.
 func (k Kubernetes) ClientOptions(program string) k8s.ClientOptions {
-	options := k8s.DefaultClientOptions(program)
+	options := k8s.ClientOptions{UserAgent: program, QPS: -1}
 	if k.KubeQPS > 0 {
 		options.QPS, options.Burst = float32(k.KubeQPS), k.KubeBurst
 	}

@@ -1,6 +1,13 @@
-// Package event holds the plain-data form of a Kubernetes Event, so that the
-// decision cores can ask for one without a recorder.
+// Package event holds the plain-data form of a Kubernetes Event, so that the decision cores can ask for one without a
+// recorder.
 package event
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
 
 // Event asks for one Kubernetes Event on the object that is being reconciled.
 // Reasons and messages are upstream's where the meaning is the same (parity 1.9
@@ -20,4 +27,93 @@ func Normal(reason, message string) Event {
 // Warning returns an Event of type Warning.
 func Warning(reason, message string) Event {
 	return Event{Type: "Warning", Reason: reason, Message: message}
+}
+
+// Reasons of the Events that activities emit by themselves, since only they learn the API
+// server's answer (parity 1.9 and 2.16).
+const (
+	SuccessfulCreate   = "SuccessfulCreate"
+	SuccessfulDelete   = "SuccessfulDelete"
+	FailedCreate       = "FailedCreate"
+	FailedDelete       = "FailedDelete"
+	FailedUpdateStatus = "FailedUpdateStatus"
+	SignalTaken        = "SignalTaken"
+	SignalUnread       = "SignalArgumentUnread"
+	SignalRefused      = "SignalRefused"
+	InvalidTemplate    = "InvalidTemplate"
+)
+
+// UnknownReason is the reason of the Event on a Job that somebody else has failed for a reason
+// that no plan knows.
+const UnknownReason = "UnknownReason"
+
+// WorkflowCancelled is the reason of the Event on a CronJob whose workflow somebody has cancelled.
+const WorkflowCancelled = "WorkflowCancelled"
+
+// Reasons of the Events that the bridge emits, all of them warnings.
+const (
+	RunOverdue          = "RunOverdue"
+	WorkflowRestarted   = "WorkflowRestarted"
+	WorkflowReplaced    = "WorkflowReplaced"
+	WorkflowPaused      = "WorkflowPaused"
+	NativeCronJobActive = "NativeCronJobActive"
+)
+
+// OfBridge are these reasons. No plan asks for one.
+var OfBridge = []string{RunOverdue, WorkflowRestarted, WorkflowReplaced, WorkflowPaused, NativeCronJobActive}
+
+// MaxPerRequest bounds the Events that one request asks for. Upstream's limit lets 25 pass in a
+// row, and an activity emits up to three of its own.
+const MaxPerRequest = 22
+
+// MaxMessage bounds the message of an Event, in bytes: the API server's own bound of those of
+// events.k8s.io/v1.
+const MaxMessage = 1024
+
+// normal and warning are all reasons of Events, by type. What a plan asks for and a
+// request carries has one of them, and nothing else is emitted.
+var (
+	normal = []string{
+		SuccessfulCreate, SuccessfulDelete, SignalTaken,
+		"Completed", "Suspended", "Resumed",
+		"BackfillAccepted", "BackfillDryRun", "BackfillCancelled", "JobAlreadyActive", "MissingJob", "SawCompletedJob",
+	}
+	warning = []string{
+		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, InvalidTemplate, WorkflowCancelled,
+		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
+		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
+		UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
+		"UnparseableSchedule", "UnknownTimeZone", "NeverFires", "UnsupportedSchedule",
+		"BackfillRefused", "TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
+	}
+)
+
+// Reasons returns the reasons of the Events of a type, Normal or Warning.
+func Reasons(kind string) []string {
+	switch kind {
+	case "Normal":
+		return slices.Clone(normal)
+	case "Warning":
+		return slices.Clone(warning)
+	}
+	return nil
+}
+
+// Validate reports whether the Event is one that a plan asks for: anybody who may write to
+// Temporal may have asked for it. The length of its message is bounded when it is emitted.
+func (e Event) Validate() error {
+	if !slices.Contains(Reasons(e.Type), e.Reason) {
+		return fmt.Errorf("an Event of type %.16q with the reason %.64q: Ostinato emits none", e.Type, e.Reason)
+	}
+	return nil
+}
+
+// Validate reports whether all Events are such as a plan asks for.
+func Validate(events []Event) error {
+	for _, event := range events {
+		if err := event.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"ostinato.dev/ostinato/internal/order"
 )
 
-// mostTurns is how many Jobs a process replaces and creates at a time, however many are due: the API
+// maxTurns is how many Jobs a process replaces and creates at a time, however many are due: the API
 // server is no faster with more, and what does not get its turn in time costs it nothing.
-const mostTurns = 64
+const maxTurns = 64
 
 // ErrNoPlace says that so many starts wait for their time that others would be kept from work.
 var ErrNoPlace = errors.New("too many starts wait")
@@ -32,7 +32,7 @@ type Herd struct {
 
 // New returns a Herd in which so many starts may wait for their time, of namespaces with weights.
 func New(clock clock.WithTicker, places int, weights order.Weights) *Herd {
-	return &Herd{clock: clock, turns: NewTurns(mostTurns, weights), room: room{weights: weights, places: places}, at: map[int64]*moment{}}
+	return &Herd{clock: clock, turns: NewTurns(maxTurns, weights), room: room{weights: weights, places: places}, at: map[int64]*moment{}}
 }
 
 // Hold waits while early says that there is time left, by a clock that may be set meanwhile. It reports
@@ -65,7 +65,101 @@ func (h *Herd) Hold(ctx context.Context, namespace string, early func() time.Dur
 	return true, nil
 }
 
-// Turn waits for a turn to replace and create. The error is that of the context.
+// Turn waits for a turn to replace and create. The error is the context's.
 func (h *Herd) Turn(ctx context.Context, namespace string) (leave func(), err error) {
 	return h.turns.Take(ctx, namespace)
+}
+
+// generosity is how many times what is left a namespace of weight 1 may have.
+const generosity = 64
+
+// room is a number of places that are taken or refused at once, without a line. A namespace may have 64 times as many, by
+// its weight, as would be left free: one alone gets nearly all (1,009 of 1,024), and what is left is for others. (The
+// dynamic threshold by which switches share a buffer, by Choudhury and Hahne.)
+//
+// It is not safe for concurrent use.
+type room struct {
+	weights order.Weights
+	// places is how many there are.
+	places int
+	taken  int
+	by     map[string]int
+}
+
+// enter takes a place; it reports whether the namespace may have it.
+func (r *room) enter(namespace string) bool {
+	if left := r.places - r.taken; left <= 0 || float64(r.by[namespace]) >= generosity*r.weights.Of(namespace)*float64(left) {
+		return false
+	}
+	if r.by == nil {
+		r.by = map[string]int{}
+	}
+	r.taken++
+	r.by[namespace]++
+	return true
+}
+
+// exit gives a place back.
+func (r *room) exit(namespace string) {
+	r.taken--
+	if r.by[namespace]--; r.by[namespace] == 0 {
+		delete(r.by, namespace)
+	}
+}
+
+// Turns bounds how many do something at a time. Who waits for a turn is served by namespaces (order.Line).
+// It is safe for concurrent use.
+type Turns struct {
+	mutex     sync.Mutex
+	free, all int
+	line      order.Line[chan struct{}]
+}
+
+// NewTurns returns Turns for so many at a time, of namespaces with weights.
+func NewTurns(all int, weights order.Weights) *Turns {
+	return &Turns{free: all, all: all, line: order.Line[chan struct{}]{Weights: weights}}
+}
+
+// Take waits for a turn. The error is the context's.
+func (t *Turns) Take(ctx context.Context, namespace string) (leave func(), err error) {
+	called := make(chan struct{})
+	t.mutex.Lock()
+	t.line.Join(namespace, called)
+	t.call()
+	t.mutex.Unlock()
+	select {
+	case <-called:
+		return t.leave, nil
+	case <-ctx.Done():
+	}
+	t.mutex.Lock()
+	waited := t.line.Leave(namespace, called)
+	t.mutex.Unlock()
+	if !waited {
+		// The turn came with the end of the wait.
+		t.leave()
+	}
+	return nil, ctx.Err()
+}
+
+func (t *Turns) leave() {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.free++
+	t.call()
+	if t.free == t.all {
+		t.line.Forget()
+	}
+}
+
+// call gives free turns to those who are next.
+func (t *Turns) call() {
+	for t.free > 0 {
+		called, ok := t.line.Next()
+		if !ok {
+			return
+		}
+		t.free--
+		close(called)
+	}
 }

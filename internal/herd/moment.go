@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// mostWait bounds how long what is less urgent waits for the creates of the same moment.
-	mostWait = 15 * time.Second
+	// maxWait bounds how long what is less urgent waits for the creates of the same moment.
+	maxWait = 15 * time.Second
 	// silence is how long a moment waits for one start more, for each that has come: on a busy machine a
 	// herd comes in drops, and what follows its first starts would slow down the last ones.
 	silence = time.Millisecond
@@ -98,11 +98,11 @@ func (s *Start) Yield(ctx context.Context) {
 	if unwaited {
 		return
 	}
-	most := mostWait
+	limit := maxWait
 	if deadline, ok := ctx.Deadline(); ok {
-		most = min(most, time.Until(deadline)/2)
+		limit = min(limit, time.Until(deadline)/2)
 	}
-	timer := all.clock.NewTimer(most)
+	timer := all.clock.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-calm:

@@ -20,13 +20,9 @@ kind: Config
 clusters:
 - name: one
   cluster: {server: "https://one.example:6443"}
-- name: two
-  cluster: {server: "https://two.example:6443"}
 contexts:
 - name: one
   context: {cluster: one}
-- name: two
-  context: {cluster: two}
 current-context: one
 `
 
@@ -35,8 +31,8 @@ func TestClientOptions(t *testing.T) {
 	if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := k8s.DefaultClientOptions("ostinato-worker")
-	options.Kubeconfig = path
+	t.Setenv("KUBECONFIG", path)
+	options := k8s.ClientOptions{UserAgent: "ostinato-worker", QPS: -1}
 	config, err := options.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -44,12 +40,12 @@ func TestClientOptions(t *testing.T) {
 	if config.Host != "https://one.example:6443" || config.QPS >= 0 || config.UserAgent != "ostinato-worker" {
 		t.Errorf("host %s, %v requests a second, user agent %s", config.Host, config.QPS, config.UserAgent)
 	}
-	options.Context, options.QPS, options.Burst = "two", 50, 100
+	options.QPS, options.Burst = 50, 100
 	config, err = options.RESTConfig()
-	if err != nil || config.Host != "https://two.example:6443" || config.QPS != 50 || config.Burst != 100 {
+	if err != nil || config.QPS != 50 || config.Burst != 100 {
 		t.Errorf("config %+v, error %v", config, err)
 	}
-	options.Kubeconfig = path + "-absent"
+	t.Setenv("KUBECONFIG", path+"-absent")
 	if _, err := options.RESTConfig(); err == nil {
 		t.Error("an absent kubeconfig is accepted")
 	}

@@ -2,22 +2,29 @@ package k8s
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
 )
+
+// FromCache reads from the API server's watch cache.
+var FromCache = metav1.GetOptions{ResourceVersion: "0"}
 
 // CronJobStore reads and writes the CronJobs of one of the two groups, batch.ostinato.dev
 // (OwnCronJobs) and batch (NativeCronJobs), in the shape of the former. Which of them a
 // CronJob is, IsNative tells.
 type CronJobStore interface {
-	// Get reads a CronJob. Errors are the API server's.
-	Get(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error)
-	// Glance reads it from the API server's watch cache: cheaper, and a moment old.
-	Glance(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error)
+	// Get reads a CronJob. Errors are the API server's. FromCache is cheaper, and a moment old.
+	Get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error)
 	// Patch writes a merge patch of the main resource and returns what is stored.
 	Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error)
 	// writeStatus writes the whole status once, where the CronJob is still the one that
@@ -28,16 +35,8 @@ type CronJobStore interface {
 // GetCronJob reads a CronJob; the error is ErrGone when it does not exist or has
 // another UID.
 func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string, uid types.UID) (*ostinatov1.CronJob, error) {
-	cronJob, err := store.Get(ctx, namespace, name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, ErrGone
-	case err != nil:
-		return nil, err
-	case cronJob.UID != uid:
-		return nil, ErrGone
-	}
-	return cronJob, nil
+	cronJob, err := store.Get(ctx, namespace, name, metav1.GetOptions{})
+	return withUID(cronJob, err, uid)
 }
 
 // ApplyCronJobStatus makes status the CronJob's status and returns the CronJob as stored.
@@ -57,16 +56,10 @@ func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostina
 	}
 }
 
-// WriteCronJobStatus is ApplyCronJobStatus for who judges a conflict himself.
+// WriteCronJobStatus is ApplyCronJobStatus for callers that handle a conflict themselves.
 func WriteCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	stored, err := store.writeStatus(ctx, cronJob, status)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, ErrGone
-	case err != nil:
-		return nil, err
-	}
-	return stored, nil
+	return withUID(stored, err, cronJob.UID)
 }
 
 // OwnCronJobs stores the CronJobs of batch.ostinato.dev.
@@ -74,14 +67,50 @@ func OwnCronJobs(client CronJobsGetter) CronJobStore { return ownCronJobs{client
 
 type ownCronJobs struct{ client CronJobsGetter }
 
-func (s ownCronJobs) Get(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
-	return s.client.CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
-}
-
-func (s ownCronJobs) Glance(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
-	return s.client.CronJobs(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+func (s ownCronJobs) Get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error) {
+	return s.client.CronJobs(namespace).Get(ctx, name, options)
 }
 
 func (s ownCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error) {
 	return s.client.CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: CronJobFieldManager})
+}
+
+// writeStatus writes by an update, the cheapest write of a custom resource. The API server takes only the status of it, so
+// the object holds nothing else but what guards the write. Conditions of types that are not Ostinato's stay.
+func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
+	wanted := &ostinatov1.CronJob{
+		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: ostinatov1.CronJobKind.Kind},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: read.Namespace, Name: read.Name, UID: read.UID, ResourceVersion: read.ResourceVersion,
+		},
+		Status: *status.DeepCopy(),
+	}
+	for _, condition := range read.Status.Conditions {
+		if !slices.Contains(schedule.ConditionTypes, condition.Type) && meta.FindStatusCondition(wanted.Status.Conditions, condition.Type) == nil {
+			wanted.Status.Conditions = append(wanted.Status.Conditions, condition)
+		}
+	}
+	return s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
+}
+
+// ApplyCronJobConditions writes the bridge's conditions of a CronJob of ours by server-side
+// apply, and leaves the rest of the status to its owner. One that it wrote before and that is
+// not among them is taken away. It is idempotent. A CronJob that is gone, or has another UID,
+// is left alone without an error.
+func ApplyCronJobConditions(ctx context.Context, client CronJobsGetter, cronJob *ostinatov1.CronJob, conditions ...metav1.Condition) error {
+	patch, err := json.Marshal(map[string]any{
+		"apiVersion": ostinatov1.GroupVersion.String(),
+		"kind":       ostinatov1.CronJobKind.Kind,
+		"metadata":   map[string]any{"namespace": cronJob.Namespace, "name": cronJob.Name, "uid": cronJob.UID},
+		"status":     map[string]any{"conditions": conditions},
+	})
+	if err != nil {
+		return fmt.Errorf("render conditions of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
+	}
+	_, err = client.CronJobs(cronJob.Namespace).Patch(ctx, cronJob.Name, types.ApplyPatchType, patch,
+		metav1.PatchOptions{FieldManager: BridgeFieldManager, Force: ptr.To(true)}, "status")
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("apply conditions of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package k8s
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/evidence"
@@ -28,20 +28,17 @@ const (
 // workflow needs to know of it. Messages are left out where the Pod's annotation
 // asks for that (evidence.Of).
 func PodFact(pod *corev1.Pod) job.PodFact {
-	if evidence.Of(pod.Annotations) != evidence.Full {
-		pod = withoutMessages(pod)
-	}
 	fact := job.PodFact{
 		Name:     pod.Name,
 		UID:      string(pod.UID),
-		Index:    completionIndex(pod),
+		Index:    count(pod, batchv1.JobCompletionIndexAnnotation),
 		Version:  version(pod),
 		Phase:    pod.Status.Phase,
 		Deleting: pod.DeletionTimestamp != nil,
 		Tracked:  Tracked(pod),
 		Restarts: restarts(pod),
-		Failures: count(pod, batchv1.JobIndexFailureCountAnnotation),
-		Ignored:  count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation),
+		Failures: ptr.Deref(count(pod, batchv1.JobIndexFailureCountAnnotation), 0),
+		Ignored:  ptr.Deref(count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation), 0),
 		Node:     pod.Spec.NodeName,
 		Started:  inUTC(startTime(pod)),
 		Attempt:  attempt(pod),
@@ -61,7 +58,11 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	} else if fact.Phase == corev1.PodFailed {
 		fact.Reason, fact.Message = pod.Status.Reason, pod.Status.Message
 	}
-	fact.Reason, fact.Message = bounded(fact.Reason, maxReason), Bounded(fact.Message)
+	full := evidence.Of(pod.Annotations) == evidence.Full
+	if !full {
+		fact.Message = ""
+	}
+	fact.Reason, fact.Message = Truncated(fact.Reason, maxReason), Bounded(fact.Message)
 	if !fact.Ended() && podCondition(pod, corev1.DisruptionTarget, corev1.ConditionTrue) != nil {
 		fact.Conditions = []string{string(corev1.DisruptionTarget) + "=" + string(corev1.ConditionTrue)}
 	}
@@ -69,7 +70,7 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	case corev1.PodFailed:
 		fact.Exits, fact.Conditions = exits(pod), conditions(pod)
 	case corev1.PodPending:
-		fact.Pending, fact.PendingMessage = pending(pod)
+		fact.Pending, fact.PendingMessage = pending(pod, full)
 	}
 	return fact
 }
@@ -91,10 +92,11 @@ func attempt(pod *corev1.Pod) int64 {
 	if !ok || MadeElsewhere(pod) {
 		return 0
 	}
-	if attempt, ok := names.PodAttempt(owner, string(uid), pod.Name); ok {
-		return attempt
+	attempt, ok := names.PodAttempt(owner, string(uid), pod.Name)
+	if !ok {
+		return 0
 	}
-	return 0
+	return attempt
 }
 
 // removed reports whether Ostinato has taken the tracking finalizer off in order to
@@ -113,32 +115,18 @@ func version(pod *corev1.Pod) int64 {
 	return version
 }
 
-// completionIndex reads the annotation, as upstream does; nil for a Pod of a
-// NonIndexed Job or a value that is not a number.
-func completionIndex(pod *corev1.Pod) *int32 {
-	value, err := strconv.ParseInt(pod.Annotations[batchv1.JobCompletionIndexAnnotation], 10, 32)
+// count reads an annotation that counts, as upstream does; nil where it is missing or no count (parity 2.14).
+func count(pod *corev1.Pod, annotation string) *int32 {
+	value, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
 	if err != nil || value < 0 {
 		return nil
 	}
-	index := int32(value)
-	return &index
-}
-
-// count reads an annotation that counts; 0 where it is missing or no count (parity 2.14).
-func count(pod *corev1.Pod, annotation string) int32 {
-	value, err := strconv.Atoi(pod.Annotations[annotation])
-	if err != nil || value < 0 || value > math.MaxInt32 {
-		return 0
-	}
-	return int32(value)
+	return ptr.To(int32(value))
 }
 
 func restarts(pod *corev1.Pod) int32 {
 	var sum int32
-	for _, status := range pod.Status.InitContainerStatuses {
-		sum += status.RestartCount
-	}
-	for _, status := range pod.Status.ContainerStatuses {
+	for status := range statuses(pod) {
 		sum += status.RestartCount
 	}
 	return sum
@@ -183,12 +171,10 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.C
 }
 
 // Bounded cuts a message to 256 bytes at a rune's border.
-func Bounded(message string) string { return bounded(message, maxMessage) }
+func Bounded(message string) string { return Truncated(message, maxMessage) }
 
 // Truncated cuts a text to so many bytes at a rune's border.
-func Truncated(text string, limit int) string { return bounded(text, limit) }
-
-func bounded(text string, limit int) string {
+func Truncated(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -198,4 +184,10 @@ func bounded(text string, limit int) string {
 	}
 	// A part of a string keeps the whole in memory.
 	return strings.Clone(text[:cut])
+}
+
+// Watched reports whether the Pod carries the label by which PodWatch sees it.
+func Watched(pod *corev1.Pod) bool {
+	_, watched := pod.Labels[names.WatchBucketLabel]
+	return watched
 }

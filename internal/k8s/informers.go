@@ -3,15 +3,21 @@ package k8s
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -19,36 +25,78 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// PodInformerOptions say what an informer on Pods holds and how it behaves while
-// the API server is away.
+// PodInformerOptions say which Pods an informer holds and how it behaves while the API server is away.
 type PodInformerOptions struct {
 	// Namespaces are those whose Pods it holds; none means all.
 	Namespaces []string
 	// Selector is on the Pods' labels.
 	Selector labels.Selector
-	// OnAnswer hears how every list and watch of a namespace went, with nil when the API
-	// server served it; it may be nil.
+	// OnAnswer hears how every list and watch of a namespace went, with nil when the API server served it; it may be nil.
 	OnAnswer func(namespace string, err error)
-	// Retry is how long to wait before an API server that could not serve is asked
-	// again; 0 means a second.
+	// Retry is how long to wait before an API server that could not serve is asked again; 0 means a second.
 	Retry time.Duration
+}
+
+// PodInformer is an informer on Pods. Several namespaces are listed and watched each by itself, so that it needs no right
+// on all of them.
+type PodInformer struct {
+	informers []cache.SharedInformer
+	listed    []cache.DoneChecker
+	synced    chan struct{}
+}
+
+// NewPodInformer returns an informer that tells the handler of Pods, trimmed by TrimPod. The handler may be called for Pods
+// of several namespaces at once. There is no periodic resync: whoever hears of Pods decides what to repeat and when. After
+// an outage of the API server it goes on within about two seconds, where client-go's back-off takes up to a minute.
+func NewPodInformer(client kubernetes.Interface, options PodInformerOptions, handler cache.ResourceEventHandler) (*PodInformer, error) {
+	p := &PodInformer{synced: make(chan struct{})}
+	for _, namespace := range NamespacesToList(options.Namespaces) {
+		informer, err := namespaceInformer(client, namespace, options)
+		if err != nil {
+			return nil, err
+		}
+		registration, err := informer.AddEventHandler(handler)
+		if err != nil {
+			return nil, fmt.Errorf("handle Pod events: %w", err)
+		}
+		p.informers = append(p.informers, informer)
+		p.listed = append(p.listed, registration.HasSyncedChecker())
+	}
+	return p, nil
+}
+
+// Synced is closed when the handler has heard of every namespace's first list.
+func (p *PodInformer) Synced() <-chan struct{} { return p.synced }
+
+// Run lists and watches until the context is done. It is called once.
+func (p *PodInformer) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, informer := range p.informers {
+		group.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if cache.WaitFor(ctx, "", p.listed...) {
+		close(p.synced)
+	}
+	group.Wait()
 }
 
 // namespaceInformer returns an informer on the Pods of one namespace, or of all.
 func namespaceInformer(client kubernetes.Interface, namespace string, options PodInformerOptions) (cache.SharedInformer, error) {
-	again := &persistence{report: func(error) {}, interval: cmp.Or(options.Retry, time.Second)}
-	if options.OnAnswer != nil {
-		again.report = func(err error) { options.OnAnswer(namespace, err) }
+	report := func(err error) {
+		if options.OnAnswer != nil {
+			options.OnAnswer(namespace, err)
+		}
 	}
+	retry := cmp.Or(options.Retry, time.Second)
 	pods := client.CoreV1().Pods(namespace)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, list metav1.ListOptions) (runtime.Object, error) {
 			list.LabelSelector = options.Selector.String()
-			return persist(ctx, again, func() (runtime.Object, error) { return pods.List(ctx, list) })
+			return persist(ctx, retry, report, func() (runtime.Object, error) { return pods.List(ctx, list) })
 		},
 		WatchFuncWithContext: func(ctx context.Context, list metav1.ListOptions) (watch.Interface, error) {
 			list.LabelSelector = options.Selector.String()
-			return persist(ctx, again, func() (watch.Interface, error) { return pods.Watch(ctx, list) })
+			return persist(ctx, retry, report, func() (watch.Interface, error) { return pods.Watch(ctx, list) })
 		},
 	}
 	informer := cache.NewSharedInformer(cache.ToListWatcherWithWatchListSemantics(source, client), &corev1.Pod{}, 0)
@@ -56,7 +104,7 @@ func namespaceInformer(client kubernetes.Interface, namespace string, options Po
 		return nil, fmt.Errorf("set the Pod informer's transform: %w", err)
 	}
 	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
-		again.report(err)
+		report(err)
 		cache.DefaultWatchErrorHandler(ctx, reflector, err)
 	}); err != nil {
 		return nil, fmt.Errorf("set the Pod informer's error handler: %w", err)
@@ -64,27 +112,68 @@ func namespaceInformer(client kubernetes.Interface, namespace string, options Po
 	return informer, nil
 }
 
-// ShardSelector selects the Pods that one of the PodWatch shards reports: those
-// whose watch bucket is congruent to the shard's number. Shards beyond
-// names.WatchBuckets would select nothing and are an error.
+// persist makes a request until the API server serves it, or answers something that the caller has to act on. A reflector
+// waits up to a minute after a failure, and does not notice that the API server is back; one request a second from each
+// watch costs little and saves that minute.
+func persist[Result any](ctx context.Context, retry time.Duration, report func(error), request func() (Result, error)) (Result, error) {
+	for {
+		result, err := request()
+		if err == nil || unserved(err) {
+			report(err)
+		}
+		if !unserved(err) {
+			return result, err
+		}
+		select {
+		case <-ctx.Done():
+			return result, err
+		case <-time.After(wait.Jitter(retry, 0.5)):
+		}
+	}
+}
+
+// unserved reports whether the API server was not reached, or does not serve for now: it is starting, is overloaded, or
+// has not loaded who may do what.
+func unserved(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err != nil && !errors.Is(err, context.Canceled)
+	}
+	switch status.Status().Code {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
+
+// ShardSelector selects the Pods that one of the PodWatch shards reports: those whose watch bucket is congruent to the
+// shard's number. Shards beyond names.WatchBuckets would select nothing and are an error.
 func ShardSelector(shard, shards int) (labels.Selector, error) {
 	if shards < 1 || shards > names.WatchBuckets || shard < 0 || shard >= shards {
 		return nil, fmt.Errorf("watch shard %d of %d: want 0 <= shard < shards <= %d", shard, shards, names.WatchBuckets)
 	}
-	if shards == 1 {
-		requirement, err := labels.NewRequirement(names.WatchBucketLabel, selection.Exists, nil)
-		if err != nil {
-			return nil, fmt.Errorf("select watch buckets: %w", err)
+	selector := names.WatchBucketLabel
+	if shards > 1 {
+		var buckets []string
+		for bucket := shard; bucket < names.WatchBuckets; bucket += shards {
+			buckets = append(buckets, strconv.Itoa(bucket))
 		}
-		return labels.NewSelector().Add(*requirement), nil
+		selector += " in (" + strings.Join(buckets, ",") + ")"
 	}
-	var buckets []string
-	for bucket := shard; bucket < names.WatchBuckets; bucket += shards {
-		buckets = append(buckets, strconv.Itoa(bucket))
+	return labels.Parse(selector)
+}
+
+// Serves reports whether a process that serves these namespaces serves this one; none means all.
+func Serves(namespaces []string, namespace string) bool {
+	return len(namespaces) == 0 || slices.Contains(namespaces, namespace)
+}
+
+// NamespacesToList returns what to list and watch in order to see the namespaces: each of them, or all at once where none
+// is named.
+func NamespacesToList(namespaces []string) []string {
+	if len(namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
 	}
-	requirement, err := labels.NewRequirement(names.WatchBucketLabel, selection.In, buckets)
-	if err != nil {
-		return nil, fmt.Errorf("select watch buckets: %w", err)
-	}
-	return labels.NewSelector().Add(*requirement), nil
+	return namespaces
 }

@@ -3,7 +3,6 @@ package k8s_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -62,17 +61,10 @@ func TestImpossibleShardsAreErrors(t *testing.T) {
 // heardPods collects the Pods that an informer tells of.
 type heardPods struct {
 	mutex sync.Mutex
-	busy  atomic.Int32
 	pods  map[string]*corev1.Pod
-	// overlaps counts calls that came while another was under way.
-	overlaps int
 }
 
 func (h *heardPods) hear(object any) {
-	if h.busy.Add(1) > 1 {
-		h.overlaps++
-	}
-	defer h.busy.Add(-1)
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	pod := object.(*corev1.Pod)
@@ -82,17 +74,13 @@ func (h *heardPods) hear(object any) {
 // hears runs an informer until its first lists are complete and returns what it told.
 func hears(t *testing.T, client kubernetes.Interface, options k8s.PodInformerOptions) *heardPods {
 	t.Helper()
-	informer, err := k8s.NewPodInformer(client, options)
-	if err != nil {
-		t.Fatal(err)
-	}
 	heard := &heardPods{pods: map[string]*corev1.Pod{}}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: heard.hear})
+	informer, err := k8s.NewPodInformer(client, options, cache.ResourceEventHandlerFuncs{AddFunc: heard.hear})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, informer)
-	awaitSync(t, registration)
+	awaitSync(t, informer)
 	return heard
 }
 
@@ -103,17 +91,17 @@ func run(t *testing.T, informer *k8s.PodInformer) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		informer.RunWithContext(ctx)
+		informer.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-func awaitSync(t *testing.T, registration cache.ResourceEventHandlerRegistration) {
+func awaitSync(t *testing.T, informer *k8s.PodInformer) {
 	t.Helper()
 	select {
-	case <-registration.HasSyncedChecker().Done():
+	case <-informer.Synced():
 	case <-time.After(10 * time.Second):
-		t.Fatalf("not in sync: %s", registration.HasSyncedChecker().Name())
+		t.Fatal("not in sync")
 	}
 }
 
@@ -157,25 +145,6 @@ func TestPodInformerOfSomeNamespacesAsksForNoOther(t *testing.T) {
 	}
 }
 
-// A handler needs no lock of its own for the calls of several namespaces.
-func TestPodInformerTellsOneThingAtATime(t *testing.T) {
-	var pods []runtime.Object
-	var namespaces []string
-	for i := range 8 {
-		namespace := fmt.Sprintf("namespace-%d", i)
-		namespaces = append(namespaces, namespace)
-		for j := range 200 {
-			p := pod(corev1.PodRunning)
-			p.Namespace, p.Name = namespace, fmt.Sprintf("pod-%d", j)
-			pods = append(pods, p.Pod)
-		}
-	}
-	heard := hears(t, fake.NewClientset(pods...), k8s.PodInformerOptions{Namespaces: namespaces, Selector: labels.Everything()})
-	if len(heard.pods) != len(pods) || heard.overlaps > 0 {
-		t.Errorf("heard of %d Pods of %d, %d calls overlapped", len(heard.pods), len(pods), heard.overlaps)
-	}
-}
-
 // "No other Pod runs" can be known only when every namespace has been listed.
 func TestPodInformerIsInSyncWhenEveryNamespaceIs(t *testing.T) {
 	client := fake.NewClientset()
@@ -183,7 +152,7 @@ func TestPodInformerIsInSyncWhenEveryNamespaceIs(t *testing.T) {
 	client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return action.GetNamespace() == "closed" && !open.Load(), nil, apierrors.NewServiceUnavailable("starting")
 	})
-	failed := make(chan struct{}, 1000)
+	failed, added := make(chan struct{}, 1000), make(chan struct{}, 1)
 	informer, err := k8s.NewPodInformer(client, k8s.PodInformerOptions{
 		Namespaces: []string{"open", "closed"}, Selector: labels.Everything(), Retry: time.Millisecond,
 		OnAnswer: func(_ string, err error) {
@@ -191,12 +160,7 @@ func TestPodInformerIsInSyncWhenEveryNamespaceIs(t *testing.T) {
 				failed <- struct{}{}
 			}
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	added := make(chan struct{}, 1)
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- struct{}{} }})
+	}, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- struct{}{} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,11 +172,13 @@ func TestPodInformerIsInSyncWhenEveryNamespaceIs(t *testing.T) {
 	for range 3 {
 		<-failed
 	}
-	if registration.HasSynced() {
+	select {
+	case <-informer.Synced():
 		t.Error("in sync before a namespace was listed")
+	default:
 	}
 	open.Store(true)
-	awaitSync(t, registration)
+	awaitSync(t, informer)
 }
 
 // TestPodInformerGoesOnSoonAfterAnOutage: client-go alone would wait for minutes by
@@ -253,16 +219,12 @@ func TestPodInformerGoesOnSoonAfterAnOutage(t *testing.T) {
 						answered.Add(1)
 					}
 				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			}, cache.ResourceEventHandlerFuncs{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			run(t, informer)
-			awaitSync(t, registration)
+			awaitSync(t, informer)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			// A list and a watch are served, whichever failed.
@@ -281,14 +243,10 @@ func TestPodInformerLeavesOtherAnswersToTheReflector(t *testing.T) {
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return requests.Add(1) == 1, nil, apierrors.NewResourceExpired("too old")
 	})
-	informer, err := k8s.NewPodInformer(client, k8s.PodInformerOptions{Selector: labels.Everything(), Retry: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+	informer, err := k8s.NewPodInformer(client, k8s.PodInformerOptions{Selector: labels.Everything(), Retry: time.Hour}, cache.ResourceEventHandlerFuncs{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, informer)
-	awaitSync(t, registration)
+	awaitSync(t, informer)
 }

@@ -2,13 +2,13 @@ package k8s
 
 import (
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
@@ -36,14 +36,13 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 		annotations[names.BackfillAnnotation] = strconv.FormatInt(start.Backfill, 10)
 	}
 	spec := template.Spec
-	if variable := cronJob.Spec.ScheduledTimeVariable; variable != nil && *variable != "" {
-		addTimeVariable(&spec.Template.Spec, *variable, start.Scheduled)
+	if variable := ptr.Deref(cronJob.Spec.ScheduledTimeVariable, ""); variable != "" {
+		addTimeVariable(&spec.Template.Spec, variable, start.Scheduled)
 	}
 	if spec.ManagedBy == nil && !IsNative(cronJob) {
-		managedBy := names.JobController
-		spec.ManagedBy = &managedBy
+		spec.ManagedBy = ptr.To(names.JobController)
 	}
-	if spec.ManagedBy != nil && *spec.ManagedBy == names.JobController {
+	if ptr.Deref(spec.ManagedBy, "") == names.JobController {
 		annotations[names.WorkflowAnnotation] = workflow
 	}
 	return &batchv1.Job{
@@ -62,12 +61,9 @@ func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow strin
 // of that name. It comes first, so that the others can refer to it.
 func addTimeVariable(pod *corev1.PodSpec, name string, scheduled time.Time) {
 	variable := corev1.EnvVar{Name: name, Value: scheduled.UTC().Format(time.RFC3339)}
-	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
-		for i := range containers {
-			env := containers[i].Env
-			if !slices.ContainsFunc(env, func(own corev1.EnvVar) bool { return own.Name == name }) {
-				containers[i].Env = append([]corev1.EnvVar{variable}, env...)
-			}
+	for container := range containers(pod) {
+		if !hasVariable(container, name) {
+			container.Env = append([]corev1.EnvVar{variable}, container.Env...)
 		}
 	}
 }
@@ -75,12 +71,28 @@ func addTimeVariable(pod *corev1.PodSpec, name string, scheduled time.Time) {
 // location returns the zone in which a run's time is written; UTC where the
 // CronJob names none, as upstream.
 func location(timeZone *string) *time.Location {
-	if timeZone == nil {
-		return time.UTC
-	}
-	zone, err := time.LoadLocation(*timeZone)
+	zone, err := time.LoadLocation(ptr.Deref(timeZone, ""))
 	if err != nil {
 		return time.UTC
 	}
 	return zone
+}
+
+// ScheduledTime is the scheduled time that a Job says; zero where it says none, or one
+// that JSON can't carry in UTC. Whoever may write the Job may have written it.
+func ScheduledTime(job *batchv1.Job) time.Time {
+	scheduled, err := time.Parse(time.RFC3339, job.Annotations[names.ScheduledTimestampAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return inUTC(scheduled)
+}
+
+// inUTC returns the time in UTC; zero for one that JSON can't carry there: the last hours of the
+// year 9999 somewhere are in the year 10000.
+func inUTC(at time.Time) time.Time {
+	if at = at.UTC(); at.Year() < 1 || at.Year() > 9999 {
+		return time.Time{}
+	}
+	return at
 }

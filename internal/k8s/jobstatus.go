@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,38 +12,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Field managers of Ostinato's status writes.
-const (
-	JobFieldManager      = "ostinato-job-controller"
-	CronJobFieldManager  = "ostinato-cronjob-controller"
-	PodWatchFieldManager = "ostinato-pod-watch"
-)
-
-// ErrGone says that the object to be written no longer exists, or that another
-// object has its name now.
-var ErrGone = errors.New("object is gone")
-
 // applyAttempts bounds how often a status is merged anew with what another
 // writer has put into it in the meantime.
 const applyAttempts = 5
 
-// ApplyJobStatus makes status the Job's status by an update, which costs the API server
-// half of what server-side apply does, and returns the Job as stored. job is the Job as
-// just read: its UID guards against a re-created Job, and its conditions of types that are
-// not the Job controller's are kept. A nil Ready leaves readiness to PodWatch. An update
-// holds the whole Job, so that it carries the resourceVersion it was made from; when
-// another writer came first, the Job is read again.
+// ApplyJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply,
+// and returns the Job as stored. job is the Job as just read: its UID and resourceVersion guard the write, and its
+// conditions of types that are not the Job controller's are kept. If another writer came first, the Job is read again. A
+// nil Ready leaves readiness to PodWatch.
 //
-// counted are the UIDs of Pods that the status counts and that still carry the tracking
-// finalizer; they are noted on the Job in the same request (names.CountedAnnotation).
+// counted are the UIDs of Pods that the status counts and that still carry the tracking finalizer; the same request notes
+// them on the Job (names.CountedAnnotation).
 //
-// before is the Job that the write was made from. Errors are ErrGone or the API server's,
-// a conflict included when other writers persist.
+// before is the Job that the write was made from. Errors are ErrGone or the API server's, including a conflict if other
+// writers persist.
 func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (before, after *batchv1.Job, err error) {
 	before = job
 	for attempt := 1; ; attempt++ {
@@ -61,27 +48,13 @@ func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batch
 	}
 }
 
-// WriteJobStatus is ApplyJobStatus for who judges a conflict himself.
+// WriteJobStatus is ApplyJobStatus for callers that handle a conflict themselves.
 func WriteJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (after *batchv1.Job, err error) {
 	after, err = client.BatchV1().Jobs(job.Namespace).UpdateStatus(ctx, withStatus(job, status, counted), metav1.UpdateOptions{FieldManager: JobFieldManager})
 	if apierrors.IsNotFound(err) {
 		return nil, ErrGone
 	}
 	return after, err
-}
-
-// GetJob reads a Job; the error is ErrGone when it does not exist or has another UID.
-func GetJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (*batchv1.Job, error) {
-	job, err := client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, ErrGone
-	case err != nil:
-		return nil, err
-	case job.UID != uid:
-		return nil, ErrGone
-	}
-	return job, nil
 }
 
 // withStatus returns the Job with the wanted status, and with counted noted on it.
@@ -92,7 +65,7 @@ func withStatus(job *batchv1.Job, status *batchv1.JobStatus, counted []string) *
 	wanted.ManagedFields = nil
 	wanted.Status = *status.DeepCopy()
 	wanted.Status.Ready = new(ready(job, status))
-	wanted.Status.Terminating = new(value(status.Terminating))
+	wanted.Status.Terminating = new(ptr.Deref(status.Terminating, 0))
 	if wanted.Status.UncountedTerminatedPods == nil {
 		wanted.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	}
@@ -118,9 +91,8 @@ func roomForNote(others map[string]string) int {
 	return min(room, maxNoted)
 }
 
-// noted is the value of names.CountedAnnotation; empty for none. UIDs for which there is
-// no room are left out: their Pods would be counted again, should all that Temporal knows
-// be lost before they are released.
+// noted is the value of names.CountedAnnotation; empty for none. UIDs beyond the room are left out: their Pods would be
+// counted again if Temporal lost its data before they are released.
 func noted(counted []string, room int) string {
 	size := 0
 	for i, uid := range counted {
@@ -135,10 +107,7 @@ func noted(counted []string, room int) string {
 // ready is status.ready; where it is nil the Job keeps what PodWatch has projected,
 // as far as the API server accepts it (parity 2.17).
 func ready(job *batchv1.Job, status *batchv1.JobStatus) int32 {
-	if status.Ready != nil {
-		return *status.Ready
-	}
-	return min(value(job.Status.Ready), status.Active)
+	return ptr.Deref(status.Ready, min(ptr.Deref(job.Status.Ready, 0), status.Active))
 }
 
 // failedIndexes is set exactly where the Job has a back-off limit per index: an
@@ -156,7 +125,7 @@ func failedIndexes(job *batchv1.Job, status *batchv1.JobStatus) *string {
 // mergeConditions returns the wanted conditions followed by those of the current
 // ones whose type is not the Job controller's.
 func mergeConditions(wanted, current []batchv1.JobCondition) []batchv1.JobCondition {
-	merged := append([]batchv1.JobCondition{}, wanted...)
+	merged := slices.Clone(wanted)
 	for _, condition := range current {
 		if !slices.Contains(job.ConditionTypes, condition.Type) {
 			merged = append(merged, condition)
@@ -180,9 +149,22 @@ func PatchJobReady(ctx context.Context, client kubernetes.Interface, namespace, 
 	return false, err
 }
 
-func value(number *int32) int32 {
-	if number == nil {
-		return 0
+// maxCounted bounds CountedPods. The API server bounds all annotations of an object to
+// 256 KiB, which is fewer UIDs.
+const maxCounted = 10_000
+
+// CountedPods returns the UIDs of the Pods that the Job's status counts and that may
+// still carry the tracking finalizer (names.CountedAnnotation).
+func CountedPods(job *batchv1.Job) []string {
+	var uids []string
+	for uid := range strings.SplitSeq(job.Annotations[names.CountedAnnotation], ",") {
+		if uid = strings.TrimSpace(uid); uid == "" {
+			continue
+		}
+		if len(uids) == maxCounted {
+			break
+		}
+		uids = append(uids, uid)
 	}
-	return *number
+	return uids
 }

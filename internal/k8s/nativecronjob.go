@@ -103,24 +103,22 @@ func NativeCronJobs(client kubernetes.Interface) CronJobStore { return nativeCro
 
 type nativeCronJobs struct{ client kubernetes.Interface }
 
-func (s nativeCronJobs) Get(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
-	return s.get(ctx, namespace, name, metav1.GetOptions{})
-}
-
-func (s nativeCronJobs) Glance(ctx context.Context, namespace, name string) (*ostinatov1.CronJob, error) {
-	return s.get(ctx, namespace, name, metav1.GetOptions{ResourceVersion: "0"})
-}
-
-func (s nativeCronJobs) get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error) {
+func (s nativeCronJobs) Get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error) {
 	native, err := s.client.BatchV1().CronJobs(namespace).Get(ctx, name, options)
-	if err != nil {
-		return nil, err
-	}
-	return FromNative(native), nil
+	return fromAnswer(native, err)
 }
 
 func (s nativeCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error) {
-	native, err := s.client.BatchV1().CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: CronJobFieldManager})
+	return s.patch(ctx, namespace, name, patch)
+}
+
+func (s nativeCronJobs) patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error) {
+	native, err := s.client.BatchV1().CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: CronJobFieldManager}, subresources...)
+	return fromAnswer(native, err)
+}
+
+func fromAnswer(native *batchv1.CronJob, err error) (*ostinatov1.CronJob, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -134,12 +132,7 @@ func (s nativeCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJo
 	if err != nil {
 		return nil, err
 	}
-	stored, err := s.client.BatchV1().CronJobs(read.Namespace).Patch(ctx, read.Name, types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: CronJobFieldManager}, "status")
-	if err != nil {
-		return nil, err
-	}
-	return FromNative(stored), nil
+	return s.patch(ctx, read.Namespace, read.Name, patch, "status")
 }
 
 func nativeStatusPatch(read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) ([]byte, error) {

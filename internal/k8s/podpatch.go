@@ -3,8 +3,11 @@ package k8s
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,92 +17,152 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// ReleasePod removes the tracking finalizer of the Pod with this UID and leaves
-// other finalizers, whoever adds or removes them at the same time. A Pod that has
-// ended loses the watch bucket label in the same write, so that PodWatch loses sight
-// of it. A Pod that is gone, replaced by another of its name, or without the
-// finalizer is a success; released is true when this call removed it or found it
-// removed.
-//
-// An empty UID releases whatever has the name. The API server answers a UID that
-// does not match with 409 or 422 depending on where it notices; both are looked into
-// by a read.
-func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, ended bool) (released bool, err error) {
-	metadata := map[string]any{untrack: []string{names.TrackingFinalizer}}
+// AdoptPod makes the Job the controller of a Pod that has none: it adds the owner reference, the tracking finalizer and the
+// watch bucket label. It returns the Pod as stored; nil when the Pod is gone or someone else was faster.
+func AdoptPod(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, pod *corev1.Pod) (*corev1.Pod, error) {
+	return settled(patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, map[string]any{
+		"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
+		"finalizers":      []string{names.TrackingFinalizer},
+		"labels":          bucketLabel(job.UID),
+	}))
+}
+
+// DisownPod ends the Job's control of a Pod: it removes the owner reference and the tracking finalizer. A Pod that can
+// still run keeps the watch bucket label, so that PodWatch sees when its labels match again. A Pod that is gone is a success.
+func DisownPod(ctx context.Context, client kubernetes.Interface, jobUID types.UID, pod *corev1.Pod) error {
+	metadata := released(Ended(pod))
+	metadata["ownerReferences"] = []map[string]any{{"$patch": "delete", "uid": jobUID}}
+	_, err := settled(patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, metadata))
+	return err
+}
+
+// LabelPod adds the watch bucket label to a Pod of the Job, so that PodWatch sees it; it returns false when the Pod is gone.
+func LabelPod(ctx context.Context, client kubernetes.Interface, jobUID types.UID, pod *corev1.Pod) (bool, error) {
+	labelled, err := settled(patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, map[string]any{"labels": bucketLabel(jobUID)}))
+	return labelled != nil, err
+}
+
+func bucketLabel(jobUID types.UID) map[string]string {
+	return map[string]string{names.WatchBucketLabel: names.WatchBucket(string(jobUID))}
+}
+
+// settled treats a Pod that is gone, replaced or controlled by another, which the API server answers with 404, 409 or 422,
+// as nothing left to do.
+func settled(pod *corev1.Pod, err error) (*corev1.Pod, error) {
+	if apierrors.IsNotFound(err) || refused(err) {
+		return nil, nil
+	}
+	return pod, err
+}
+
+// refused reports whether the object is another than the one that a request asks for: the API server answers 409 or 422,
+// depending on where it notices.
+func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
+
+// ReleasePod removes the tracking finalizer of the Pod with this UID and leaves other finalizers, whoever adds or removes
+// them at the same time. With ended it removes the watch bucket label in the same write, so that PodWatch loses sight of the
+// Pod. A Pod that is gone, replaced by another of its name, or without the finalizer is a success; released is true when
+// this call removed it or found it removed.
+func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, ended bool) (bool, error) {
+	_, err := patchMetadata(ctx, client, namespace, name, uid, released(ended))
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err == nil || !refused(err):
+		return err == nil, err
+	}
+	pod, readErr := GetPodLive(ctx, client, namespace, name, uid)
+	switch {
+	case errors.Is(readErr, ErrGone):
+		return false, nil
+	case readErr != nil:
+		return false, readErr
+	case Tracked(pod):
+		return false, err
+	}
+	return false, nil
+}
+
+// released is a strategic merge patch of metadata that takes off the tracking finalizer, whatever other finalizers there
+// are, and of a Pod that has ended the watch bucket label.
+func released(ended bool) map[string]any {
+	metadata := map[string]any{"$deleteFromPrimitiveList/finalizers": []string{names.TrackingFinalizer}}
 	if ended {
 		metadata["labels"] = map[string]any{names.WatchBucketLabel: nil}
 	}
-	_, err = patchPod(ctx, client, namespace, name, uid, metadata)
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case !apierrors.IsConflict(err) && !apierrors.IsInvalid(err):
-		return false, err
-	}
-	refused := err
-	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, err
-	case uid != "" && pod.UID != uid, !Tracked(pod):
-		return false, nil
-	}
-	return false, refused
+	return metadata
 }
 
-// untrack is the directive that takes values out of metadata.finalizers, whatever
-// else is in it.
-const untrack = "$deleteFromPrimitiveList/finalizers"
+// patchMetadata changes the metadata of the Pod with this UID by a strategic merge patch.
+func patchMetadata(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, metadata map[string]any) (*corev1.Pod, error) {
+	metadata["uid"] = uid
+	return patchPod(ctx, client, namespace, name, types.StrategicMergePatchType, map[string]any{"metadata": metadata})
+}
 
-// patchPod changes the metadata of the Pod with this UID by a strategic merge patch.
-func patchPod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID, metadata map[string]any) (*corev1.Pod, error) {
-	if uid != "" {
-		metadata["uid"] = uid
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+func patchPod(ctx context.Context, client kubernetes.Interface, namespace, name string, kind types.PatchType, patch any) (*corev1.Pod, error) {
+	encoded, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("encode patch of Pod %s/%s: %w", namespace, name, err)
 	}
-	return client.CoreV1().Pods(namespace).Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: JobFieldManager})
+	return client.CoreV1().Pods(namespace).Patch(ctx, name, kind, encoded, metav1.PatchOptions{FieldManager: JobFieldManager})
 }
 
-// DeletePod deletes the Pod with this UID, with its own grace period; an empty
-// UID deletes whatever has the name. A Pod that is gone or replaced by another
-// of its name is a success; deleted is true when this call deleted it.
-func DeletePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (deleted bool, err error) {
-	options := metav1.DeleteOptions{}
-	if uid != "" {
-		options.Preconditions = metav1.NewUIDPreconditions(string(uid))
-	}
-	err = client.CoreV1().Pods(namespace).Delete(ctx, name, options)
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsNotFound(err), uid != "" && apierrors.IsConflict(err):
-		return false, nil
-	}
-	return false, err
+// TrackedPod is what the release of a Pod rests on.
+type TrackedPod struct {
+	Namespace, Name string
+	UID             types.UID
+	// Job is the UID of the Job that controls the Pod.
+	Job types.UID
+	// Phase is the terminal phase that the Pod has; empty where the release does not rest on one.
+	Phase corev1.PodPhase
 }
 
-// DeleteJob deletes the Job with this UID and, in the background, its Pods. A
-// Job that is gone or replaced by another of its name is a success; deleted is
-// true when this call deleted it.
-func DeleteJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (deleted bool, err error) {
-	background := metav1.DeletePropagationBackground
-	options := metav1.DeleteOptions{
-		PropagationPolicy: &background,
-		Preconditions:     metav1.NewUIDPreconditions(string(uid)),
+// ReleaseTrackedPod removes the tracking finalizer, and of a Pod that has ended the watch bucket label, in one request that
+// also tests what the release rests on: a Pod as Ostinato makes it, controlled by the Job, in the phase. matched is false
+// when a test failed; nothing was changed then, and a look at the Pod tells why. Errors are the API server's; NotFound is
+// one of them.
+func ReleaseTrackedPod(ctx context.Context, client kubernetes.Interface, pod TrackedPod) (matched bool, err error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value,omitempty"`
 	}
-	err = client.BatchV1().Jobs(namespace).Delete(ctx, name, options)
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+	patch := []operation{
+		{"test", "/metadata/uid", pod.UID},
+		{"test", "/metadata/ownerReferences/0/uid", pod.Job},
+		{"test", "/metadata/ownerReferences/0/controller", true},
+		{"test", "/metadata/finalizers/0", names.TrackingFinalizer},
+		{"remove", "/metadata/finalizers/0", nil},
+	}
+	if pod.Phase != "" {
+		patch = append(patch,
+			operation{"test", "/status/phase", pod.Phase},
+			operation{"remove", "/metadata/labels/" + escapedBucketLabel, nil})
+	}
+	_, err = patchPod(ctx, client, pod.Namespace, pod.Name, types.JSONPatchType, patch)
+	if refused(err) {
 		return false, nil
 	}
-	return false, err
+	return err == nil, err
+}
+
+// escapedBucketLabel is names.WatchBucketLabel as a JSON pointer spells it.
+const escapedBucketLabel = "ostinato.dev~1watch-bucket"
+
+// ReleaseReadPod removes the tracking finalizer of the Pod as it was read, and of one that has ended the watch bucket
+// label. removed notes on the Pod that it is removed uncounted (names.RemovedAnnotation). Errors are the API server's:
+// Conflict when the Pod has changed since it was read, NotFound when it is gone.
+func ReleaseReadPod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, removed bool) error {
+	metadata := map[string]any{
+		"uid": pod.UID, "resourceVersion": pod.ResourceVersion,
+		"finalizers": slices.DeleteFunc(slices.Clone(pod.Finalizers), func(finalizer string) bool { return finalizer == names.TrackingFinalizer }),
+	}
+	if Ended(pod) {
+		metadata["labels"] = map[string]any{names.WatchBucketLabel: nil}
+	}
+	if removed {
+		metadata["annotations"] = map[string]string{names.RemovedAnnotation: "true"}
+	}
+	_, err := patchPod(ctx, client, pod.Namespace, pod.Name, types.MergePatchType, map[string]any{"metadata": metadata})
+	return err
 }

@@ -27,59 +27,41 @@ var waitingReasons = map[string]job.PendingReason{
 	"PostStartHookError":         job.PendingConfigError,
 }
 
-// pending says why a Pod in phase Pending has not started, and in whose words; it
-// is empty once a container has started, an init container included.
-func pending(pod *corev1.Pod) (reason job.PendingReason, message string) {
+// pending says why a Pod in phase Pending has not started, and in whose words: with their message if full is set. It is
+// empty once a container has started, an init container included.
+func pending(pod *corev1.Pod, full bool) (job.PendingReason, string) {
 	var waiting *corev1.ContainerStateWaiting
 	for status := range statuses(pod) {
-		if hasStarted(*status) {
+		if status.State.Running != nil || len(starts(*status)) > 0 {
 			return "", ""
 		}
 		if found := status.State.Waiting; found != nil && (waiting == nil || waitingReasons[waiting.Reason] == "") {
 			waiting = found
 		}
 	}
+	describe := func(reason, message string) string {
+		reason = Truncated(reason, maxReason)
+		switch {
+		case message == "" || !full:
+			return reason
+		case reason == "":
+			return Bounded(message)
+		}
+		return Bounded(reason + ": " + message)
+	}
 	switch {
 	case waiting != nil && waitingReasons[waiting.Reason] != "":
 		return waitingReasons[waiting.Reason], describe(waiting.Reason, waiting.Message)
 	case pod.Spec.NodeName == "":
-		return job.PendingUnschedulable, unscheduled(pod)
-	case waiting != nil:
-		return preparing(pod, *waiting)
-	}
-	return job.PendingLost, bounded(fmt.Sprintf("node %s has not reported anything about the Pod", pod.Spec.NodeName), maxMessage)
-}
-
-// hasStarted reports whether the container runs or has run.
-func hasStarted(status corev1.ContainerStatus) bool {
-	return status.State.Running != nil || len(starts(status)) > 0
-}
-
-// unscheduled returns the scheduler's words on a Pod without a node.
-func unscheduled(pod *corev1.Pod) string {
-	if condition := podCondition(pod, corev1.PodScheduled, corev1.ConditionFalse); condition != nil {
-		return describe(condition.Reason, condition.Message)
-	}
-	return "no node has been assigned yet"
-}
-
-// preparing tells what the kubelet does, which has a name for failures only: until
-// the Pod's sandbox, network and volumes are there it can't start any container, and
-// then it pulls images.
-func preparing(pod *corev1.Pod, waiting corev1.ContainerStateWaiting) (job.PendingReason, string) {
-	if podCondition(pod, corev1.PodReadyToStartContainers, corev1.ConditionTrue) != nil {
+		if condition := podCondition(pod, corev1.PodScheduled, corev1.ConditionFalse); condition != nil {
+			return job.PendingUnschedulable, describe(condition.Reason, condition.Message)
+		}
+		return job.PendingUnschedulable, "no node has been assigned yet"
+	case waiting == nil:
+		return job.PendingLost, Bounded(fmt.Sprintf("node %s has not reported anything about the Pod", pod.Spec.NodeName))
+	case podCondition(pod, corev1.PodReadyToStartContainers, corev1.ConditionTrue) != nil:
+		// The kubelet has a word for failures only. It pulls images once the Pod's sandbox, network and volumes are there.
 		return job.PendingImagePull, describe(waiting.Reason, waiting.Message)
 	}
 	return job.PendingConfigError, describe(waiting.Reason, waiting.Message)
-}
-
-func describe(reason, message string) string {
-	reason = bounded(reason, maxReason)
-	switch {
-	case message == "":
-		return reason
-	case reason == "":
-		return Bounded(message)
-	}
-	return Bounded(reason + ": " + message)
 }

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,6 +48,14 @@ func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 	return pod
 }
 
+// LimitEvidence makes a Pod that is to be created say that no more of it may be kept than the level: what its Job and its
+// namespace ask for is then known wherever the Pod is, without a further request.
+func LimitEvidence(pod *corev1.Pod, level evidence.Level) {
+	if level > evidence.Of(pod.Annotations) {
+		pod.Annotations = with(pod.Annotations, names.EvidenceAnnotation, level.String())
+	}
+}
+
 // renderIndex adds what a Pod of an Indexed Job carries.
 func renderIndex(pod *corev1.Pod, jobName string, index int) {
 	value := strconv.Itoa(index)
@@ -54,12 +63,36 @@ func renderIndex(pod *corev1.Pod, jobName string, index int) {
 	pod.Labels = with(pod.Labels, batchv1.JobCompletionIndexAnnotation, value)
 	pod.Annotations = with(pod.Annotations, batchv1.JobCompletionIndexAnnotation, value)
 	pod.Spec.Hostname = jobName + "-" + value
-	for i := range pod.Spec.InitContainers {
-		addIndexVariable(&pod.Spec.InitContainers[i])
+	for container := range containers(&pod.Spec) {
+		if !hasVariable(container, completionIndexVariable) {
+			container.Env = append(container.Env, corev1.EnvVar{
+				Name: completionIndexVariable,
+				ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+					FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']",
+				}},
+			})
+		}
 	}
-	for i := range pod.Spec.Containers {
-		addIndexVariable(&pod.Spec.Containers[i])
+}
+
+// completionIndexVariable is the environment variable that carries the index.
+const completionIndexVariable = "JOB_COMPLETION_INDEX"
+
+// containers yields a Pod's init containers and containers.
+func containers(pod *corev1.PodSpec) iter.Seq[*corev1.Container] {
+	return func(yield func(*corev1.Container) bool) {
+		for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
 	}
+}
+
+func hasVariable(container *corev1.Container, name string) bool {
+	return slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == name })
 }
 
 // renderFailures adds how often Pods of the index have failed before; how many of
@@ -69,23 +102,6 @@ func renderFailures(pod *corev1.Pod, create job.Create) {
 	if create.Ignored > 0 {
 		pod.Annotations = with(pod.Annotations, batchv1.JobIndexIgnoredFailureCountAnnotation, strconv.Itoa(int(create.Ignored)))
 	}
-}
-
-// completionIndexVariable is the environment variable that carries the index.
-const completionIndexVariable = "JOB_COMPLETION_INDEX"
-
-func addIndexVariable(container *corev1.Container) {
-	for _, variable := range container.Env {
-		if variable.Name == completionIndexVariable {
-			return
-		}
-	}
-	container.Env = append(container.Env, corev1.EnvVar{
-		Name: completionIndexVariable,
-		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
-			FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']",
-		}},
-	})
 }
 
 // podPrefix is upstream's generateName: the Job's name and a dash where that is valid.

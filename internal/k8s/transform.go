@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// maxAnnotation bounds what is kept of an annotation's value, in bytes: every value that
-	// can be read is shorter.
+	// maxAnnotation bounds an annotation's value, in bytes. Every value that can be read is shorter.
 	maxAnnotation = 64
 	// maxReference bounds the texts of an owner reference. No object has a longer name.
 	maxReference = 253
@@ -29,9 +28,8 @@ const labelsCut = "ostinato.dev/labels-cut"
 // LabelsCut reports whether TrimPod has left out labels that a selector might need.
 func LabelsCut(pod *corev1.Pod) bool { return pod.Annotations[labelsCut] != "" }
 
-// TrimPod is an informer transform: it keeps of a Pod what PodFact and the
-// PodWatch read, a small part of the object's size. Objects of other types pass
-// through unchanged.
+// TrimPod is an informer transform: it keeps what PodFact and PodWatch read of a Pod, a small part of its size. Objects of
+// other types pass through unchanged.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -46,7 +44,7 @@ func TrimPod(object any) (any, error) {
 		},
 		Status: corev1.PodStatus{
 			Phase:                 pod.Status.Phase,
-			Reason:                bounded(pod.Status.Reason, maxReason),
+			Reason:                Truncated(pod.Status.Reason, maxReason),
 			Message:               Bounded(pod.Status.Message),
 			Conditions:            trimConditions(pod.Status),
 			ContainerStatuses:     trimStatuses(pod.Status.ContainerStatuses, pod.Status.Phase),
@@ -68,7 +66,7 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	for _, key := range factAnnotations {
 		if value, ok := meta.Annotations[key]; ok {
-			trimmed.Annotations = with(trimmed.Annotations, key, bounded(value, maxAnnotation))
+			trimmed.Annotations = with(trimmed.Annotations, key, Truncated(value, maxAnnotation))
 		}
 	}
 	if slices.Contains(meta.Finalizers, names.TrackingFinalizer) {
@@ -76,8 +74,8 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	for _, owner := range meta.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller {
-			owner.APIVersion, owner.Kind = bounded(owner.APIVersion, maxReference), bounded(owner.Kind, maxReference)
-			owner.Name, owner.UID = bounded(owner.Name, maxReference), types.UID(bounded(string(owner.UID), maxReference))
+			owner.APIVersion, owner.Kind = Truncated(owner.APIVersion, maxReference), Truncated(owner.Kind, maxReference)
+			owner.Name, owner.UID = Truncated(owner.Name, maxReference), types.UID(Truncated(string(owner.UID), maxReference))
 			trimmed.OwnerReferences = []metav1.OwnerReference{owner}
 		}
 	}
@@ -97,13 +95,13 @@ var factAnnotations = []string{
 	names.RemovedAnnotation,
 }
 
-// trimLabels keeps what tells whether the Pod belongs to its Job (HasUIDLabel): of
-// nearly every Pod two labels. One that a Job controls without that label may match a
-// selector of the Job's own, so that all are kept of it, or none (cut). Of one that nobody
-// controls more is read where it matters.
+// trimLabels keeps what tells whether the Pod belongs to its Job (claim.HasUIDLabel): two labels for nearly every Pod. A Pod
+// that a Job controls without that label may match a selector of the Job's own, so it keeps all labels, or, if they are too
+// many, none of them (cut). A Pod without a controller is read again where more matters.
 func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimmed map[string]string, cut bool) {
 	controlled := len(owners) > 0
-	if controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID) && fewLabels(labels) {
+	unproven := controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID)
+	if unproven && fewLabels(labels) {
 		return labels, false
 	}
 	keys := []string{batchv1.ControllerUidLabel, names.WatchBucketLabel}
@@ -116,7 +114,7 @@ func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimm
 			trimmed = with(trimmed, key, value)
 		}
 	}
-	return trimmed, controlled && labels[batchv1.ControllerUidLabel] != string(owners[0].UID)
+	return trimmed, unproven
 }
 
 // fewLabels reports whether the labels are such as people give to a Pod.
@@ -149,7 +147,7 @@ func trimConditions(status corev1.PodStatus) []corev1.PodCondition {
 		small := corev1.PodCondition{
 			Type:               condition.Type,
 			Status:             condition.Status,
-			Reason:             bounded(condition.Reason, maxReason),
+			Reason:             Truncated(condition.Reason, maxReason),
 			LastTransitionTime: condition.LastTransitionTime,
 		}
 		if condition.Type == corev1.PodScheduled && status.Phase == corev1.PodPending {
@@ -182,7 +180,7 @@ func trimState(state corev1.ContainerState, phase corev1.PodPhase) corev1.Contai
 		trimmed.Terminated = &corev1.ContainerStateTerminated{
 			ExitCode:   state.Terminated.ExitCode,
 			Signal:     state.Terminated.Signal,
-			Reason:     bounded(state.Terminated.Reason, maxReason),
+			Reason:     Truncated(state.Terminated.Reason, maxReason),
 			Message:    Bounded(state.Terminated.Message),
 			StartedAt:  state.Terminated.StartedAt,
 			FinishedAt: state.Terminated.FinishedAt,
@@ -191,7 +189,7 @@ func trimState(state corev1.ContainerState, phase corev1.PodPhase) corev1.Contai
 		trimmed.Running = &corev1.ContainerStateRunning{StartedAt: state.Running.StartedAt}
 	case state.Waiting != nil && phase == corev1.PodPending:
 		trimmed.Waiting = &corev1.ContainerStateWaiting{
-			Reason:  bounded(state.Waiting.Reason, maxReason),
+			Reason:  Truncated(state.Waiting.Reason, maxReason),
 			Message: Bounded(state.Waiting.Message),
 		}
 	}

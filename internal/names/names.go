@@ -20,6 +20,9 @@ const (
 	// to Ostinato (KEP-4368).
 	JobController = "ostinato.dev/job-controller"
 
+	// FieldManagerPrefix begins the names of the field managers of Ostinato's writes.
+	FieldManagerPrefix = "ostinato-"
+
 	// TrackingFinalizer is the finalizer that keeps a finished Pod until it is
 	// counted; upstream's own, so that its orphan clean-up works after an
 	// uninstall (parity 2.18).

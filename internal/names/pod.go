@@ -17,7 +17,6 @@ const (
 	suffixLength = 5
 	rightBits    = 12
 	leftBits     = 13
-	suffixRounds = 4
 
 	rightMask = 1<<rightBits - 1
 	leftMask  = 1<<leftBits - 1
@@ -46,17 +45,7 @@ func PodAttempt(job, jobUID, pod string) (attempt int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	value := binary.BigEndian.Uint32(raw) >> 7
-	key := suffixKey(jobUID)
-	left, right := value>>rightBits, value&rightMask
-	for round := suffixRounds - 1; round >= 0; round-- {
-		if round%2 == 0 {
-			left ^= mix(key, round, right) & leftMask
-		} else {
-			right ^= mix(key, round, left) & rightMask
-		}
-	}
-	attempt = int64(left<<rightBits | right)
+	attempt = int64(permuted(binary.BigEndian.Uint32(raw)>>7, jobUID, 3, 2, 1, 0))
 	return attempt, attempt > 0 && attempt <= maxAttempt
 }
 
@@ -72,28 +61,28 @@ func isIndexedPodPrefix(job, prefix string) bool {
 // podPrefix returns what the names of all Pods of a Job begin with.
 func podPrefix(job string) string {
 	prefix := job + "-"
-	if len(prefix) > podBase {
-		prefix = prefix[:podBase]
-	}
-	return prefix
+	return prefix[:min(len(prefix), podBase)]
 }
 
 func podSuffix(jobUID string, attempt int64) string {
-	value := uint32(attempt % attempts)
-	key := suffixKey(jobUID)
+	value := permuted(uint32(attempt%attempts), jobUID, 0, 1, 2, 3)
+	raw := binary.BigEndian.AppendUint32(nil, value<<7)
+	return suffixEncoding.EncodeToString(append(raw, 0))[:suffixLength]
+}
+
+// permuted maps a value of 25 bits by rounds of the Feistel network; the rounds in reverse order map it back.
+func permuted(value uint32, jobUID string, rounds ...int) uint32 {
+	key := sha256.Sum256([]byte(jobUID))
 	left, right := value>>rightBits, value&rightMask
-	for round := range suffixRounds {
+	for _, round := range rounds {
 		if round%2 == 0 {
 			left ^= mix(key, round, right) & leftMask
 		} else {
 			right ^= mix(key, round, left) & rightMask
 		}
 	}
-	raw := binary.BigEndian.AppendUint32(nil, (left<<rightBits|right)<<7)
-	return suffixEncoding.EncodeToString(append(raw, 0))[:suffixLength]
+	return left<<rightBits | right
 }
-
-func suffixKey(jobUID string) [sha256.Size]byte { return sha256.Sum256([]byte(jobUID)) }
 
 func mix(key [sha256.Size]byte, round int, half uint32) uint32 {
 	block := append(key[:], byte(round))

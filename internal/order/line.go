@@ -3,6 +3,7 @@ package order
 import (
 	"cmp"
 	"container/heap"
+	"slices"
 )
 
 // Line is who waits for the same thing. Namespaces are served in proportion to their weights, and each one's own in the
@@ -69,23 +70,21 @@ func (l *Line[T]) Leave(namespace string, who T) (ok bool) {
 	if a == nil {
 		return false
 	}
-	for i, waiting := range a.waiting {
-		if waiting == who {
-			l.drop(a, i)
-			return true
-		}
+	i := slices.Index(a.waiting, who)
+	if i < 0 {
+		return false
 	}
-	return false
+	l.drop(a, i)
+	return true
 }
 
 // drop takes out one of a namespace.
 func (l *Line[T]) drop(a *account[T], i int) {
 	if i == 0 {
-		var none T
-		a.waiting[0] = none
+		clear(a.waiting[:1])
 		a.waiting = a.waiting[1:]
 	} else {
-		a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
+		a.waiting = slices.Delete(a.waiting, i, i+1)
 	}
 	if l.waiting--; len(a.waiting) == 0 {
 		a.waiting = nil

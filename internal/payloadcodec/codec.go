@@ -1,3 +1,6 @@
+// Package payloadcodec encrypts what Ostinato keeps in Temporal: inputs, results, signals, queries, summaries and, if wanted,
+// messages of failures. It is a converter.PayloadCodec (AES-256-GCM) with keys from files that can be changed while the
+// process runs.
 package payloadcodec
 
 import (
@@ -6,7 +9,9 @@ import (
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/utils/clock"
 )
@@ -40,8 +45,16 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// codec is a converter.PayloadCodec.
-type codec struct{ ring *keyring }
+// Apply makes a Temporal client, and the workers made of it, use the codec for all
+// they send and read. With failures, messages and stack traces of failures are
+// encoded too; those that are encoded are read either way.
+func Apply(options *client.Options, codec converter.PayloadCodec, failures bool) {
+	options.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
+	options.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
+		DataConverter:          options.DataConverter,
+		EncodeCommonAttributes: failures,
+	})
+}
 
 // New reads the keys and returns a codec, which is safe for concurrent use and
 // follows changes of the files within seconds. The error says what is wrong with
@@ -59,19 +72,19 @@ func New(options Options) (converter.PayloadCodec, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	ring, err := newKeyring(options.Path, options.EncryptWith, options.Clock, options.Logger)
-	if err != nil {
+	ring := &keyring{Options: options}
+	if err := ring.look(); err != nil {
 		return nil, err
 	}
-	return codec{ring: ring}, nil
+	return ring, nil
 }
 
 // Encode implements converter.PayloadCodec.
-func (c codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	if c.ring.encrypting == "" {
+func (r *keyring) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+	if r.EncryptWith == "" {
 		return payloads, nil
 	}
-	id, sealer := c.ring.encrypting, c.ring.keys().sealers[c.ring.encrypting]
+	id, sealer := r.EncryptWith, r.keys().sealers[r.EncryptWith]
 	encoded := make([]*commonpb.Payload, len(payloads))
 	for i, payload := range payloads {
 		plain, err := proto.Marshal(payload)
@@ -94,14 +107,14 @@ func (c codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error)
 }
 
 // Decode implements converter.PayloadCodec.
-func (c codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+func (r *keyring) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	decoded := make([]*commonpb.Payload, len(payloads))
 	for i, payload := range payloads {
 		if string(payload.GetMetadata()[converter.MetadataEncoding]) != Encoding {
 			decoded[i] = payload
 			continue
 		}
-		plain, err := c.decrypt(payload)
+		plain, err := r.decrypt(payload)
 		if err != nil {
 			return nil, fmt.Errorf("decrypt payload: %w", err)
 		}
@@ -110,12 +123,12 @@ func (c codec) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error)
 	return decoded, nil
 }
 
-func (c codec) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) {
+func (r *keyring) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) {
 	version, id := payload.GetMetadata()[MetadataVersion], string(payload.GetMetadata()[MetadataKeyID])
 	if string(version) != Version {
 		return nil, fmt.Errorf("its %s is %.40q, not %q: another program has encrypted it", MetadataVersion, version, Version)
 	}
-	known := c.ring.keysWith(id)
+	known := r.keysWith(id)
 	opener, ok := known.sealers[id]
 	switch {
 	case !ok:

@@ -2,13 +2,10 @@ package payloadcodec
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"k8s.io/utils/clock"
 )
 
 const (
@@ -19,27 +16,14 @@ const (
 	unknownInterval = time.Second
 )
 
-// keyring are the keys as their files have them now.
+// keyring is a codec with the keys as their files have them now.
 type keyring struct {
-	path string
-	// encrypting is the ID of a key that must be there; empty when none is needed.
-	encrypting string
-	clock      clock.PassiveClock
-	logger     *slog.Logger
-
+	Options
 	current atomic.Pointer[keys]
 	looked  atomic.Int64
 	looking sync.Mutex
 	// problem is the last one logged, so that each is logged once.
 	problem string
-}
-
-func newKeyring(path, encrypting string, clock clock.PassiveClock, logger *slog.Logger) (*keyring, error) {
-	ring := &keyring{path: path, encrypting: encrypting, clock: clock, logger: logger}
-	if err := ring.look(); err != nil {
-		return nil, err
-	}
-	return ring, nil
 }
 
 // keys returns the keys, read anew when they have not been for a while.
@@ -63,7 +47,7 @@ func (r *keyring) keysWith(id string) *keys {
 }
 
 func (r *keyring) due(interval time.Duration) bool {
-	return r.clock.Now().UnixNano()-r.looked.Load() >= int64(interval)
+	return r.Clock.Now().UnixNano()-r.looked.Load() >= int64(interval)
 }
 
 // lookAgain reads the keys and unlocks. Files that can't be used change nothing:
@@ -79,22 +63,22 @@ func (r *keyring) lookAgain(interval time.Duration) {
 		r.problem = ""
 	case err.Error() != r.problem:
 		r.problem = err.Error()
-		r.logger.Error("payload keys can't be read anew; those read before are used on", "error", err)
+		r.Logger.Error("payload keys can't be read anew; those read before are used on", "error", err)
 	}
 }
 
 func (r *keyring) look() error {
-	r.looked.Store(r.clock.Now().UnixNano())
-	read, err := readKeys(r.path)
+	r.looked.Store(r.Clock.Now().UnixNano())
+	read, err := readKeys(r.Path)
 	if err != nil {
 		return err
 	}
-	if _, ok := read.sealers[r.encrypting]; r.encrypting != "" && !ok {
-		return fmt.Errorf("payload keys in %s: %q, which is to encrypt, is not among %s", r.path, r.encrypting, strings.Join(read.ids(), ", "))
+	if _, ok := read.sealers[r.EncryptWith]; r.EncryptWith != "" && !ok {
+		return fmt.Errorf("payload keys in %s: %q, which is to encrypt, is not among %s", r.Path, r.EncryptWith, strings.Join(read.ids(), ", "))
 	}
 	if before := r.current.Load(); before == nil || !before.equal(read) {
 		r.current.Store(&read)
-		r.logger.Info("payload keys are read", "keys", read.ids(), "encrypting", r.encrypting)
+		r.Logger.Info("payload keys are read", "keys", read.ids(), "encrypting", r.EncryptWith)
 	}
 	return nil
 }

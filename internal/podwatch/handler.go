@@ -11,7 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// handler notes what changed and queues its Job; it does no I/O.
+// handler notes what changed and queues its Job; it does no I/O. It may be called for several namespaces at once.
 func (w *Watcher) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
@@ -74,7 +74,7 @@ func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 	seen.doubtful = !watched.matches(pod)
 	watched.observe(seen, initial, w.Clock.Now())
 	w.mutex.Unlock()
-	w.queue.Add(key{kind: aJob, jobKey: owner})
+	w.queue.Add(key{jobKey: owner})
 }
 
 // remove takes that a Pod is not seen as its Job's any more; it reports whether it
@@ -91,7 +91,7 @@ func (w *Watcher) remove(pod *corev1.Pod, exists bool) (look bool) {
 		look = watched.missing[seen.fact.UID] != nil
 	}
 	w.mutex.Unlock()
-	w.queue.Add(key{kind: aJob, jobKey: owner})
+	w.queue.Add(key{jobKey: owner})
 	return look
 }
 
@@ -120,20 +120,16 @@ func orphanWait(before *corev1.Pod) time.Duration {
 }
 
 func orphanKey(pod *corev1.Pod) key {
-	return key{kind: anOrphan, jobKey: jobKey{namespace: pod.Namespace, name: pod.Name, uid: pod.UID}}
+	return key{orphan: true, jobKey: jobKey{namespace: pod.Namespace, name: pod.Name, uid: pod.UID}}
 }
 
 // countTracked counts Pods that ended with the tracking finalizer, as upstream.
 func (w *Watcher) countTracked(before, after *corev1.Pod) {
-	was, is := endedTracked(before), endedTracked(after)
-	switch {
+	counts := func(pod *corev1.Pod) bool { return pod != nil && k8s.Tracked(pod) && k8s.Ended(pod) }
+	switch was, is := counts(before), counts(after); {
 	case is && !was:
 		w.Metrics.terminatedTracked.WithLabelValues("add").Inc()
 	case was && !is:
 		w.Metrics.terminatedTracked.WithLabelValues("delete").Inc()
 	}
-}
-
-func endedTracked(pod *corev1.Pod) bool {
-	return pod != nil && k8s.Tracked(pod) && k8s.Ended(pod)
 }

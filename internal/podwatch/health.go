@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -80,11 +81,7 @@ func (h *health) lost() error {
 	if len(h.outages) < h.namespaces {
 		return nil
 	}
-	var outages []outage
-	for _, outage := range h.outages {
-		outages = append(outages, outage)
-	}
-	newest := slices.MaxFunc(outages, func(a, b outage) int { return a.since.Compare(b.since) })
+	newest := slices.MaxFunc(slices.Collect(maps.Values(h.outages)), func(a, b outage) int { return a.since.Compare(b.since) })
 	if lasted := h.now().Sub(newest.since); lasted >= patience {
 		return fmt.Errorf("the Pods could not be watched for %v: %w", lasted.Round(time.Second), newest.last)
 	}

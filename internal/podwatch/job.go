@@ -46,8 +46,8 @@ const (
 // watchedJob is what the watch knows of one Job: its Pods, what its workflow has
 // been told, and when.
 //
-// A Job may have thousands of Pods and a decision is due with every change of one,
-// so what a decision needs is kept with every change (update) and not counted anew.
+// A Job may have thousands of Pods and every change of one calls for a decision, so each change updates what a decision
+// needs (meet).
 type watchedJob struct {
 	jobKey
 	// selector is the Job's; nil as long as nothing depended on it.
@@ -129,9 +129,8 @@ func (w *watchedJob) observe(s sight, initial bool, now time.Time) {
 	w.meet(pod, pod.event(s), s, now)
 }
 
-// remove takes that a Pod has left the watch's sight, as it was seen last. It may be
-// gone, but not so when its labels were changed, or its controller (exists): then it is
-// looked up. A Pod whose deletion was under way is gone.
+// remove records that a Pod, as it was seen last, has left the watch's sight. It is gone if it was being deleted. Otherwise,
+// or if it is known to exist (its labels or its controller were changed), it is looked up.
 func (w *watchedJob) remove(s sight, exists bool, now time.Time) {
 	pod, known := w.pods[s.fact.UID]
 	if !known {

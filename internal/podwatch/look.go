@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,8 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,16 +48,19 @@ func (w *Watcher) look(ctx context.Context, watched *watchedJob, pods []job.PodF
 
 // pod reads the Pod of this UID; it is nil when it is gone.
 func (w *Watcher) pod(ctx context.Context, namespace, name string, uid types.UID) (*corev1.Pod, error) {
-	pod, err := w.Kubernetes.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	pod, err := k8s.GetPodLive(ctx, w.Kubernetes, namespace, name, uid)
+	return orNil(pod, err, "Pod", namespace, name)
+}
+
+// orNil returns what was read; nil where it is gone.
+func orNil[Object any](read *Object, err error, kind, namespace, name string) (*Object, error) {
 	switch {
-	case apierrors.IsNotFound(err):
+	case errors.Is(err, k8s.ErrGone):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("get Pod %s/%s: %w", namespace, name, err)
-	case pod.UID != uid:
-		return nil, nil
+		return nil, fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
 	}
-	return pod, nil
+	return read, nil
 }
 
 // examine settles whose a Pod is that exists.
@@ -107,13 +109,12 @@ func (w *Watcher) carryOut(ctx context.Context, verdict claim.Verdict, pod *core
 		return pod, nil
 	case claim.Label:
 		done, err := k8s.LabelPod(ctx, w.Kubernetes, owner.UID, pod)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("label Pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		case done:
+			return pod, nil
 		}
-		if !done {
-			return nil, nil
-		}
-		return pod, nil
 	case claim.Adopt:
 		adopted, err := k8s.AdoptPod(ctx, w.Kubernetes, owner.Job, pod)
 		if err != nil {

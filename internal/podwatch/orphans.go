@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ostinato.dev/ostinato/internal/claim"
@@ -83,31 +82,22 @@ func (w *Watcher) claimOrphan(ctx context.Context, key key) error {
 func (w *Watcher) named(ctx context.Context, pod *corev1.Pod) (*batchv1.Job, error) {
 	name, uid := claim.Labelled(pod)
 	if name == "" {
-		name = w.nameOf(pod.Namespace, uid)
+		w.mutex.Lock()
+		for job := range w.jobs {
+			if job.namespace == pod.Namespace && job.uid == uid {
+				name = job.name
+			}
+		}
+		w.mutex.Unlock()
 	}
 	if name == "" {
 		return nil, nil
 	}
 	found, err := w.Kubernetes.BatchV1().Jobs(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	if apierrors.IsNotFound(err) {
 		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("get Job %s/%s: %w", pod.Namespace, name, err)
 	}
-	return found, nil
-}
-
-// nameOf returns the name of the watched Job with this UID.
-func (w *Watcher) nameOf(namespace string, uid types.UID) string {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for job := range w.jobs {
-		if job.namespace == namespace && job.uid == uid {
-			return job.name
-		}
-	}
-	return ""
+	return orNil(found, err, "Job", pod.Namespace, name)
 }
 
 // sweepRetry is how long the sweep waits after a failure.
@@ -129,21 +119,15 @@ func (w *Watcher) sweepOnce(ctx context.Context) {
 	}
 }
 
-// sweep looks, once for each watch, for Pods that kube-controller-manager left with
-// the tracking finalizer when Jobs were taken over, and that no Job will ever count:
-// their Jobs were deleted, or had finished, while nobody looked. The watch itself
-// sees Pods with the watch bucket label only, which they have not.
+// sweep releases, once for each watch, Pods that kube-controller-manager left with the tracking finalizer when Jobs were
+// taken over, and whose Jobs were deleted or finished while nobody looked. They lack the watch bucket label, so the watch
+// does not see them.
 func (w *Watcher) sweep(ctx context.Context) error {
-	unlabelled, err := labels.NewRequirement(names.WatchBucketLabel, selection.DoesNotExist, nil)
+	selector, err := labels.Parse("!" + names.WatchBucketLabel + "," + batchv1.JobNameLabel)
 	if err != nil {
-		return fmt.Errorf("select Pods without watch bucket: %w", err)
+		return fmt.Errorf("select Pods of Jobs without watch bucket: %w", err)
 	}
-	ofJobs, err := labels.NewRequirement(batchv1.JobNameLabel, selection.Exists, nil)
-	if err != nil {
-		return fmt.Errorf("select Pods of Jobs: %w", err)
-	}
-	selector := labels.NewSelector().Add(*unlabelled, *ofJobs)
-	owners := ownerCache{watcher: w, known: map[jobKey]claim.Owner{}}
+	owners := map[jobKey]claim.Owner{}
 	var writes errgroup.Group
 	writes.SetLimit(senders)
 	for _, namespace := range k8s.NamespacesToList(w.Namespaces) {
@@ -152,9 +136,15 @@ func (w *Watcher) sweep(ctx context.Context) error {
 			if !ok || !k8s.Tracked(pod) || !w.inShard(job.uid) {
 				return nil
 			}
-			owner, err := owners.get(ctx, job)
-			if err != nil {
-				return err
+			owner, known := owners[job]
+			if !known {
+				found, err := w.read(ctx, job)
+				if err != nil {
+					return err
+				}
+				// A Job that is being deleted may have a workflow that counts.
+				owner = w.owner(job, found, found != nil && claim.Finished(found) != nil)
+				owners[job] = owner
 			}
 			if verdict := claim.Decide(pod, owner); verdict == claim.Release {
 				writes.Go(func() error {
@@ -176,23 +166,4 @@ func (w *Watcher) sweep(ctx context.Context) error {
 func (w *Watcher) inShard(job types.UID) bool {
 	bucket, err := strconv.Atoi(names.WatchBucket(string(job)))
 	return err == nil && bucket%w.Shards == w.Shard
-}
-
-// ownerCache reads each Job once.
-type ownerCache struct {
-	watcher *Watcher
-	known   map[jobKey]claim.Owner
-}
-
-func (c ownerCache) get(ctx context.Context, job jobKey) (claim.Owner, error) {
-	if owner, known := c.known[job]; known {
-		return owner, nil
-	}
-	found, err := c.watcher.read(ctx, job)
-	if err != nil {
-		return claim.Owner{}, err
-	}
-	// A Job that is being deleted may have a workflow that counts.
-	c.known[job] = c.watcher.owner(job, found, found != nil && claim.Finished(found) != nil)
-	return c.known[job], nil
 }

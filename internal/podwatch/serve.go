@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -19,7 +18,7 @@ import (
 func (w *Watcher) serve(ctx context.Context, key key) (again time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
-	if key.kind == anOrphan {
+	if key.orphan {
 		err = w.claimOrphan(limited, key)
 	} else {
 		again, err = w.serveJob(limited, key)
@@ -65,58 +64,45 @@ func (w *Watcher) serveJob(ctx context.Context, key key) (again time.Duration, e
 func (w *Watcher) decide(job jobKey) (*watchedJob, decision) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	watched, known := w.jobs[job]
-	if !known {
-		return nil, decision{}
-	}
-	if len(watched.pods) == 0 {
+	watched := w.jobs[job]
+	if watched == nil || len(watched.pods) == 0 {
 		delete(w.jobs, job)
 		return nil, decision{}
 	}
 	return watched, watched.decide(w.Clock.Now())
 }
 
-// project writes status.ready of a Job of ours. One that is another controller's needs no
-// word any more.
+// project writes status.ready of a Job of ours. Another controller's Job needs no signals either.
 func (w *Watcher) project(ctx context.Context, watched *watchedJob, ready int32) error {
-	switch whose, err := w.whose(ctx, watched); {
-	case err != nil:
-		return err
-	case whose == theirs:
+	w.mutex.Lock()
+	whose := watched.whose
+	w.mutex.Unlock()
+	if whose == unread {
+		// One read from the API server's cache serves for as long as the Job is watched.
+		found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, k8s.FromCache)
+		switch {
+		case err == nil && found.UID == watched.uid && found.Status.StartTime != nil:
+			whose = w.learn(watched, found)
+		case err != nil && !apierrors.IsNotFound(err):
+			return fmt.Errorf("get Job %s/%s: %w", watched.namespace, watched.name, err)
+		}
+	}
+	taken := false
+	switch whose {
+	case theirs:
 		w.change(watched.settle)
 		return nil
-	case whose == unread:
-		w.change(func(now time.Time) { watched.projected(ready, false, now) })
-		return nil
+	case ours:
+		var err error
+		if taken, err = k8s.PatchJobReady(ctx, w.Kubernetes, watched.namespace, watched.name, watched.uid, ready); err != nil {
+			return fmt.Errorf("write status.ready of Job %s/%s: %w", watched.namespace, watched.name, err)
+		}
+		w.Metrics.projections.Inc()
+		w.projections.Add(1)
 	}
-	taken, err := k8s.PatchJobReady(ctx, w.Kubernetes, watched.namespace, watched.name, watched.uid, ready)
-	if err != nil {
-		return fmt.Errorf("write status.ready of Job %s/%s: %w", watched.namespace, watched.name, err)
-	}
-	w.Metrics.projections.Inc()
-	w.projections.Add(1)
+	// A Job that is still unread is not in the cache, or its workflow has not begun: it takes no ready Pods yet.
 	w.change(func(now time.Time) { watched.projected(ready, taken, now) })
 	return nil
-}
-
-// whose says whose the Job is, by one read from the API server's cache for as long as it
-// is watched. A Job that the cache does not have stays unread, and so does one whose workflow has
-// not begun: it takes no ready Pods.
-func (w *Watcher) whose(ctx context.Context, watched *watchedJob) (ownership, error) {
-	w.mutex.Lock()
-	known := watched.whose
-	w.mutex.Unlock()
-	if known != unread {
-		return known, nil
-	}
-	found, err := w.Kubernetes.BatchV1().Jobs(watched.namespace).Get(ctx, watched.name, metav1.GetOptions{ResourceVersion: "0"})
-	switch {
-	case apierrors.IsNotFound(err), err == nil && (found.UID != watched.uid || found.Status.StartTime == nil):
-		return unread, nil
-	case err != nil:
-		return unread, fmt.Errorf("get Job %s/%s: %w", watched.namespace, watched.name, err)
-	}
-	return w.learn(watched, found), nil
 }
 
 // learn keeps what can be known of a Job whose Pods may be judged later.
@@ -138,13 +124,7 @@ func (w *Watcher) learn(watched *watchedJob, found *batchv1.Job) ownership {
 // read reads the Job; it is nil when it is gone.
 func (w *Watcher) read(ctx context.Context, job jobKey) (*batchv1.Job, error) {
 	found, err := k8s.GetJob(ctx, w.Kubernetes, job.namespace, job.name, job.uid)
-	switch {
-	case errors.Is(err, k8s.ErrGone):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("get Job %s/%s: %w", job.namespace, job.name, err)
-	}
-	return found, nil
+	return orNil(found, err, "Job", job.namespace, job.name)
 }
 
 // owner is by what the Job's Pods are judged; found is the Job as just read, nil when

@@ -1,3 +1,11 @@
+// Package podwatch watches the Pods of Jobs. It signals Job workflows with the facts
+// that matter to them, keeps status.ready of their Jobs, and releases Pods that nobody
+// will count. It remembers nothing: a watch that takes over lists the Pods, and what is
+// not accounted carries the tracking finalizer.
+//
+// What is owed about a Pod is its state (state.go, a table). What is sent when is
+// decided without I/O (job.go, ready.go), whose a Pod is by package claim; the Watcher
+// carries it out.
 package podwatch
 
 import (
@@ -78,20 +86,11 @@ type Details struct {
 	Failing string `json:"failing,omitempty"`
 }
 
-// key names what is to be served: a Job, or a Pod that nobody controls.
+// key names what is to be served: a Job, or, with orphan, a Pod that nobody controls.
 type key struct {
-	kind serveKind
+	orphan bool
 	jobKey
 }
-
-func (k key) inNamespace() string { return k.namespace }
-
-type serveKind int
-
-const (
-	aJob serveKind = iota
-	anOrphan
-)
 
 // Watcher holds what the watch knows and carries out what watchedJob decides.
 type Watcher struct {
@@ -122,7 +121,7 @@ func New(options Options) (*Watcher, error) {
 	return &Watcher{
 		Options:  options,
 		selector: selector,
-		queue:    queue.New("podwatch", firstRetry, lastRetry, queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Weights}, options.Clock, nil),
+		queue:    queue.New("podwatch", firstRetry, lastRetry, queue.Shares[key]{Namespace: func(k key) string { return k.namespace }, Weights: options.Weights}, options.Clock, nil),
 		health: &health{
 			now: options.Clock.Now, logger: options.Logger,
 			namespaces: len(k8s.NamespacesToList(options.Namespaces)), outages: map[string]outage{},
@@ -136,22 +135,17 @@ func New(options Options) (*Watcher, error) {
 func (w *Watcher) Run(ctx context.Context) error {
 	informer, err := k8s.NewPodInformer(w.Kubernetes, k8s.PodInformerOptions{
 		Namespaces: w.Namespaces, Selector: w.selector, OnAnswer: w.health.answer,
-	})
+	}, w.handler())
 	if err != nil {
 		return fmt.Errorf("make the Pod informer of watch shard %d: %w", w.Shard, err)
-	}
-	registration, err := informer.AddEventHandler(w.handler())
-	if err != nil {
-		return fmt.Errorf("handle Pod events: %w", err)
 	}
 	running, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	group.Go(func() { informer.RunWithContext(running) })
-	synced := registration.HasSyncedChecker().Done()
-	group.Go(func() { w.work(running, synced) })
-	return w.tend(ctx, synced)
+	group.Go(func() { informer.Run(running) })
+	group.Go(func() { w.work(running, informer.Synced()) })
+	return w.tend(ctx, informer.Synced())
 }
 
 // work serves what is due. It begins when the first lists are complete: before, "no

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,7 +75,9 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	if err := p.serve(settings.Observability); err != nil {
 		return err
 	}
-	p.Health.Add("kubernetes", telemetry.Cached(p.checkKubernetes, checkEvery))
+	p.Health.Add("kubernetes", telemetry.Cached(func(ctx context.Context) error {
+		return p.Kubernetes.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	}, checkEvery))
 
 	options, err := settings.Temporal.ClientOptions()
 	if err != nil {
@@ -102,7 +105,10 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 		return err
 	}
 	p.closers = append(p.closers, func() error { p.Temporal.Close(); return nil })
-	p.Health.Add("temporal", telemetry.Cached(p.checkTemporal, checkEvery))
+	p.Health.Add("temporal", telemetry.Cached(func(ctx context.Context) error {
+		_, err := p.Temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+		return err
+	}, checkEvery))
 	return nil
 }
 
@@ -142,20 +148,11 @@ func (p *Process) Started() {
 // Close closes what Start opened, last first.
 func (p *Process) Close() error {
 	var problems []error
-	for i := len(p.closers) - 1; i >= 0; i-- {
-		problems = append(problems, p.closers[i]())
+	for _, closer := range slices.Backward(p.closers) {
+		problems = append(problems, closer())
 	}
 	p.closers = nil
 	return errors.Join(problems...)
-}
-
-func (p *Process) checkTemporal(ctx context.Context) error {
-	_, err := p.Temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
-	return err
-}
-
-func (p *Process) checkKubernetes(ctx context.Context) error {
-	return p.Kubernetes.Kubernetes.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
 // dial connects to Temporal, and tries again until it is there.

@@ -1,0 +1,132 @@
+package k8s
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// Field managers of Ostinato's writes. BridgeFieldManager owns the conditions that the bridge writes.
+const (
+	JobFieldManager      = names.FieldManagerPrefix + "job-controller"
+	CronJobFieldManager  = names.FieldManagerPrefix + "cronjob-controller"
+	PodWatchFieldManager = names.FieldManagerPrefix + "pod-watch"
+	BridgeFieldManager   = names.FieldManagerPrefix + "bridge"
+)
+
+// fields are the managed fields of one manager that tell who has written something; nil for those that are not managed.
+type fields struct {
+	Spec struct {
+		Suspend json.RawMessage `json:"f:suspend"`
+	} `json:"f:spec"`
+	Status struct {
+		Succeeded json.RawMessage `json:"f:succeeded"`
+		Failed    json.RawMessage `json:"f:failed"`
+	} `json:"f:status"`
+}
+
+// fieldsOf reads what a manager has written to a subresource ("" for the object itself); ours tells whether it is
+// Ostinato's. What can't be read says nothing.
+func fieldsOf(entry *metav1.ManagedFieldsEntry, subresource string) (read fields, ours bool) {
+	if entry.Subresource != subresource || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &read) != nil {
+		return fields{}, false
+	}
+	return read, strings.HasPrefix(entry.Manager, names.FieldManagerPrefix)
+}
+
+// CountersByOthers reads from the managed fields of a Job which counters of its status another field manager has set to what
+// they are. Where these say nothing, nobody has.
+func CountersByOthers(object *batchv1.Job) job.ByOthers {
+	var ours, others job.ByOthers
+	for i := range object.ManagedFields {
+		read, own := fieldsOf(&object.ManagedFields[i], "status")
+		by := &others
+		if own {
+			by = &ours
+		}
+		by.Succeeded = by.Succeeded || read.Status.Succeeded != nil
+		by.Failed = by.Failed || read.Status.Failed != nil
+	}
+	return job.ByOthers{Succeeded: others.Succeeded && !ours.Succeeded, Failed: others.Failed && !ours.Failed}
+}
+
+// SuspenderOf says who has written spec.suspend of an object last: by its managed fields, which name no person, and where
+// Ostinato did it for a signal, by the annotations that were written with it. The annotations alone tell nothing: they stay
+// when others suspend.
+func SuspenderOf(object metav1.Object) schedule.Suspender {
+	var writer *metav1.ManagedFieldsEntry
+	entries := object.GetManagedFields()
+	for i := range entries {
+		entry := &entries[i]
+		read, ours := fieldsOf(entry, "")
+		if read.Spec.Suspend == nil {
+			continue
+		}
+		if ours {
+			annotations := object.GetAnnotations()
+			suspender := schedule.Suspender{
+				By: annotations[names.SuspendedByAnnotation], Through: schedule.ThroughSignal, Why: annotations[names.SuspendNoteAnnotation],
+			}
+			if at, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation]); err == nil {
+				suspender.At = at.UTC()
+			}
+			return suspender
+		}
+		// Who applies the value that there is shares the field.
+		if writer == nil || entry.Time.Before(writer.Time) {
+			writer = entry
+		}
+	}
+	if writer == nil {
+		return schedule.Suspender{}
+	}
+	suspender := schedule.Suspender{Through: writer.Manager}
+	if writer.Time != nil {
+		suspender.At = writer.Time.UTC()
+	}
+	return suspender
+}
+
+// specField is how managed fields name a Pod's spec.
+var specField = []byte(`"f:spec"`)
+
+// MadeElsewhere reports whether someone else made the Pod: kube-controller-manager
+// before the Job was taken over, or a person. Then its name is not made from an
+// attempt, though it may read like one, and the Job's workflow may not know of it.
+func MadeElsewhere(pod *corev1.Pod) bool {
+	return specWriter(pod.ManagedFields) != nil
+}
+
+// specWriter returns what tells that someone else has written the Pod's spec; nil
+// when Ostinato did, or when nothing tells who did.
+func specWriter(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
+	var writer *metav1.ManagedFieldsEntry
+	for i, entry := range entries {
+		if entry.Subresource != "" || entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), specField) {
+			continue
+		}
+		if strings.HasPrefix(entry.Manager, names.FieldManagerPrefix) {
+			return nil
+		}
+		writer = &entries[i]
+	}
+	return writer
+}
+
+// trimManagedFields keeps what MadeElsewhere reads; of most Pods nothing.
+func trimManagedFields(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	writer := specWriter(entries)
+	if writer == nil {
+		return nil
+	}
+	return []metav1.ManagedFieldsEntry{{Manager: writer.Manager, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
+}

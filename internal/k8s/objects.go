@@ -1,0 +1,119 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/utils/ptr"
+)
+
+// ErrGone says that the object does not exist any more, or that another object has its name now.
+var ErrGone = errors.New("object is gone")
+
+// withUID returns what was read, or ErrGone where nothing has the name, or an object with another UID.
+func withUID[Object metav1.Object](object Object, err error, uid types.UID) (Object, error) {
+	var none Object
+	switch {
+	case apierrors.IsNotFound(err), err == nil && object.GetUID() != uid:
+		return none, ErrGone
+	case err != nil:
+		return none, err
+	}
+	return object, nil
+}
+
+// GetJob reads a Job; the error is ErrGone when it does not exist or has another UID.
+func GetJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (*batchv1.Job, error) {
+	job, err := client.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	return withUID(job, err, uid)
+}
+
+// GetPod reads a Pod from the API server's watch cache, which costs it a third of a read from etcd and may be a moment old;
+// what the cache does not have, or has under another UID, is read live. The error is ErrGone when the Pod does not exist or
+// has another UID.
+func GetPod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (*corev1.Pod, error) {
+	cached, err := client.CoreV1().Pods(namespace).Get(ctx, name, FromCache)
+	if pod, err := withUID(cached, err, uid); !errors.Is(err, ErrGone) {
+		return pod, err
+	}
+	return GetPodLive(ctx, client, namespace, name, uid)
+}
+
+// GetPodLive is GetPod without the watch cache.
+func GetPodLive(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (*corev1.Pod, error) {
+	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	return withUID(pod, err, uid)
+}
+
+// DeletePod deletes the Pod with this UID, with its own grace period. A Pod that is gone or replaced by another of its name
+// is a success; deleted is true when this call deleted it.
+func DeletePod(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (deleted bool, err error) {
+	return isDeleted(client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: metav1.NewUIDPreconditions(string(uid)),
+	}))
+}
+
+// DeleteJob is DeletePod for a Job, and deletes its Pods in the background.
+func DeleteJob(ctx context.Context, client kubernetes.Interface, namespace, name string, uid types.UID) (deleted bool, err error) {
+	return isDeleted(client.BatchV1().Jobs(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions:     metav1.NewUIDPreconditions(string(uid)),
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	}))
+}
+
+func isDeleted(err error) (bool, error) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// listPage is how many objects are listed by one request: there may be 100,000, and each
+// may have more than a megabyte. Two pages are in memory at a time.
+const listPage = 100
+
+// EachPod calls see with every Pod of a namespace, or of all, that matches the
+// selector, until see returns an error. The list is of one moment. It is read in pages
+// that are dropped when they are done.
+func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, see func(*corev1.Pod) error) error {
+	pods := client.CoreV1().Pods(namespace)
+	return eachItem(ctx, selector, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		list, err := pods.List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list Pods %s of namespace %q: %w", selector, namespace, err)
+		}
+		return list, nil
+	})
+}
+
+// EachJob is EachPod for all Jobs of a namespace, or of all.
+func EachJob(ctx context.Context, client kubernetes.Interface, namespace string, see func(*batchv1.Job) error) error {
+	jobs := client.BatchV1().Jobs(namespace)
+	return eachItem(ctx, labels.Everything(), see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		list, err := jobs.List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list Jobs of namespace %q: %w", namespace, err)
+		}
+		return list, nil
+	})
+}
+
+func eachItem[Item any](ctx context.Context, selector labels.Selector, see func(Item) error, page pager.ListPageFunc) error {
+	pages := &pager.ListPager{PageSize: listPage, PageFn: page}
+	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector.String()}, func(object runtime.Object) error {
+		if item, ok := object.(Item); ok {
+			return see(item)
+		}
+		return nil
+	})
+}
