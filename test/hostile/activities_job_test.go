@@ -233,7 +233,7 @@ func TestOnlyWhatTheJobPrescribesIsCreated(t *testing.T) {
 		}
 		reference, digest := referenceTo(object), digestOf(object)
 		for activity, request := range map[string]any{
-			protocol.CarryOutActivity:   protocol.JobRequest{Job: reference, Digest: digest, Creates: test.creates},
+			protocol.CarryOutActivity: protocol.JobRequest{Job: reference, Digest: digest, Creates: test.creates},
 		} {
 			t.Run(name+"/"+activity, func(t *testing.T) {
 				attacker.both(t, activity, request, func(t *testing.T, given answer) {
