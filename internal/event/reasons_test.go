@@ -36,7 +36,7 @@ func TestOnlyEventsOfOursAreValid(t *testing.T) {
 // computed are the reasons that are no constant where they are emitted, by the expression.
 var computed = map[string][]string{
 	"verdict.Reason":   job.ConditionReasons(batchv1.JobFailed),
-	"string(p.Reason)": {string(schedule.UnparseableSchedule), string(schedule.UnknownTimeZone), string(schedule.NeverFires)},
+	"string(problem.Reason)": {string(schedule.UnparseableSchedule), string(schedule.UnknownTimeZone), string(schedule.NeverFires)},
 }
 
 // TestEveryReasonThatIsEmittedIsListed reads the calls of Normal and Warning.
