@@ -35,7 +35,7 @@ func TestOnlyEventsOfOursAreValid(t *testing.T) {
 
 // computed are the reasons that are no constant where they are emitted, by the expression.
 var computed = map[string][]string{
-	"verdict.Reason":   job.ConditionReasons(batchv1.JobFailed),
+	"verdict.Reason":         job.ConditionReasons(batchv1.JobFailed),
 	"string(problem.Reason)": {string(schedule.UnparseableSchedule), string(schedule.UnknownTimeZone), string(schedule.NeverFires)},
 }
 
