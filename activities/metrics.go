@@ -121,9 +121,7 @@ func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.Po
 	}
 	m.podsFinished.WithLabelValues(mode, resultSucceeded).Add(float64(max(0, succeeded)))
 	m.podsFinished.WithLabelValues(mode, resultFailed).Add(float64(max(0, after.Status.Failed-before.Status.Failed)))
-	for action, count := range handled {
-		m.failuresHandled.WithLabelValues(string(action)).Add(float64(count))
-	}
+	m.countHandled(handled)
 	if was := terminalCondition(before); was != nil {
 		return
 	}
@@ -133,6 +131,13 @@ func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.Po
 			result = resultFailed
 		}
 		m.jobsFinished.WithLabelValues(mode, result, condition.Reason).Inc()
+	}
+}
+
+// countHandled counts the Pods whose failure was handled by a rule.
+func (m *Metrics) countHandled(handled map[batchv1.PodFailurePolicyAction]int32) {
+	for action, count := range handled {
+		m.failuresHandled.WithLabelValues(string(action)).Add(float64(count))
 	}
 }
 

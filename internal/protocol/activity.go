@@ -120,7 +120,8 @@ type JobRequest struct {
 	Base *job.Base `json:"base,omitempty"`
 	// Releases follow the status, and only when it was applied.
 	Releases []job.Release `json:"releases,omitempty"`
-	// Handled is added to the metric of handled Pod failures when Status was applied.
+	// Handled is added to the metric of handled Pod failures, where there is a Status when
+	// it was applied.
 	Handled map[batchv1.PodFailurePolicyAction]int32 `json:"handled,omitempty"`
 	// Events are emitted with the status, unless it is found written already.
 	Events []event.Event `json:"events,omitempty"`
