@@ -144,7 +144,8 @@ type JobResult struct {
 	// Unplanned: the Job's spec is not the one that was planned with, but CurrentSpec, or
 	// its status not the one of Base, but Current; nothing was done.
 	Unplanned bool `json:"unplanned,omitempty"`
-	// Vanished are the UIDs of Pods that a Delete or Release found gone.
+	// Vanished are the UIDs of Pods that a Delete or Release found gone, and of those that
+	// were removed by their Release.
 	Vanished []string `json:"vanished,omitempty"`
 	// Found are Pods that are not as their Delete or Release says, as they are; with
 	// them nothing was done.
