@@ -53,8 +53,12 @@ type pair struct {
 	metrics   []int
 }
 
-// stopGrace is longer than either program's time to drain.
-const stopGrace = 30 * time.Second
+const (
+	// stopGrace is longer than either program's time to drain.
+	stopGrace = 30 * time.Second
+	// readInterval is the time between two looks at the counters of who drains.
+	readInterval = 10 * time.Millisecond
+)
 
 func (c *controllers) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -166,7 +170,7 @@ func get(ctx context.Context, address string) (*http.Response, error) {
 	return response, nil
 }
 
-// stop returns when both are gone. The last counts are read before.
+// stop returns when both are gone. Their counters are read until then, while they drain.
 func (c *controllers) stop(ctx context.Context, id string) (done bool, err error) {
 	c.mutex.Lock()
 	p, ok := c.running[id]
@@ -175,20 +179,21 @@ func (c *controllers) stop(ctx context.Context, id string) (done bool, err error
 	if !ok {
 		return false, fmt.Errorf("no worker and bridge %s run", id)
 	}
-	if last, err := p.counters(ctx, counterNames); err == nil {
-		c.mutex.Lock()
-		add(c.ended, last)
-		c.mutex.Unlock()
-	}
 	for _, one := range p.processes {
-		if one.Err() != nil {
-			err = errors.Join(err, one.Err())
-		}
+		err = errors.Join(err, one.Err())
 	}
+	last := p.read(ctx)
 	if c.kill {
-		return true, errors.Join(err, p.kill())
+		err = errors.Join(err, p.kill())
+	} else {
+		err = errors.Join(err, p.stop(func() { p.readAgain(ctx, last) }))
 	}
-	return true, errors.Join(err, p.stop())
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, counted := range last {
+		add(c.ended, counted)
+	}
+	return true, err
 }
 
 // stopAll stops what the suite has left.
@@ -208,14 +213,28 @@ func (p *pair) kill() (err error) {
 	return err
 }
 
-func (p *pair) stop() error {
+// stop asks both to end, waits until they have, and calls meanwhile again and again.
+func (p *pair) stop(meanwhile func()) error {
 	failures := make([]error, len(p.processes))
 	var group sync.WaitGroup
 	for i, one := range p.processes {
 		group.Go(func() { failures[i] = one.Stop(stopGrace) })
 	}
-	group.Wait()
-	return errors.Join(failures...)
+	stopped := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(stopped)
+	}()
+	ticker := time.NewTicker(readInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stopped:
+			return errors.Join(failures...)
+		case <-ticker.C:
+			meanwhile()
+		}
+	}
 }
 
 // counterNames are those of the counters that the suite reads, known from the first time on that it does.
@@ -245,21 +264,42 @@ func (c *controllers) counters(ctx context.Context, names []string) (map[string]
 	return sum, nil
 }
 
+// counters returns what both count now.
 func (p *pair) counters(ctx context.Context, names []string) (map[string]float64, error) {
 	sum := map[string]float64{}
 	for _, port := range p.metrics {
-		response, err := get(ctx, "http://127.0.0.1:"+strconv.Itoa(port)+"/metrics")
-		if err != nil {
-			return nil, err
-		}
-		read, err := exposition.Counts(response.Body, names, counterKey)
-		response.Body.Close()
+		read, err := countersAt(ctx, port, names)
 		if err != nil {
 			return nil, err
 		}
 		add(sum, read)
 	}
 	return sum, nil
+}
+
+// read returns what each counts now, nothing of one that does not answer.
+func (p *pair) read(ctx context.Context) []map[string]float64 {
+	all := make([]map[string]float64, len(p.metrics))
+	p.readAgain(ctx, all)
+	return all
+}
+
+// readAgain replaces what those have counted that answer.
+func (p *pair) readAgain(ctx context.Context, last []map[string]float64) {
+	for i, port := range p.metrics {
+		if read, err := countersAt(ctx, port, counterNames); err == nil {
+			last[i] = read
+		}
+	}
+}
+
+func countersAt(ctx context.Context, port int, names []string) (map[string]float64, error) {
+	response, err := get(ctx, "http://127.0.0.1:"+strconv.Itoa(port)+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	return exposition.Counts(response.Body, names, counterKey)
 }
 
 // counterKey is the name, a space and each label as name=value, by name.
