@@ -274,6 +274,10 @@ type TerminatePodsRequest struct {
 	Termination job.Termination `json:"termination"`
 	// Undecided is as in a ListPodsRequest.
 	Undecided []string `json:"undecided,omitempty"`
+	// Deleting are those of them that were being deleted when the caller heard of the
+	// suspension, null where it does not know. The others are removed uncounted even if
+	// somebody has deleted them by now.
+	Deleting []string `json:"deleting"`
 }
 
 // PodList is the answer to ListPodsRequest and TerminatePodsRequest.
