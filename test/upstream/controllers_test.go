@@ -129,17 +129,30 @@ func (c *controllers) start(ctx context.Context, request startRequest) (id strin
 		p.processes, p.metrics = append(p.processes, one), append(p.metrics, metrics)
 		ready[i] = answers(fmt.Sprintf("http://127.0.0.1:%d/readyz", health))
 	}
-	ctx, cancel := context.WithTimeout(ctx, harness.Prompt)
+	ctx, cancel := context.WithTimeout(ctx, harness.HeartbeatTimeout+harness.Prompt)
 	defer cancel()
 	for i, one := range p.processes {
 		if err := one.WaitReady(ctx, ready[i]); err != nil {
 			return "", errors.Join(err, p.kill())
 		}
 	}
+	if err := p.processes[0].WaitReady(ctx, func(ctx context.Context) error { return watches(ctx, p.metrics[0]) }); err != nil {
+		return "", errors.Join(err, p.kill())
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.running[id] = p
 	return id, nil
+}
+
+// watches checks that the worker watches Pods, which is what the suite waits for by its informers' caches. Where the one before was killed
+// Temporal gives the watch away when no heartbeat comes any more.
+func watches(ctx context.Context, metrics int) error {
+	read, err := countersAt(ctx, metrics, []string{"ostinato_podwatch_heartbeat_timestamp_seconds"})
+	if err == nil && len(read) == 0 {
+		err = errors.New("it does not watch Pods")
+	}
+	return err
 }
 
 // answers returns a check that an address answers with 200.
@@ -241,7 +254,7 @@ func (p *pair) stop(meanwhile func()) error {
 var counterNames = []string{
 	"job_controller_jobs_finished_total", "job_controller_job_pods_finished_total", "job_controller_job_finished_indexes_total",
 	"job_controller_job_pods_creation_total", "job_controller_pod_failures_handled_by_failure_policy_total",
-	"job_controller_jobs_by_external_controller_total",
+	"job_controller_jobs_by_external_controller_total", "job_controller_terminated_pods_tracking_finalizer_total",
 }
 
 // counters returns the named counters of all that run and ran, summed up.

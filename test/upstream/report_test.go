@@ -11,7 +11,10 @@ import (
 // verdict is a line by which go test says what has become of a function or of a case of it.
 var verdict = regexp.MustCompile(`^(\s*)--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+)s\)$`)
 
-// report prints what has become of each function, with what it said where it failed.
+// said is a line that a test logs.
+var said = regexp.MustCompile(`^\s+(suite|controller|server|metrics)_test\.go:\d+: `)
+
+// report prints what has become of each function, with what it has said where it failed.
 func report(t *testing.T, log string) {
 	t.Helper()
 	file, err := os.Open(log)
@@ -22,15 +25,20 @@ func report(t *testing.T, log string) {
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 16<<20)
-	functions := 0
+	functions, words := 0, []string{}
 	for lines.Scan() {
 		found := verdict.FindStringSubmatch(lines.Text())
 		switch {
 		case found == nil && strings.HasPrefix(lines.Text(), "panic: "):
 			t.Error(lines.Text())
+		case found == nil && strings.HasPrefix(lines.Text(), "=== RUN"):
+			words = nil
+		case found == nil && said.MatchString(lines.Text()):
+			words = append(words, lines.Text())
 		case found == nil:
 		case found[2] == "FAIL":
-			t.Errorf("%s%s failed (%s s)", found[1], found[3], found[4])
+			t.Errorf("%s%s failed (%s s)\n%s", found[1], found[3], found[4], strings.Join(words, "\n"))
+			words = nil
 		default:
 			t.Logf("%s%s %s (%s s)", found[1], found[3], strings.ToLower(found[2]), found[4])
 		}

@@ -14,7 +14,6 @@ import (
 // replaced are the functions of the suite that tools/kubernetes/jobs has in their place.
 var replaced = []string{
 	"startJobControllerAndWaitForCaches", "createJobControllerWithSharedInformers", "resetMetrics",
-	"validateTerminatedPodsTrackingFinalizerMetric",
 }
 
 // edit is a piece of the suite's text that reads otherwise here. It occurs once.
