@@ -52,6 +52,9 @@ FUZZTIME ?= 5m
 FUZZTIME_OF_TEST := 4s
 # Seeds of make trial-pauses: a run of nine minutes each, or more where the machine is busy.
 PAUSE_SEEDS ?= 1 2
+# make trial-upstream-job runs upstream's suite so often, the functions whose names match this regular expression (all where it is empty).
+SUITE_RUNS ?= 1
+SUITE_FUNCTIONS ?=
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
@@ -124,6 +127,10 @@ trial-slow: tools ## Measure what a webhook that hangs and a node that does not 
 .PHONY: trial-pauses
 trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).
 	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
+
+.PHONY: trial-upstream-job
+trial-upstream-job: ## Run upstream's integration suite of Jobs against worker and bridge, stopped by SIGTERM and then by SIGKILL (SUITE_RUNS, SUITE_FUNCTIONS).
+	@for kill in false true; do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 4h -v ./test/upstream -run 'TestUpstreamsSuite$$' -args -upstream.kill=$$kill -upstream.runs=$(SUITE_RUNS) -upstream.run='$(SUITE_FUNCTIONS)'; done
 
 .PHONY: check
 check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.

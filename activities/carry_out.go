@@ -67,6 +67,8 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		if err != nil || !done {
 			return result, err
 		}
+	} else {
+		a.Metrics.countHandled(request.Handled)
 	}
 	if news {
 		a.Events.onJob(request.Job, request.Events...)

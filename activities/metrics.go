@@ -118,15 +118,20 @@ func (m *Metrics) countStatus(before, after *batchv1.Job, handled map[batchv1.Po
 	}
 	m.podsFinished.WithLabelValues(mode, resultSucceeded).Add(float64(max(0, succeeded)))
 	m.podsFinished.WithLabelValues(mode, resultFailed).Add(float64(max(0, after.Status.Failed-before.Status.Failed)))
-	for action, count := range handled {
-		m.failuresHandled.WithLabelValues(string(action)).Add(float64(count))
-	}
+	m.countHandled(handled)
 	if condition := claim.Finished(after); condition != nil && claim.Finished(before) == nil {
 		result := resultSucceeded
 		if condition.Type == batchv1.JobFailed {
 			result = resultFailed
 		}
 		m.jobsFinished.WithLabelValues(mode, result, condition.Reason).Inc()
+	}
+}
+
+// countHandled counts the Pods whose failure was handled by a rule.
+func (m *Metrics) countHandled(handled map[batchv1.PodFailurePolicyAction]int32) {
+	for action, count := range handled {
+		m.failuresHandled.WithLabelValues(string(action)).Add(float64(count))
 	}
 }
 

@@ -96,6 +96,16 @@ func TestHandledFailuresAreCountedWithTheStatus(t *testing.T) {
 	}
 }
 
+// A failure that a rule ignores changes no status where another Pod starts at once.
+func TestHandledFailuresAreCountedWithoutAStatus(t *testing.T) {
+	s := newStage(t, objects(helloJob()), nil)
+	handled := map[batchv1.PodFailurePolicyAction]int32{batchv1.PodFailurePolicyActionIgnore: 1}
+	must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Handled: handled})
+	if ignored := s.metric(failuresHandled, "Ignore"); ignored != 1 {
+		t.Errorf("%v ignored", ignored)
+	}
+}
+
 func TestCreatedPodsAreCountedByTheirReason(t *testing.T) {
 	onlyFailed := batchv1.Failed
 	one := int32(1)

@@ -22,13 +22,17 @@ const releaseAttempts = 5
 // cost the Pod its count. Nearly always one request does it and tests all of that.
 func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release, out *findings) error {
 	uid := types.UID(release.UID)
-	matched, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, k8s.TrackedPod{
+	after, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, k8s.TrackedPod{
 		Namespace: owner.Namespace, Name: release.Name, UID: uid, Job: owner.UID, Phase: release.Phase,
 	})
-	if err == nil && !matched {
+	if err == nil && after == nil {
 		err = a.releaseExamined(ctx, owner, release, out)
 	}
 	switch {
+	case err == nil && after != nil && k8s.Removed(after):
+		// No PodWatch may run just now that would tell.
+		out.vanished(release.UID)
+		return nil
 	case errors.Is(err, k8s.ErrGone), apierrors.IsNotFound(err):
 		out.vanished(release.UID)
 		return nil

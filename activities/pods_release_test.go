@@ -37,6 +37,31 @@ func TestReleaseIsOneRequest(t *testing.T) {
 	}
 }
 
+// TestAReleaseTellsThatItRemovedThePod: where no PodWatch runs just then, nobody else does.
+func TestAReleaseTellsThatItRemovedThePod(t *testing.T) {
+	for name, test := range map[string]struct {
+		grace      int64
+		finalizers []string
+		vanished   bool
+	}{
+		"nothing else holds it":      {0, nil, true},
+		"a finalizer holds it":       {0, []string{"example.com/archive"}, false},
+		"a kubelet has to delete it": {30, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := helloPod("a", corev1.PodPending).Finalized(slices.Concat([]string{names.TrackingFinalizer}, test.finalizers)...)
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.Now()), &test.grace
+			s := newStage(t, objects(helloJob(), pod), nil)
+			result := must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
+				Job: jobRef, Releases: []job.Release{{Name: "a", UID: "a-uid"}},
+			})
+			if gone := slices.Equal(result.Vanished, []string{"a-uid"}); gone != test.vanished {
+				t.Errorf("vanished %v", result.Vanished)
+			}
+		})
+	}
+}
+
 func TestReleases(t *testing.T) {
 	replicaSet := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: ptr.To(true)}
 	secret := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "other", UID: "secret-uid"}

@@ -23,7 +23,7 @@ const bulkChunk = 2 * parallelRequests
 // they are then. It may run again after it has ended some: the rest is ended then. Between some
 // Pods and the next it looks whether the Job has been edited.
 func (a *Activities) TerminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
-	if err := bounded(list{"undecided", len(request.Undecided), mostUndecided}); err != nil {
+	if err := bounded(list{"undecided", len(request.Undecided), mostUndecided}, list{"deleting", len(request.Deleting), mostUndecided}); err != nil {
 		return protocol.PodList{}, err
 	}
 	if request.Termination != job.TerminateForSuspension && request.Termination != job.TerminateForVerdict {
@@ -41,7 +41,7 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 		return protocol.PodList{}, err
 	}
 	events, out := a.Events.besides(0), &findings{result: &protocol.JobResult{}}
-	targets := request.Termination.Targets(census.facts)
+	targets := append(request.Termination.Targets(census.facts), request.Termination.Overtaken(census.facts, request.Undecided, request.Deleting)...)
 	many := job.Bulk(len(targets), 0)
 	for chunk := range slices.Chunk(targets, bulkChunk) {
 		if many {

@@ -73,6 +73,31 @@ func TestPodsThatHaveNotEndedAreTerminated(t *testing.T) {
 	}
 }
 
+// Somebody deletes Pods of a Job that was just suspended: they are removed as the others are, unless they were being deleted before.
+func TestPodsDeletedAfterTheSuspensionAreRemovedUncounted(t *testing.T) {
+	undecided := []string{"early-uid", "late-uid", "runs-uid"}
+	for name, test := range map[string]struct {
+		termination job.Termination
+		deleting    []string
+		want        []string
+	}{
+		"one was deleted before": {job.TerminateForSuspension, []string{"early-uid"}, []string{"early deleting", "late deleting untracked", "runs deleting untracked", "unknown deleting"}},
+		"nobody knows":           {job.TerminateForSuspension, nil, []string{"early deleting", "late deleting", "runs deleting untracked", "unknown deleting"}},
+		"for a verdict":          {job.TerminateForVerdict, []string{}, []string{"early deleting", "late deleting", "runs deleting", "unknown deleting"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, objects(suspendedJob(), helloPod("early", corev1.PodRunning).Deleting(), helloPod("late", corev1.PodPending).Deleting(),
+				helloPod("runs", corev1.PodRunning), helloPod("unknown", corev1.PodRunning).Deleting()), nil)
+			list := must[protocol.PodList](s, protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{
+				Job: jobRef, Termination: test.termination, Undecided: undecided, Deleting: test.deleting,
+			})
+			if got := stateOf(list); !slices.Equal(got, test.want) {
+				t.Errorf("list %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 // An attempt after one that ended before its answer finds Pods that are being deleted, and ends the others.
 func TestATerminationGoesOnWhereAnotherEnded(t *testing.T) {
 	s := newStage(t, objects(suspendedJob(), helloPod("a", corev1.PodRunning).Deleting().Released(), helloPod("b", corev1.PodRunning)), nil)

@@ -61,6 +61,8 @@ type runningJob struct {
 	// pause follows looks at the Job that failed.
 	pause backoff
 	heard heard
+	// deleting are the Pods that were being deleted when this run of the workflow heard of the Job's last edit, nil before one.
+	deleting []string
 	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
 	slowUntil time.Time
 	// gone says that the Job object is gone, foreign that it is another controller's:

@@ -126,7 +126,8 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	c := w.patient(plan, call{
 		summary: w.summary(plan), activity: protocol.TerminatePodsActivity,
 		request: protocol.TerminatePodsRequest{
-			Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate, Undecided: w.state.Undecided(),
+			Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate,
+			Undecided: w.state.Undecided(), Deleting: w.deleting,
 		},
 	})
 	if job.Bulk(len(w.state.Pods), 0) {

@@ -138,7 +138,8 @@ func (k *jobKube) terminatePods(ctx context.Context, request protocol.TerminateP
 		k.terminating()
 	}
 	unplanned := request.Digest != k.object.Digest()
-	for _, target := range request.Termination.Targets(k.pods) {
+	targets := append(request.Termination.Targets(k.pods), request.Termination.Overtaken(k.pods, request.Undecided, request.Deleting)...)
+	for _, target := range targets {
 		i := slices.IndexFunc(k.pods, func(pod job.PodFact) bool { return pod.UID == target.UID })
 		if !unplanned {
 			k.pods[i].Deleting, k.pods[i].Removed = true, target.Release

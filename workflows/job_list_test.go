@@ -127,6 +127,38 @@ func TestSilenceIsBrokenByAList(t *testing.T) {
 	expect(t, "list", slices.Contains(kube.calls, protocol.ListPodsActivity), true)
 }
 
+// TestPodsDeletedAfterASuspensionGoWithIt: the word of the suspension comes before that of the delete, and both before they can be acted
+// upon, since the Pods are being listed. A Pod that was being deleted before is waited for.
+func TestPodsDeletedAfterASuspensionGoWithIt(t *testing.T) {
+	kube := newJobKube(t)
+	spec := jobSpec(2, 2)
+	spec.PodReplacementPolicy = batchv1.Failed
+	suspended := spec
+	suspended.Suspend, suspended.Generation = true, spec.Generation+1
+	deleted := func(pod job.PodFact) job.PodFact {
+		pod.Deleting = true
+		pod.Version++
+		return pod
+	}
+	kube.after(time.Minute, func() {
+		kube.pods[0] = deleted(kube.pods[0])
+		kube.signalFacts(kube.pods[0])
+	})
+	kube.listing = func() {
+		kube.listing = nil
+		kube.signalSpec(hello, suspended)
+		late := deleted(kube.pods[1])
+		kube.signalFacts(late)
+		kube.terminating = func() { kube.pods[1] = late }
+	}
+	kube.after(time.Hour, func() {
+		expect(t, "removed", []bool{kube.pods[0].Removed, kube.pods[1].Removed}, []bool{false, true})
+		expect(t, "failed", kube.lastStatus().Failed, 0)
+		kube.remove()
+	})
+	kube.mustEnd(spec, job.Deleted)
+}
+
 // TestAPodThatGoesWithoutAWordIsMissed: it was removed, and went while nobody watched.
 func TestAPodThatGoesWithoutAWordIsMissed(t *testing.T) {
 	kube := newJobKube(t)

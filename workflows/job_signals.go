@@ -20,6 +20,8 @@ const mostStrangers = 10
 type heard struct {
 	// look: the Job may have been edited or deleted.
 	look bool
+	// edit: somebody has said that the Job is edited, and it was not read yet.
+	edit bool
 	// stranger is the input for another Job of the same name: a successor's, or one
 	// that is late and meant for a predecessor.
 	stranger *protocol.JobInput
@@ -137,6 +139,7 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 	case input.Job.UID != w.input.Job.UID:
 		w.heard.stranger = &input
 	case digest(input.Spec) != digest(w.spec):
+		w.hearOfEdit()
 		w.heard.look = true
 	}
 }
@@ -155,7 +158,7 @@ func (w *runningJob) look(ctx workflow.Context) error {
 	}
 	w.pause.reset()
 	w.learn(result)
-	w.heard.look = false
+	w.heard.look, w.heard.edit = false, false
 	if !w.gone {
 		w.heard.stranger = nil
 	}
@@ -173,7 +176,18 @@ func (w *runningJob) learn(result protocol.JobResult) {
 // edit takes the spec that an activity has read.
 func (w *runningJob) edit(spec job.Spec) {
 	if spec.Validate() == nil {
+		if digest(spec) != digest(w.spec) {
+			w.hearOfEdit()
+		}
+		w.heard.edit = false
 		w.state, w.spec = w.state.Edited(w.spec, spec)
+	}
+}
+
+// hearOfEdit notes how the Pods are when the first word comes of an edit: what becomes of them later does not come before it.
+func (w *runningJob) hearOfEdit() {
+	if !w.heard.edit {
+		w.heard.edit, w.deleting = true, w.state.BeingDeleted()
 	}
 }
 

@@ -24,7 +24,8 @@ type Report struct {
 	StatusRefused string
 	// Logs are the ends of the logs that releases asked for.
 	Logs []PodLog
-	// Vanished are the UIDs of Pods that a delete or release found gone.
+	// Vanished are the UIDs of Pods that a delete or release found gone, and of those that
+	// were removed by their release.
 	Vanished []string
 	// Found are Pods that are not as their delete or release says, as they are; with
 	// them nothing was done.

@@ -157,6 +157,18 @@ func NewState(namespace, name, uid string) State {
 	return State{Namespace: namespace, Name: name, UID: uid}
 }
 
+// BeingDeleted returns the UIDs of the Pods that are known to be deleted and whose end is
+// not known yet. It is never nil.
+func (s State) BeingDeleted() []string {
+	uids := []string{}
+	for _, pod := range s.Pods {
+		if pod.Fate == Undecided && pod.terminating() {
+			uids = append(uids, pod.UID)
+		}
+	}
+	return uids
+}
+
 // Undecided returns the UIDs of the Pods whose end is not known yet, for a list of
 // the Job's Pods.
 func (s State) Undecided() []string {

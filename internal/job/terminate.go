@@ -34,6 +34,30 @@ func (t Termination) Targets(pods []PodFact) []Delete {
 	return targets
 }
 
+// Overtaken returns the Pods that somebody has deleted in the meantime although the caller meant
+// them to be removed: undecided are those whose end it did not know, deleting those of them that
+// were being deleted when it heard of the suspension, nil where it does not know. Upstream removes
+// what its cache has as active, too.
+func (t Termination) Overtaken(pods []PodFact, undecided, deleting []string) []Delete {
+	if !t.Remove() || deleting == nil {
+		return nil
+	}
+	meant := map[string]bool{}
+	for _, uid := range undecided {
+		meant[uid] = true
+	}
+	for _, uid := range deleting {
+		delete(meant, uid)
+	}
+	var targets []Delete
+	for _, pod := range pods {
+		if meant[pod.UID] && pod.Deleting && pod.Tracked && !pod.Ended() && !pod.Disowned {
+			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: true})
+		}
+	}
+	return targets
+}
+
 // Recorded reports whether the Plan must be in the history before it is carried out: another
 // plan would not take back what it does, or it asks for logs, which come from nodes that may not
 // answer while a workflow task waits. The rest follows from the Job and from what the

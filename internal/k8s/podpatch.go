@@ -118,10 +118,10 @@ type TrackedPod struct {
 }
 
 // ReleaseTrackedPod removes the tracking finalizer, and of a Pod that has ended the watch bucket label, in one request that
-// also tests what the release rests on: a Pod as Ostinato makes it, controlled by the Job, in the phase. matched is false
-// when a test failed; nothing was changed then, and a look at the Pod tells why. Errors are the API server's; NotFound is
-// one of them.
-func ReleaseTrackedPod(ctx context.Context, client kubernetes.Interface, pod TrackedPod) (matched bool, err error) {
+// also tests what the release rests on: a Pod as Ostinato makes it, controlled by the Job, in the phase. It returns the Pod
+// as it is after that, nil when a test failed; nothing was changed then, and a look at the Pod tells why. Errors are the API
+// server's; NotFound is one of them.
+func ReleaseTrackedPod(ctx context.Context, client kubernetes.Interface, pod TrackedPod) (after *corev1.Pod, err error) {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -139,11 +139,20 @@ func ReleaseTrackedPod(ctx context.Context, client kubernetes.Interface, pod Tra
 			operation{"test", "/status/phase", pod.Phase},
 			operation{"remove", "/metadata/labels/" + escapedBucketLabel, nil})
 	}
-	_, err = patchPod(ctx, client, pod.Namespace, pod.Name, types.JSONPatchType, patch)
-	if refused(err) {
-		return false, nil
+	after, err = patchPod(ctx, client, pod.Namespace, pod.Name, types.JSONPatchType, patch)
+	switch {
+	case refused(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return err == nil, err
+	return after, nil
+}
+
+// Removed reports whether the API server, which answers a write with the Pod, has removed it by that: nothing held it any
+// more but a finalizer that the write took away.
+func Removed(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
 
 // escapedBucketLabel is names.WatchBucketLabel as a JSON pointer spells it.

@@ -316,6 +316,15 @@ func TestUnreleasedPodIsLookedIntoAgain(t *testing.T) {
 	}
 }
 
+// A Pod was let go while it could run, and ended while nobody watched: its Job is told once. One that is not being deleted was counted.
+func TestEndOfAPodThatWasLetGoIsToldByWhoeverWatchesNext(t *testing.T) {
+	s := newScene(t)
+	s.see(fact("a", succeeded, untracked, deleting), fact("b", succeeded, untracked))
+	s.sends("a")
+	s.after(time.Hour)
+	s.sends()
+}
+
 func TestSettledJobIsQuiet(t *testing.T) {
 	s := newScene(t)
 	s.see(fact("a", succeeded), fact("b"), fact("c"), fact("d", deleting))

@@ -42,6 +42,9 @@ func (p *watchedPod) event(s sight) event {
 	switch {
 	case s.doubtful && !known:
 		return seenDoubtful
+	case released && p.state == stateNew && s.fact.Deleting:
+		// It was let go while it could run, and its Job waits for its end: nobody may have watched when it came.
+		return seenEnded
 	case released:
 		return seenReleased
 	case s.fact.Ended():

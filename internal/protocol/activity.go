@@ -81,7 +81,8 @@ type JobRequest struct {
 	Base *job.Base `json:"base,omitempty"`
 	// Releases follow the status, and only when it was applied.
 	Releases []job.Release `json:"releases,omitempty"`
-	// Handled is added to the metric of handled Pod failures when Status was applied.
+	// Handled is added to the metric of handled Pod failures, where there is a Status when
+	// it was applied.
 	Handled map[batchv1.PodFailurePolicyAction]int32 `json:"handled,omitempty"`
 	// Events are emitted with the status, unless it is found written already.
 	Events []event.Event `json:"events,omitempty"`
@@ -103,7 +104,8 @@ type JobResult struct {
 	// Unplanned: the Job's spec is not the one that was planned with, but CurrentSpec, or
 	// its status not the one of Base, but Current; nothing was done.
 	Unplanned bool `json:"unplanned,omitempty"`
-	// Vanished are the UIDs of Pods that a Delete or Release found gone.
+	// Vanished are the UIDs of Pods that a Delete or Release found gone, and of those that
+	// were removed by their Release.
 	Vanished []string `json:"vanished,omitempty"`
 	// Found are Pods that are not as their Delete or Release says, as they are; with
 	// them nothing was done.
@@ -166,6 +168,10 @@ type TerminatePodsRequest struct {
 	Termination job.Termination `json:"termination"`
 	// Undecided is as in a ListPodsRequest.
 	Undecided []string `json:"undecided,omitempty"`
+	// Deleting are those of them that were being deleted when the caller heard of the
+	// suspension, null where it does not know. The others are removed uncounted even if
+	// somebody has deleted them by now.
+	Deleting []string `json:"deleting"`
 }
 
 // PodList is the answer to ListPodsRequest and TerminatePodsRequest.

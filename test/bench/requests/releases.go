@@ -40,10 +40,10 @@ func releases(_ context.Context, s *server) ([]form, error) {
 	}
 	return []form{
 		release("JSON patch with tests", func(ctx context.Context, pod *corev1.Pod) error {
-			matched, err := k8s.ReleaseTrackedPod(ctx, s.Kubernetes, k8s.TrackedPod{
+			after, err := k8s.ReleaseTrackedPod(ctx, s.Kubernetes, k8s.TrackedPod{
 				Namespace: namespace, Name: pod.Name, UID: pod.UID, Job: jobUID, Phase: corev1.PodSucceeded,
 			})
-			if err == nil && !matched {
+			if err == nil && after == nil {
 				return errors.New("a test did not match")
 			}
 			return err
