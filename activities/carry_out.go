@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
@@ -22,11 +23,12 @@ import (
 // It may run again after it succeeded: a lost workflow task forgets what a local activity has
 // done. A status that is there already tells, and its Events are not said twice.
 func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
-	if err := bounded(list{"creates", len(request.Creates), mostPods}, list{"deletes", len(request.Deletes), mostPods}, list{"releases", len(request.Releases), mostPods},
-		list{"counted", len(request.Counted), mostCounted}, list{"events", len(request.Events), mostAsked}); err != nil {
+	if err := bounded(list{"creates", len(request.Creates), job.MaxPods}, list{"deletes", len(request.Deletes), job.MaxPods},
+		list{"releases", len(request.Releases), job.MaxPods}, list{"counted", len(request.Counted), job.MaxCounted},
+		list{"events", len(request.Events), event.MaxPerRequest}); err != nil {
 		return protocol.JobResult{}, err
 	}
-	if err := errors.Join(event.Validate(request.Events), invalidHandled(request.Handled), invalidJobStatus(request.Status)); err != nil {
+	if err := errors.Join(event.Validate(request.Events), invalidHandled(request.Handled), job.ValidateStatus(ptr.Deref(request.Status, batchv1.JobStatus{}))); err != nil {
 		return protocol.JobResult{}, invalidRequest(err)
 	}
 	started := a.Clock.Now()
@@ -55,7 +57,7 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		if err := pace(ctx); err != nil {
 			return outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
 		}
-		return a.deletePod(ctx, owner, target, events, out)
+		return a.deletePod(ctx, owner, target, false, events, out)
 	})
 	if err != nil {
 		return result, err
@@ -89,22 +91,16 @@ func (a *Activities) pace(request protocol.JobRequest) func(context.Context) err
 	return atOnce
 }
 
-// invalidJobStatus says what no plan writes.
-func invalidJobStatus(status *batchv1.JobStatus) error {
-	if status == nil {
-		return nil
-	}
-	return job.ValidateStatus(*status)
-}
-
-// unplanned reports whether the Job is not the one that was planned for, and answers
-// with what it is then.
-func (a *Activities) unplanned(owner *batchv1.Job, digest string, result *protocol.JobResult) bool {
+// unplanned reports whether the Job is not the one that was planned for, by its spec or because
+// somebody else has counted Pods since, and answers with what it is then.
+func (a *Activities) unplanned(owner *batchv1.Job, digest string, base *job.Base, result *protocol.JobResult) bool {
 	if job.SpecOf(owner).Digest() == digest {
-		return false
+		if base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *base) {
+			return false
+		}
+		result.Current = &owner.Status
 	}
-	spec := a.specOf(owner)
-	result.Unplanned, result.CurrentSpec = true, &spec
+	result.Unplanned, result.CurrentSpec = true, ptr.To(a.specOf(owner))
 	return true
 }
 
@@ -116,17 +112,6 @@ func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResu
 		result.Matched = &rule
 	}
 	return ok
-}
-
-// overtaken reports whether somebody else has counted Pods of the Job since it was planned
-// for, and answers with what the Job is then.
-func (a *Activities) overtaken(owner *batchv1.Job, base *job.Base, result *protocol.JobResult) bool {
-	if base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *base) {
-		return false
-	}
-	spec := a.specOf(owner)
-	result.Unplanned, result.Current, result.CurrentSpec = true, &owner.Status, &spec
-	return true
 }
 
 // applyJobStatus writes the status; done is false when the result says why not, and
@@ -165,7 +150,6 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 	case err != nil:
 		return outage(err, "get Job %s/%s, which refused its status", owner.Namespace, owner.Name)
 	}
-	spec := a.specOf(current)
-	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, &spec
+	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, ptr.To(a.specOf(current))
 	return nil
 }

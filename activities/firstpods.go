@@ -7,13 +7,12 @@ import (
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // firstPods makes the first Pods of a Job that was just created, by this attempt or an earlier one, in a
 // turn of their own: the Jobs of the same moment come first. What can't be made is left to the Job's workflow, which
 // comes to the same creates and says why.
-func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []protocol.CreatedPod {
+func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.CreatedPod {
 	spec := a.specOf(stored)
 	if !claim.Ours(stored, a.TakeOverJobs) || spec.Validate() != nil {
 		return nil

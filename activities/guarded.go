@@ -29,19 +29,13 @@ func guardedJob(request protocol.JobRequest) bool {
 func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
 	if guardedJob(request) {
 		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
-		if err == nil && !done && !a.notPlannedFor(owner, request, new(protocol.JobResult)) {
+		if err == nil && !done && !a.unplanned(owner, request.Digest, request.Base, new(protocol.JobResult)) {
 			return owner, result, cached, false, nil
 		}
 	}
 	// The watch cache may be behind what was planned from.
 	owner, result, done, err = a.jobFor(ctx, request.Job, live)
-	return owner, result, live, done || err == nil && a.notPlannedFor(owner, request, &result), err
-}
-
-// notPlannedFor reports whether the Job is not the one that was planned for, and answers
-// with what it is then.
-func (a *Activities) notPlannedFor(owner *batchv1.Job, request protocol.JobRequest, result *protocol.JobResult) bool {
-	return a.unplanned(owner, request.Digest, result) || a.overtaken(owner, request.Base, result)
+	return owner, result, live, done || err == nil && a.unplanned(owner, request.Digest, request.Base, &result), err
 }
 
 // writeJobStatus writes the status. It does not where the Job was not read live and is not
@@ -54,7 +48,7 @@ func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fre
 		}
 		var current protocol.JobResult
 		owner, current, done, err = a.jobFor(ctx, request.Job, live)
-		if err != nil || done || a.notPlannedFor(owner, request, &current) {
+		if err != nil || done || a.unplanned(owner, request.Digest, request.Base, &current) {
 			*result = current
 			return nil, nil, true, err
 		}

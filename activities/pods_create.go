@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
@@ -37,11 +38,11 @@ type creation struct {
 // parallel and to its end; a refusal or an error in it ends the creating. It returns the Pods
 // that exist, and the first refusal. A name that is taken comes last: other refusals are what a
 // person has to do something about.
-func (a *Activities) createPods(ctx context.Context, c creation) (created []protocol.CreatedPod, refused *protocol.Refusal, err error) {
+func (a *Activities) createPods(ctx context.Context, c creation) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
 	for size, rest := 1, c.creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
-		made, refusals := make([]*protocol.CreatedPod, len(batch)), make([]*protocol.Refusal, len(batch))
+		made, refusals := make([]*job.CreatedPod, len(batch)), make([]*protocol.Refusal, len(batch))
 		err = each(indexesOf(batch), func(i int) (err error) {
 			if err := c.before(ctx); err != nil {
 				return outage(err, "wait to create Pod %s/%s", c.owner.Namespace, batch[i].Name)
@@ -62,7 +63,7 @@ func (a *Activities) createPods(ctx context.Context, c creation) (created []prot
 }
 
 // createPod creates one Pod or finds it made by an earlier attempt.
-func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
 	reference := jobReference(owner)
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
@@ -71,7 +72,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	case err == nil:
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
 		events.onJob(reference, event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
-		return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
+		return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
 		return a.findPod(ctx, owner, create.Name, events)
 	}
@@ -94,7 +95,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 }
 
 // findPod looks at the Pod that has the wanted name already.
-func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
 	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
@@ -106,7 +107,7 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 		return nil, refused, nil
 	}
 	fact := k8s.PodFact(pod)
-	return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
+	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
 }
 
 func foreignObject(message string) *protocol.Refusal {
@@ -146,7 +147,7 @@ func unselectable(owner *batchv1.Job, creates []job.Create) bool {
 
 // runningPods returns the Job's Pods that can still run, as the API server's watch cache
 // has them.
-func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job.Running, error) {
+func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job.PodFact, error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
 		return nil, invalidRequest(err)
@@ -159,10 +160,10 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 	if err != nil {
 		return nil, outage(err, "count Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
-	var running []job.Running
+	var running []job.PodFact
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !k8s.Ended(pod) && a.owns(owner, pod) {
-			running = append(running, job.Running{Name: pod.Name, Index: k8s.PodFact(pod).Index})
+			running = append(running, job.PodFact{Name: pod.Name, Index: k8s.PodFact(pod).Index})
 		}
 	}
 	return running, nil
@@ -173,8 +174,7 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 func (a *Activities) refusedJob(owner *batchv1.Job, refused *protocol.Refusal) protocol.JobResult {
 	result := protocol.JobResult{Refused: refused}
 	if refused.Reason == protocol.RefusedNotPrescribed {
-		spec := a.specOf(owner)
-		result.Current, result.CurrentSpec = &owner.Status, &spec
+		result.Current, result.CurrentSpec = &owner.Status, ptr.To(a.specOf(owner))
 	}
 	return result
 }

@@ -75,7 +75,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		state = *input.State
 		state.Namespace, state.Name, state.UID = reference.Namespace, reference.Name, reference.UID
 	}
-	state = state.Made(input.Spec, createdOf(input.Pods), workflow.Now(ctx))
+	state = state.Made(input.Spec, input.Pods, workflow.Now(ctx))
 	return &runningJob{
 		cluster: cluster,
 		config:  job.DefaultConfig(),

@@ -48,6 +48,9 @@ func DefaultConfig() Config {
 	}
 }
 
+// podRetryCap bounds the delay of what fails for a single Pod, whose trouble may last.
+func (c Config) podRetryCap() time.Duration { return max(c.RetryCap, c.BackoffCap) }
+
 // doubled returns base doubled once per count after the first, at most limit; 0
 // for a count of 0.
 func doubled(base, limit time.Duration, count int32) time.Duration {

@@ -11,13 +11,14 @@ import (
 // that ended and were released it need only hold those that the State asks for
 // (Undecided).
 type List struct {
-	Pods []PodFact
-	// Attempts is the highest number that any of the Job's Pods has, those that are not in
-	// Pods included.
-	Attempts int64
+	Facts []PodFact `json:"pods"`
+	// Attempts is the highest number of any of the Job's Pods, those not in Facts included.
+	Attempts int64 `json:"attempts,omitempty"`
 	// Counted are the UIDs of Pods that the Job's status counts although they carry the
 	// tracking finalizer (names.CountedAnnotation).
-	Counted []string
+	Counted []string `json:"counted,omitempty"`
+	// Failures are the deletes that failed, of a list after a Plan that terminates.
+	Failures []PodFailure `json:"failures,omitempty"`
 }
 
 // Begin returns the State of a Job whose workflow starts. A Job that has a past, or may
@@ -53,17 +54,11 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 	}
 	state.Attempts = max(list.Attempts, before.Attempts)
 	state.Indexes, state.Dropped = before.Indexes.numbers(), before.Dropped
-	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Pods)
-	var alive []PodFact
-	for _, fact := range list.Pods {
-		if !fact.Ended() || fact.Tracked {
-			alive = append(alive, fact)
-		}
-	}
-	state = state.takePods(alive).Heard(asked)
+	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Facts)
+	state = state.takePods(list.Facts).Heard(asked)
 	state.Listing = asked
 	state.takeCounted(list.Counted)
-	state.recountIndexes(spec, list.Pods)
+	state.recountIndexes(spec, list.Facts)
 	return state
 }
 
@@ -98,10 +93,8 @@ func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 	}
 	known := byUID(s.Pods)
 	for _, fact := range pods {
-		if i, ok := known[fact.UID]; ok && s.Pods[i].Fate == Undecided {
-			continue
-		}
-		if fact.Index == nil || s.over(*fact.Index) {
+		counts := known[fact.UID]
+		if counts != nil && counts.Fate == Undecided || fact.Index == nil || s.over(*fact.Index) {
 			continue
 		}
 		pod := Pod{PodFact: fact}
@@ -121,12 +114,12 @@ func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 // released; so one that carries the finalizer was not counted. asked is when the list was
 // asked for.
 func (s State) Listed(list List, asked time.Time) State {
-	listed := make(map[string]bool, len(list.Pods))
-	for _, fact := range list.Pods {
+	listed := make(map[string]bool, len(list.Facts))
+	for _, fact := range list.Facts {
 		listed[fact.UID] = true
 	}
 	before := s.Pods
-	s = s.Observe(list.Pods).takePods(list.Pods)
+	s = s.Observe(list.Facts).takePods(list.Facts)
 	s.Attempts = max(s.Attempts, list.Attempts)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -152,7 +145,7 @@ func (s State) takePods(pods []PodFact) State {
 	known := byUID(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range pods {
-		if _, ok := known[fact.UID]; ok || fact.Disowned || !fact.Tracked && fact.Ended() {
+		if known[fact.UID] != nil || fact.Disowned || !fact.Tracked && fact.Ended() {
 			continue
 		}
 		pod := Pod{PodFact: fact.plausible()}

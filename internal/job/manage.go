@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/event"
 )
@@ -114,7 +115,7 @@ func (p *pass) removable() []int {
 			cmp.Compare(rank(x.Ready), rank(y.Ready)),
 			cmp.Compare(y.Restarts, x.Restarts),
 			cmp.Compare(y.Attempt, x.Attempt),
-			cmp.Compare(indexOf(y), indexOf(x)),
+			cmp.Compare(ptr.Deref(y.Index, 0), ptr.Deref(x.Index, 0)),
 		)
 	})
 	return candidates
@@ -129,14 +130,6 @@ func removalRank(phase corev1.PodPhase) int {
 	default:
 		return 0
 	}
-}
-
-// indexOf is the completion index of a Pod, 0 without one: Pods of higher ones are newer.
-func indexOf(pod Pod) int32 {
-	if pod.Index == nil {
-		return 0
-	}
-	return *pod.Index
 }
 
 func rank(ready bool) int {

@@ -15,7 +15,7 @@ const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 // or that may wait for ever. A Job that is suspended, being deleted or decided upon
 // has another end in store for its Pods.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
-	if p.spec.Suspend || p.spec.Deleting || p.interim() != nil {
+	if p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil {
 		return time.Time{}, false
 	}
 	if p.spec.PendingDeadlineSeconds <= 0 || pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.hasStarted() {

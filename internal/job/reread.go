@@ -1,9 +1,9 @@
 package job
 
 import (
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Edited takes in the Job's spec as it was read last, and returns the one to plan with
@@ -36,7 +36,8 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	retry := s.StatusRetry
 	s, spec := s.Edited(from, to)
 	s.StatusRetry = retry
-	if s.overtakenBy(status) {
+	if Overtaken(status, ByOthers{true, true}, s.base()) {
+		// By a plan that is forgotten, too: the Job and its Pods tell what the State does not.
 		s = s.takeStatus(status)
 		s.Rebuild = true
 		return s, spec
@@ -47,14 +48,6 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	}
 	s.Doubtful = true
 	return s, spec
-}
-
-// overtakenBy reports whether somebody else has counted Pods since the last status was
-// written: the built-in controller, while the workflow slept, or a plan that was
-// forgotten. Which ones, the Job and its Pods tell, and the State does not.
-func (s State) overtakenBy(current batchv1.JobStatus) bool {
-	written := s.Status()
-	return current.Succeeded > written.Succeeded || current.Failed > written.Failed || uncounted(current) > uncounted(written)
 }
 
 // rebase takes over the status that the API server has. Counters never fall.
@@ -70,18 +63,44 @@ func (s State) rebase(current batchv1.JobStatus) State {
 // takeStatus takes the parts of a status that are not counted from Pods.
 func (s State) takeStatus(status batchv1.JobStatus) State {
 	s.Conditions = takenConditions(status.Conditions)
-	s.StartTime, s.CompletionTime = time.Time{}, time.Time{}
-	if status.StartTime != nil {
-		s.StartTime = status.StartTime.UTC()
-	}
-	if status.CompletionTime != nil {
-		s.CompletionTime = status.CompletionTime.UTC()
-	}
+	s.StartTime, s.CompletionTime = ptr.Deref(status.StartTime, metav1.Time{}).UTC(), ptr.Deref(status.CompletionTime, metav1.Time{}).UTC()
 	s.Written = withoutIndexes(status)
 	s.Written.Conditions = s.Conditions
-	s.WrittenCompleted, s.WrittenFailed = ParseIndexes(status.CompletedIndexes), Indexes{}
-	if status.FailedIndexes != nil {
-		s.WrittenFailed = ParseIndexes(*status.FailedIndexes)
-	}
+	s.WrittenCompleted, s.WrittenFailed = ParseIndexes(status.CompletedIndexes), ParseIndexes(ptr.Deref(status.FailedIndexes, ""))
 	return s
+}
+
+// Base is what was known of a Job's status when a Plan was made: the Pods that it counts,
+// and those that it names in uncountedTerminatedPods, where Ostinato names none.
+type Base struct {
+	Succeeded int32 `json:"succeeded,omitempty"`
+	Failed    int32 `json:"failed,omitempty"`
+	Uncounted int   `json:"uncounted,omitempty"`
+}
+
+// Base returns what was known of the Job's status when the Plan was made.
+func (p Plan) Base() Base { return p.before.base() }
+
+func (s State) base() Base {
+	status := s.Status()
+	return Base{Succeeded: status.Succeeded, Failed: status.Failed, Uncounted: uncounted(status)}
+}
+
+// ByOthers says which counters of a Job's status were written last by somebody else than
+// Ostinato.
+type ByOthers struct{ Succeeded, Failed bool }
+
+// Overtaken reports whether somebody else has counted Pods of the Job since a Plan's Base:
+// the built-in controller, while the Job's workflow slept. Which ones the State does not
+// tell, so that the Plan may ask for Pods that are not wanted any more. A plan of Ostinato's
+// that was forgotten has counted what the next one counts, and overtakes nobody.
+func Overtaken(status batchv1.JobStatus, by ByOthers, base Base) bool {
+	return by.Succeeded && status.Succeeded > base.Succeeded || by.Failed && status.Failed > base.Failed || uncounted(status) > base.Uncounted
+}
+
+func uncounted(status batchv1.JobStatus) int {
+	if status.UncountedTerminatedPods == nil {
+		return 0
+	}
+	return len(status.UncountedTerminatedPods.Succeeded) + len(status.UncountedTerminatedPods.Failed)
 }

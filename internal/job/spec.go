@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Spec holds the fields of a batch/v1 JobSpec that decide when Pods start and
@@ -66,42 +67,28 @@ type Spec struct {
 func SpecOf(job *batchv1.Job) Spec {
 	spec := Spec{
 		Generation:            job.Generation,
-		Parallelism:           1,
+		Parallelism:           ptr.Deref(job.Spec.Parallelism, 1),
 		Completions:           job.Spec.Completions,
-		CompletionMode:        batchv1.NonIndexedCompletion,
-		BackoffLimit:          6,
+		CompletionMode:        ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion),
+		BackoffLimit:          ptr.Deref(job.Spec.BackoffLimit, 6),
 		ActiveDeadlineSeconds: job.Spec.ActiveDeadlineSeconds,
+		Suspend:               ptr.Deref(job.Spec.Suspend, false),
 		RestartPolicy:         job.Spec.Template.Spec.RestartPolicy,
-		PodReplacementPolicy:  batchv1.TerminatingOrFailed,
+		PodReplacementPolicy:  ptr.Deref(job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed),
 		Deleting:              job.DeletionTimestamp != nil,
 		BackoffLimitPerIndex:  job.Spec.BackoffLimitPerIndex,
 		MaxFailedIndexes:      job.Spec.MaxFailedIndexes,
 		PodFailurePolicy:      job.Spec.PodFailurePolicy,
 		HasSuccessPolicy:      job.Spec.SuccessPolicy != nil,
+		ManualSelector:        ptr.Deref(job.Spec.ManualSelector, false),
 	}
-	if job.Spec.ManualSelector != nil {
-		spec.ManualSelector = *job.Spec.ManualSelector
+	if job.Spec.Parallelism == nil && job.Spec.Completions == nil {
+		spec.Completions = ptr.To[int32](1)
 	}
-	if job.Spec.Parallelism != nil {
-		spec.Parallelism = *job.Spec.Parallelism
-	} else if job.Spec.Completions == nil {
-		one := int32(1)
-		spec.Completions = &one
-	}
-	if job.Spec.CompletionMode != nil {
-		spec.CompletionMode = *job.Spec.CompletionMode
-	}
-	if job.Spec.BackoffLimit != nil {
-		spec.BackoffLimit = *job.Spec.BackoffLimit
-	} else if job.Spec.BackoffLimitPerIndex != nil {
+	if job.Spec.BackoffLimit == nil && job.Spec.BackoffLimitPerIndex != nil {
 		spec.BackoffLimit = math.MaxInt32
 	}
-	if job.Spec.Suspend != nil {
-		spec.Suspend = *job.Spec.Suspend
-	}
-	if job.Spec.PodReplacementPolicy != nil {
-		spec.PodReplacementPolicy = *job.Spec.PodReplacementPolicy
-	} else if job.Spec.PodFailurePolicy != nil {
+	if job.Spec.PodReplacementPolicy == nil && job.Spec.PodFailurePolicy != nil {
 		spec.PodReplacementPolicy = batchv1.Failed
 	}
 	spec.readAnnotations(job)

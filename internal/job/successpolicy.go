@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 )
 
 // MatchedRule returns the first rule of spec.successPolicy that the completed indexes meet
@@ -13,12 +14,8 @@ func MatchedRule(job *batchv1.Job, completed Indexes) (index int32, ok bool) {
 	if job.Spec.SuccessPolicy == nil || completed.IsZero() {
 		return 0, false
 	}
-	completions := int32(0)
-	if job.Spec.Completions != nil {
-		completions = *job.Spec.Completions
-	}
 	for i, rule := range job.Spec.SuccessPolicy.Rules {
-		if meets(completed, rule, completions) {
+		if meets(completed, rule, ptr.Deref(job.Spec.Completions, 0)) {
 			return int32(i), true
 		}
 	}

@@ -20,15 +20,12 @@ const (
 	TerminateForVerdict Termination = "Verdict"
 )
 
-// Remove reports whether the Pods are removed uncounted.
-func (t Termination) Remove() bool { return t == TerminateForSuspension }
-
 // Targets returns the Pods that are to be ended: those that can run and are not being deleted.
 func (t Termination) Targets(pods []PodFact) []Delete {
 	var targets []Delete
 	for _, pod := range pods {
 		if !pod.Ended() && !pod.Deleting && !pod.Disowned {
-			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: t.Remove()})
+			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: t == TerminateForSuspension})
 		}
 	}
 	return targets
@@ -81,16 +78,15 @@ func (p Plan) Asked() State {
 	return state
 }
 
-// Terminated takes in the answer to a Plan that terminates: the Pods as they are then, and the
-// deletes that failed.
-func (p Plan) Terminated(list List, failures []PodFailure, asked, now time.Time) State {
+// Terminated takes in the answer to a Plan that terminates: the Pods as they are then.
+func (p Plan) Terminated(list List, asked, now time.Time) State {
 	state := p.Asked()
 	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
 	state = state.Listed(list, asked)
 	known := byUID(state.Pods)
-	for _, failure := range failures {
-		if i, ok := known[failure.UID]; ok {
-			state.Pods[i].Retry = state.Pods[i].Retry.refusedPod(p.config, failure.Message, now)
+	for _, failure := range list.Failures {
+		if pod := known[failure.UID]; pod != nil {
+			pod.Retry = pod.Retry.refused(p.config.RetryBase, p.config.podRetryCap(), failure.Message, now)
 		}
 	}
 	state.Concluded = state.Verdict != (Verdict{})
@@ -127,7 +123,7 @@ func (p *pass) deleteAgain() {
 // Pods as a list.
 func (p *pass) suspends() bool {
 	asked := func(pod Pod) bool { return pod.Asked && pod.Fate == Undecided }
-	return p.spec.Suspend && !p.spec.Deleting && p.interim() == nil && p.state.tally(asked) == 0
+	return p.spec.Suspend && !p.spec.Deleting && p.state.interim() == nil && p.state.tally(asked) == 0
 }
 
 // terminate plans that the Pods are ended, and nothing else: their list tells how the Job goes on.
@@ -139,9 +135,8 @@ func (p *pass) terminate(termination Termination, verdict Verdict) {
 	known := byUID(decided.Pods)
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if j, ok := known[pod.UID]; ok && decided.Pods[j].PendingFailed {
+		if late := known[pod.UID]; late != nil && late.PendingFailed {
 			// That it did not start in time stays said of it.
-			late := decided.Pods[j]
 			pod.PendingFailed, pod.Finished, pod.Reason, pod.Message = true, late.Finished, late.Reason, late.Message
 		}
 	}
@@ -150,13 +145,13 @@ func (p *pass) terminate(termination Termination, verdict Verdict) {
 
 // terminatesFor reports whether the Pods are to be ended before the verdict is written.
 func (p *pass) terminatesFor(decided Verdict) bool {
-	return decided.Reason != batchv1.JobReasonCompletionsReached && p.interim() == nil && !p.state.Concluded
+	return decided.Reason != batchv1.JobReasonCompletionsReached && p.state.interim() == nil && !p.state.Concluded
 }
 
 // looksFor reports whether the Pods are to be listed before the verdict that none is left. The
 // State knows all Pods of a Job of fixed completions, unless a fact names others.
 func (p *pass) looksFor(decided Verdict) bool {
-	if decided.Reason != batchv1.JobReasonCompletionsReached || p.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
+	if decided.Reason != batchv1.JobReasonCompletionsReached || p.state.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
 		return false
 	}
 	return p.spec.Completions == nil || p.state.Strange

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,12 +22,9 @@ func (v Verdict) failure() bool { return v.Interim == batchv1.JobFailureTarget }
 type check func(*pass) *Verdict
 
 // checks are the tests of parity 2.7 step 7 in upstream's order: the first that
-// returns a verdict wins. A verdict that is written can't be overruled, nor one that
-// Pods were deleted for.
+// returns a verdict wins. A recorded verdict can't be overruled.
 var checks = []check{
-	(*pass).successCriteriaMet,
-	(*pass).failureTarget,
-	(*pass).carriedOut,
+	func(p *pass) *Verdict { return p.state.decided() },
 	(*pass).podFailurePolicy,
 	(*pass).backoffLimitExceeded,
 	(*pass).deadlineExceeded,
@@ -46,32 +42,25 @@ func (p *pass) decide() *Verdict {
 	return nil
 }
 
-func (p *pass) carriedOut() *Verdict {
-	if p.state.Verdict == (Verdict{}) {
-		return nil
-	}
-	return &p.state.Verdict
-}
-
-func (p *pass) successCriteriaMet() *Verdict { return p.state.written(batchv1.JobSuccessCriteriaMet) }
-
-func (p *pass) failureTarget() *Verdict { return p.state.written(batchv1.JobFailureTarget) }
-
-// decided returns the verdict that is recorded, whether or not the status says it; nil where
-// there is none.
+// decided returns the recorded verdict, in the conditions or not; nil if there is none.
 func (s State) decided() *Verdict {
-	if verdict := cmp.Or(s.written(batchv1.JobSuccessCriteriaMet), s.written(batchv1.JobFailureTarget)); verdict != nil || s.Verdict == (Verdict{}) {
+	if verdict := s.interim(); verdict != nil || s.Verdict == (Verdict{}) {
 		return verdict
 	}
 	return &s.Verdict
 }
 
-func (s State) written(interim batchv1.JobConditionType) *Verdict {
-	condition := s.condition(interim)
-	if condition == nil || condition.Status != corev1.ConditionTrue {
-		return nil
+// interim returns the verdict in the conditions; nil if there is none.
+func (s State) interim() *Verdict {
+	if condition := s.firstTrue(batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget); condition != nil {
+		return &Verdict{condition.Type, condition.Reason, condition.Message}
 	}
-	return &Verdict{interim, condition.Reason, condition.Message}
+	return nil
+}
+
+// terminal returns the condition that ends the Job; nil if there is none.
+func (s State) terminal() *batchv1.JobCondition {
+	return s.firstTrue(batchv1.JobComplete, batchv1.JobFailed)
 }
 
 func (p *pass) backoffLimitExceeded() *Verdict {
@@ -132,8 +121,12 @@ func (p *pass) deadline() (deadline time.Time, ok bool) {
 	if p.spec.ActiveDeadlineSeconds == nil || p.spec.Suspend || p.state.StartTime.IsZero() {
 		return time.Time{}, false
 	}
-	seconds := min(*p.spec.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))
-	return p.state.StartTime.Add(time.Duration(seconds) * time.Second), true
+	return p.spec.deadline(p.state.StartTime), true
+}
+
+// deadline returns when activeDeadlineSeconds, which must be set, ends for a Job that started then.
+func (s Spec) deadline(started time.Time) time.Time {
+	return started.Add(time.Duration(min(*s.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))) * time.Second)
 }
 
 // maxDeadline keeps activeDeadlineSeconds inside what a time.Duration can hold.

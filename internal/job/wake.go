@@ -21,7 +21,7 @@ func (p *pass) pause() {
 }
 
 func (p *pass) wakeForDeadline() {
-	if deadline, ok := p.deadline(); ok && p.interim() == nil {
+	if deadline, ok := p.deadline(); ok && p.state.interim() == nil {
 		p.plan.Deadline = deadline
 		p.wake(deadline, WakeDeadline)
 	}
@@ -86,8 +86,8 @@ func (p *pass) waiting() string {
 	switch {
 	case p.plan.Wake.Reason == WakeStatusRetry:
 		return fmt.Sprintf("the API server refused the status (%s); next attempt at %s", p.state.StatusRetry.Message, at)
-	case p.interim() != nil:
-		return fmt.Sprintf("%s: %d Pods to terminate", p.interim().Reason, terminating)
+	case p.state.interim() != nil:
+		return fmt.Sprintf("%s: %d Pods to terminate", p.state.interim().Reason, terminating)
 	case p.spec.Deleting:
 		return fmt.Sprintf("the Job is being deleted: %d Pods left", active+terminating)
 	case p.spec.Suspend:
