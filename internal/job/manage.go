@@ -19,7 +19,6 @@ func (p *pass) manage() {
 		p.letGo()
 		return
 	}
-	p.managed = true
 	if len(p.plan.Deletes) > 0 {
 		// Pods that are of no use go first, such as did not start in time; creates wait for
 		// the next plan.
@@ -37,8 +36,14 @@ func (p *pass) manage() {
 	if more := int(active-want) - len(surplus); more > 0 {
 		surplus = append(surplus, rest[:min(more, len(rest))]...)
 	}
-	if len(surplus) > 0 {
-		p.removeListed(surplus[:min(len(surplus), p.config.MaxPods)])
+	switch {
+	case len(surplus) > 0 && !p.listed:
+		// One that has succeeded is counted instead, and which of them go depends on readiness,
+		// which PodWatch does not report.
+		p.plan.List = true
+		return
+	case len(surplus) > 0:
+		p.remove(surplus[:min(len(surplus), p.config.MaxPods)])
 		return
 	}
 	missing := want - active
@@ -77,25 +82,19 @@ func (p *pass) wantActive(active int32) int32 {
 	return parallelism
 }
 
-// removeListed removes Pods once they have just been listed: one that has succeeded is
-// counted instead, and which of them go depends on readiness, of which PodWatch does not
-// tell.
-func (p *pass) removeListed(surplus []int) {
-	if len(surplus) > 0 && !p.listed {
-		p.doubtful = true
-		return
-	}
-	p.remove(surplus)
-}
-
 // remove deletes Pods that are not wanted. The finalizer goes first: they are
 // not counted.
 func (p *pass) remove(surplus []int) {
 	for _, i := range surplus {
 		pod := &p.state.Pods[i]
-		pod.Fate, pod.Deleting, pod.Tracked = PodUncounted, true, false
-		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: true})
+		p.delete(pod, true)
+		pod.Fate, pod.Tracked = PodUncounted, false
 	}
+}
+
+func (p *pass) delete(pod *Pod, release bool) {
+	p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: release})
+	pod.Deleting = true
 }
 
 // removable returns the indexes of the active Pods, but those whose delete has just failed, in

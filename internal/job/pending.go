@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -68,14 +69,9 @@ func (p *pass) failPending() {
 		if !p.mayDelete(*pod) {
 			continue
 		}
-		reason := pod.Pending
-		if reason == "" {
-			reason = PendingLost
-		}
 		pod.PendingFailed, pod.Finished = true, p.second
-		pod.Reason, pod.Message = string(reason), pod.PendingMessage
-		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
-		pod.Deleting = true
+		pod.Reason, pod.Message = string(cmp.Or(pod.Pending, PendingLost)), pod.PendingMessage
+		p.delete(pod, false)
 	}
 }
 

@@ -64,8 +64,10 @@ func ValidateStatus(status batchv1.JobStatus) error {
 	if err := validateConditions(status.Conditions); err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
-	if err := short(MaxStatusIndexes, status.CompletedIndexes, ptr.Deref(status.FailedIndexes, "")); err != nil {
-		return fmt.Errorf("status: indexes: %w", err)
+	for _, text := range []string{status.CompletedIndexes, ptr.Deref(status.FailedIndexes, "")} {
+		if len(text) > MaxStatusIndexes {
+			return fmt.Errorf("status: indexes of %d bytes, want %d at most", len(text), MaxStatusIndexes)
+		}
 	}
 	data, err := json.Marshal(withoutIndexes(status))
 	if err != nil {

@@ -113,8 +113,8 @@ func (p *pass) deleteAgain() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.active() && pod.Fate != Undecided && (pod.Asked || pod.PendingFailed) && p.mayDelete(*pod) {
-			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: pod.Fate == PodUncounted})
-			pod.Deleting, pod.Asked = true, false
+			p.delete(pod, pod.Fate == PodUncounted)
+			pod.Asked = false
 		}
 	}
 }

@@ -141,8 +141,7 @@ func (p *pass) conclude(v Verdict) {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.active() && p.mayDelete(*pod) {
-			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
-			pod.Deleting = true
+			p.delete(pod, false)
 		}
 		if pod.Fate != Undecided {
 			continue

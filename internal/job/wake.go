@@ -35,13 +35,6 @@ func (b Backoff) due(config Config) time.Time {
 	return b.Last.Add(doubled(config.BackoffBase, config.BackoffCap, b.Failures))
 }
 
-// breakSilence starts the count of silence with the Job's first plan.
-func (p *pass) breakSilence() {
-	if p.state.Silence.Since.IsZero() {
-		p.state.Silence.Since = p.now
-	}
-}
-
 // listAt returns when the Pods are to be listed if no fact comes.
 func (p *pass) listAt() time.Time {
 	delay := doubled(p.config.ListBase, p.config.ListCap, p.state.Silence.Lists+1)
@@ -57,23 +50,36 @@ func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
 // all is planned as if it were said later.
 const strangersEvery = time.Second
 
-func (p *pass) strangersAt() time.Time { return p.state.Listing.Add(strangersEvery) }
-
-func (p *pass) strangersDue() bool { return p.state.Strange && !p.now.Before(p.strangersAt()) }
-
-func (p *pass) wakeForStrangers() {
-	if p.state.Strange && !p.strangersDue() {
-		p.wake(p.strangersAt(), WakeList)
+// strangersDue reports whether they are to be listed now, and plans to wake when they are.
+func (p *pass) strangersDue() bool {
+	at := p.state.Listing.Add(strangersEvery)
+	if p.state.Strange && p.now.Before(at) {
+		p.wake(at, WakeList)
 	}
+	return p.state.Strange && !p.now.Before(at)
 }
-
-func (p *pass) wakeForList() { p.wake(p.listAt(), WakeList) }
 
 // Heard records that facts came at an instant, so that there is no need to list
 // the Pods for a while.
 func (s State) Heard(now time.Time) State {
 	s.Silence = Silence{Since: now}
 	return s
+}
+
+// A Pod that is released while it can still run may end and go while nobody watches. No
+// finalizer keeps it for the next watch, so that nobody tells its Job. The Job knows which
+// Pods these are, and lists its Pods every minute until they are gone.
+
+// mayVanish reports whether the Pod may go without a word: it terminates and was released.
+func (p Pod) mayVanish() bool { return p.terminating() && !p.Tracked }
+
+// expectEnds begins the silence anew with a plan that releases Pods which can still run: a
+// list at once would find them running.
+func (p *pass) expectEnds() {
+	if slices.ContainsFunc(p.plan.Deletes, func(wanted Delete) bool { return wanted.Release }) ||
+		slices.ContainsFunc(p.plan.Releases, func(wanted Release) bool { return wanted.Phase == "" }) {
+		p.state.Silence = Silence{Since: p.now}
+	}
 }
 
 // waiting says in words what the Job waits for.
