@@ -41,9 +41,8 @@ type CreatedPod struct {
 	Released bool `json:"released,omitempty"`
 }
 
-// PodFailure is a delete or release of one Pod that the API server answered with an
-// error: an admission webhook that does not answer, a policy, a bug. It concerns this
-// Pod only.
+// PodFailure is a delete or release that the API server answered with an error, for this Pod
+// only: a policy, say, or an admission webhook that does not answer.
 type PodFailure struct {
 	UID     string `json:"uid"`
 	Message string `json:"message"`

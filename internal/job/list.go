@@ -36,12 +36,10 @@ func Begun(status batchv1.JobStatus) bool {
 	return status.StartTime != nil || len(status.Conditions) > 0
 }
 
-// Reconstruct returns the State of a Job whose workflow is started anew, that another
-// controller has run so far, or that asked for it (Plan.Rebuild): counters, indexes,
-// conditions and times come from its status, Pods from a list of them. What these
-// don't tell, evidence and the numbers of attempts, stays as before. Pods without the
-// finalizer were counted, or given up uncounted, already; the list holds those that
-// failed where indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
+// Reconstruct returns the State after a Plan.Rebuild: counters, indexes, conditions and times
+// come from the Job's status, Pods from their list. Evidence and the numbers of attempts stay.
+// Pods without the finalizer were counted or given up before; the list holds the failed ones if
+// indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
 func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, asked time.Time) State {
 	state := NewState(before.Namespace, before.Name, before.UID)
 	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
@@ -64,9 +62,8 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 	return state
 }
 
-// flushUncounted counts the Pods that upstream has noted in the status and
-// released, and not yet added to the counters (parity 2.11). Those it has noted and
-// not released are counted as any other Pod.
+// flushUncounted counts the Pods that upstream has noted in the status and released, but not
+// yet added to the counters (parity 2.11).
 func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminatedPods, pods []PodFact) {
 	if uncounted == nil {
 		return
@@ -87,8 +84,8 @@ func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminated
 	}
 }
 
-// recountIndexes reads how many Pods every index has had from their names, and its failures
-// from their annotations. Those of Pods that are still to be counted come with that.
+// recountIndexes reads the number of Pods of each index from their names, and its failures from
+// their annotations, but for Pods that are still to be counted.
 func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 	if !spec.indexed() {
 		return
@@ -111,10 +108,9 @@ func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 	}
 }
 
-// Listed merges a list of the Job's Pods: Pods that it does not hold are gone, and those
-// that the State does not know are taken in. A Pod leaves the State when it is counted and
-// released; so one that carries the finalizer was not counted. asked is when the list was
-// asked for.
+// Listed merges a list of the Job's Pods, asked for at an instant: Pods missing from it are
+// gone, unknown ones are taken in. A Pod leaves the State when it is counted and released, so
+// one that carries the finalizer was not counted.
 func (s State) Listed(list List, asked time.Time) State {
 	listed := make(map[string]bool, len(list.Facts))
 	for _, fact := range list.Facts {
@@ -170,10 +166,9 @@ func equalPods(a, b Pod) bool {
 // longList is the size from which on a list of facts is shortened, in bytes of JSON.
 const longList = 3 << 20
 
-// Shortened returns the facts without what nothing is decided from, where they are long in
-// sum: thousands of Pods that all failed, or all wait, have much to say. The Pods that were
-// asked for last, as many as keep, keep their messages, and a Pod keeps the exit or condition
-// by which a rule of the podFailurePolicy matches it.
+// Shortened returns facts that are long in sum without what nothing is decided from: thousands
+// of Pods may all have failed. The last Pods, as many as keep, keep their messages, and each Pod
+// keeps the exit or condition by which a rule of the podFailurePolicy matches it.
 func Shortened(facts []PodFact, spec Spec, keep int) []PodFact {
 	if data, err := json.Marshal(facts); err == nil && len(data) <= longList {
 		return facts

@@ -20,8 +20,7 @@ func (p *pass) manage() {
 		return
 	}
 	if len(p.plan.Deletes) > 0 {
-		// Pods that are of no use go first, such as did not start in time; creates wait for
-		// the next plan.
+		// Pods that did not start in time, say, go first; creates wait for the next plan.
 		return
 	}
 	active := p.active()
@@ -55,9 +54,8 @@ func (p *pass) manage() {
 	}
 }
 
-// letGo gives up the Pods of a Job that is being deleted, whatever becomes of
-// them: they are released, not counted, and neither replaced nor removed (parity
-// 2.15).
+// letGo gives up the Pods of a Job that is being deleted: they are released, and neither
+// counted, replaced nor removed (parity 2.15).
 func (p *pass) letGo() {
 	for i := range p.state.Pods {
 		if pod := &p.state.Pods[i]; pod.Fate == Undecided {
@@ -97,9 +95,9 @@ func (p *pass) delete(pod *Pod, release bool) {
 	pod.Deleting = true
 }
 
-// removable returns the indexes of the active Pods, but those whose delete has just failed, in
-// the order in which they are given up: the least advanced first, then those with more restarts, then newer
-// ones (the ActivePods order of parity 2.10, as far as facts tell).
+// removable returns the places of the active Pods, without those whose delete has just failed,
+// in the order of their removal: the least advanced first, then those with more restarts, then
+// newer ones (the ActivePods order of parity 2.10, as far as facts tell).
 func (p *pass) removable() []int {
 	var candidates []int
 	for i, pod := range p.state.Pods {
@@ -121,14 +119,7 @@ func (p *pass) removable() []int {
 }
 
 func removalRank(phase corev1.PodPhase) int {
-	switch phase {
-	case corev1.PodRunning:
-		return 2
-	case corev1.PodUnknown:
-		return 1
-	default:
-		return 0
-	}
+	return slices.Index([]corev1.PodPhase{corev1.PodUnknown, corev1.PodRunning}, phase)
 }
 
 func rank(ready bool) int {

@@ -106,22 +106,9 @@ func compareFacts(a, b PodFact) int {
 
 // phaseRank orders phases by how far a Pod has come. Should a Pod ever report
 // both terminal phases, the success stands: its work was done.
-func phaseRank(phase corev1.PodPhase) int {
-	switch phase {
-	case corev1.PodPending:
-		return 1
-	case corev1.PodUnknown:
-		return 2
-	case corev1.PodRunning:
-		return 3
-	case corev1.PodFailed:
-		return 4
-	case corev1.PodSucceeded:
-		return 5
-	default:
-		return 0
-	}
-}
+func phaseRank(phase corev1.PodPhase) int { return slices.Index(phases, phase) }
+
+var phases = []corev1.PodPhase{corev1.PodPending, corev1.PodUnknown, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}
 
 // evidence prefers facts that say why a Pod ended.
 func evidence(fact PodFact) int {

@@ -72,8 +72,7 @@ func (p *pass) delayed(pod Pod) bool {
 	return true
 }
 
-// mayDelete reports whether this plan has room for the delete of a Pod, which has not just failed.
-// The next plan deletes the others.
+// mayDelete reports whether this plan has room for the delete of a Pod that has not just failed.
 func (p *pass) mayDelete(pod Pod) bool {
 	return len(p.plan.Deletes) < p.config.MaxPods && !p.delayed(pod)
 }
@@ -102,8 +101,8 @@ func (p *pass) failing() string {
 	return text
 }
 
-// counted lists the Pods that the status counts and that still carry the finalizer. Once
-// a Job has ended nothing is counted again, so that there is nothing to note.
+// counted lists the Pods that the status counts and that still carry the finalizer; none once
+// the Job has ended, since nothing is counted again then.
 func (s State) counted() []string {
 	if s.terminal() != nil {
 		return nil

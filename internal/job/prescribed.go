@@ -11,16 +11,13 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Prescribed judges creates against the Job as the API server has it, whatever the plan
-// says that they come from: anybody who may write to Temporal may have made it up. It
-// returns why the Job prescribes no such Pods; empty when it does, as far as the object
-// tells. count says that the object does not tell, and that the Pods which can still run
-// are to be counted (TooMany).
+// Prescribed judges creates by the Job object, since anybody who may write to Temporal may have
+// made them up. It returns why the Job prescribes no such Pods, or "". With count the object
+// does not tell, and the running Pods are to be counted (TooMany).
 //
-// Names are made from attempts. So creates without an index whose attempts are the next
-// after the Pods that ended and were counted, as many as parallelism, make no more Pods
-// than that, however often they are repeated. Earlier ones may be names that are free
-// again.
+// Names are made from attempts. So creates without an index whose attempts follow those of the
+// counted Pods, within parallelism, make no more Pods than that, however often they are
+// repeated. Names of earlier attempts may be free again.
 func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
 	spec, status := SpecOf(object), object.Status
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
@@ -110,9 +107,8 @@ func (s Spec) misnamed(object *batchv1.Job, create Create) string {
 	return ""
 }
 
-// TooMany says why creates would make more Pods than the Job is to have, in all or of an
-// index: running are those that can still run. It keeps a request that somebody has made up
-// from adding Pods beside those of the Job.
+// TooMany says why creates would make more Pods than the Job is to have beside the running ones,
+// in all or of an index.
 func TooMany(object *batchv1.Job, creates []Create, running []PodFact) string {
 	spec := SpecOf(object)
 	total, byIndex := map[string]bool{}, map[int32]string{}

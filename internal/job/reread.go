@@ -6,12 +6,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Edited takes in the Job's spec as it was read last, and returns the one to plan with
-// from now on. Generations are compared for difference, since they fall when etcd is
-// restored, which takes a deletion back too. What was refused may be accepted after an
-// edit. One that wants fewer Pods asks for a list, and so does one that follows another which
-// the State does not know: an earlier attempt at this point of the history may have created
-// Pods, and nothing is remembered of it.
+// Edited takes in the Job's spec as it was read last, and returns the one to plan with.
+// Generations are compared for difference: they fall when etcd is restored, which also reverts
+// a deletion. What was refused may be accepted after an edit. The Pods are listed after an edit
+// that wants fewer of them or follows an unknown one: a forgotten plan may have created some.
 func (s State) Edited(from, to Spec) (State, Spec) {
 	if from.Digest() == to.Digest() && from.Defaults == to.Defaults {
 		return s, from
@@ -22,22 +20,21 @@ func (s State) Edited(from, to Spec) (State, Spec) {
 	return s, to
 }
 
-// wantsFewer reports whether Pods may have been created for the other Spec that this
-// one has no use for.
+// wantsFewer reports whether this Spec may have no use for Pods of the other.
 func (s Spec) wantsFewer(other Spec) bool {
 	return s.Suspend && !other.Suspend || s.Deleting && !other.Deleting || s.Parallelism < other.Parallelism ||
 		s.Completions != nil && (other.Completions == nil || *s.Completions < *other.Completions)
 }
 
-// Reread takes in the Job as it was read after it refused a status, or Pods: it was
-// edited, or somebody else wrote its status. The delay of the next status stays, even
-// if the spec is new, since the refusal may have another reason.
+// Reread takes in the Job as it was read after a status or Pods were refused: it was edited, or
+// somebody else wrote its status. The delay of the next status stays even with a new spec, since
+// the refusal may have another reason.
 func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	retry := s.StatusRetry
 	s, spec := s.Edited(from, to)
 	s.StatusRetry = retry
 	if Overtaken(status, ByOthers{true, true}, s.base()) {
-		// By a plan that is forgotten, too: the Job and its Pods tell what the State does not.
+		// By a forgotten plan or by somebody else: only the Job and its Pods tell which.
 		s = s.takeStatus(status)
 		s.Rebuild = true
 		return s, spec
@@ -90,10 +87,9 @@ func (s State) base() Base {
 // Ostinato.
 type ByOthers struct{ Succeeded, Failed bool }
 
-// Overtaken reports whether somebody else has counted Pods of the Job since a Plan's Base:
-// the built-in controller, while the Job's workflow slept. Which ones the State does not
-// tell, so that the Plan may ask for Pods that are not wanted any more. A plan of Ostinato's
-// that was forgotten has counted what the next one counts, and overtakes nobody.
+// Overtaken reports whether somebody else, such as the built-in controller, has counted Pods
+// since a Plan's Base, so that the Plan may ask for Pods that are no longer wanted. A forgotten
+// plan of Ostinato's has counted what the next one counts, and overtakes nobody.
 func Overtaken(status batchv1.JobStatus, by ByOthers, base Base) bool {
 	return by.Succeeded && status.Succeeded > base.Succeeded || by.Failed && status.Failed > base.Failed || uncounted(status) > base.Uncounted
 }

@@ -18,12 +18,9 @@ type Verdict struct {
 
 func (v Verdict) failure() bool { return v.Interim == batchv1.JobFailureTarget }
 
-// A check returns a verdict, or nil to leave the Job to the next check.
-type check func(*pass) *Verdict
-
 // checks are the tests of parity 2.7 step 7 in upstream's order: the first that
 // returns a verdict wins. A recorded verdict can't be overruled.
-var checks = []check{
+var checks = []func(*pass) *Verdict{
 	func(p *pass) *Verdict { return p.state.decided() },
 	(*pass).podFailurePolicy,
 	(*pass).backoffLimitExceeded,

@@ -46,8 +46,8 @@ func (p *pass) listAt() time.Time {
 
 func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
 
-// strangersEvery is how often what anybody may have said has the Pods listed. Until then
-// all is planned as if it were said later.
+// strangersEvery is how often facts about unknown Pods, which anybody may have sent, can have the
+// Pods listed.
 const strangersEvery = time.Second
 
 // strangersDue reports whether they are to be listed now, and plans to wake when they are.
@@ -59,18 +59,14 @@ func (p *pass) strangersDue() bool {
 	return p.state.Strange && !p.now.Before(at)
 }
 
-// Heard records that facts came at an instant, so that there is no need to list
-// the Pods for a while.
+// Heard records that facts came at an instant, which puts off the next list.
 func (s State) Heard(now time.Time) State {
 	s.Silence = Silence{Since: now}
 	return s
 }
 
-// A Pod that is released while it can still run may end and go while nobody watches. No
-// finalizer keeps it for the next watch, so that nobody tells its Job. The Job knows which
-// Pods these are, and lists its Pods every minute until they are gone.
-
-// mayVanish reports whether the Pod may go without a word: it terminates and was released.
+// mayVanish reports whether the Pod terminates and was released: without its finalizer it may go
+// while nobody watches. So the Pods are listed every minute until it is gone.
 func (p Pod) mayVanish() bool { return p.terminating() && !p.Tracked }
 
 // expectEnds begins the silence anew with a plan that releases Pods which can still run: a
