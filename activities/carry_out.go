@@ -16,14 +16,12 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// CarryOut carries out a JobRequest. Its result says what became of it; an
-// error means that the API server could not be asked, and that the whole is to
-// be repeated. A refused create ends it: later Creates, the Status, the Releases
-// and the Events are left to the next plan. What fails of single Pods ends nothing.
-// Work on many Pods is done at a limited rate (BulkQPS).
+// CarryOut carries out a JobRequest. An error means that the API server could not be asked, and
+// that the whole request is to be repeated. After a refused create the rest is left to the next
+// plan; failures of single Pods end nothing. Work on many Pods is rate limited (BulkQPS).
 //
-// It may run again after it succeeded: a lost workflow task forgets what a local activity has
-// done. A status that is there already tells, and its Events are not said twice.
+// It may run again after it succeeded, since a lost workflow task forgets its local activities.
+// A status that is there already shows it, and its Events are not emitted twice.
 func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
 	if err := bounded(list{"creates", len(request.Creates), job.MaxPods}, list{"deletes", len(request.Deletes), job.MaxPods},
 		list{"releases", len(request.Releases), job.MaxPods}, list{"counted", len(request.Counted), job.MaxCounted},
@@ -156,14 +154,9 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 	return nil
 }
 
-// A request whose first write is that of a status needs no live read before it: the write
-// is refused unless the object is, in etcd, the one that was read. So the end of a run
-// begins with what the API server's watch cache has, of a CronJob with what this process
-// remembers. Only what another has changed in the meantime, or what does not look as it was
-// planned for, is read live.
-
-// guardedJob reports whether a status is the first that a JobRequest writes, and no log is asked
-// for: the Job may have asked meanwhile to keep the logs of its Pods out.
+// guardedJob reports whether a JobRequest needs no live read first: it begins with the write of a
+// status, which is refused unless the object in etcd is the one that was read, and asks for no
+// logs, which the Job may have opted out of meanwhile.
 func guardedJob(request protocol.JobRequest) bool {
 	return request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 &&
 		!slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
@@ -182,8 +175,8 @@ func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest
 	return owner, result, live, done || err == nil && a.unplanned(owner, request.Digest, request.Base, &result), err
 }
 
-// writeJobStatus writes the status. It does not where the Job was not read live and is not
-// the one any more that was planned for: the result says so then, and done is set.
+// writeJobStatus writes the status, unless the Job was read from the cache and turns out not to
+// be the one that was planned for: then done is set and the result says so.
 func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (before, after *batchv1.Job, done bool, err error) {
 	if fresh == cached {
 		after, err = k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)

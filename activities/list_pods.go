@@ -20,19 +20,17 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// mostLists is how many lists of all Pods of a namespace this process reads at a time. Any
-// request can ask for one, by a UID that there is not.
+// mostLists bounds the lists of all Pods of a namespace that this process reads at a time. Any
+// request can ask for one, by an unknown UID.
 const mostLists = 4
 
-// ListPods lists the Pods of a Job that are of interest: those that can still run,
-// those that ended and were not released, and those that the request asks for, in
-// the order of their names. What is to be written to a Pod is package claim's: Pods
-// without a controller that match the Job's selector are adopted, Pods that PodWatch
-// can't see get its label, and Pods that are the Job's no more are let go and listed as
-// disowned. Of another's Pod nothing is said but that.
+// ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in
+// the order of their names. Package claim decides what is written to a Pod: matching Pods
+// without a controller are adopted, Pods that PodWatch can't see get its label, and Pods that
+// are no longer the Job's are let go and listed as disowned. Nothing else is said about the Pods
+// of others.
 //
-// The list is read in pages, and only facts are kept, so that a Job may have had any
-// number of Pods.
+// The list is read in pages and only facts are kept: a Job may have had any number of Pods.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
 	if err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}); err != nil {
 		return protocol.PodList{}, err

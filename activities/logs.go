@@ -173,10 +173,9 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	return lastLines(text, a.Logs.Bytes), ""
 }
 
-// unreadable says why the log of a Pod of the Job is not to be read: a request may come
-// from anybody who may write to Temporal, and the log of a Pod that runs or has succeeded
-// is nobody's evidence. The release that follows takes the finalizer, so that the log of a
-// Pod is read in one step of its life.
+// unreadable says why the log of a Pod of the Job is not to be read: anybody who may write to
+// Temporal may have asked, and the log of a Pod that runs or has succeeded is no evidence. The
+// release that follows takes the finalizer, so that each log is read once.
 func unreadable(pod *corev1.Pod, release job.Release) string {
 	switch {
 	case pod.Status.Phase != corev1.PodFailed || release.Phase != corev1.PodFailed:

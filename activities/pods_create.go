@@ -33,11 +33,10 @@ type creation struct {
 	before func(context.Context) error
 }
 
-// createPods creates Pods in batches of 1, 2, 4, ... as upstream (parity 2.10 e), so that a
-// template nobody accepts costs one request and not hundreds. A batch is carried out in
-// parallel and to its end; a refusal or an error in it ends the creating. It returns the Pods
-// that exist, and the first refusal. A name that is taken comes last: other refusals are what a
-// person has to do something about.
+// createPods creates Pods in batches of 1, 2, 4, ... as upstream does (parity 2.10 e), so that a
+// refused template costs one request and not hundreds. No batch follows one with a refusal or an
+// error. It returns the Pods that exist, and the first refusal: one that a person has to do
+// something about before that of a name that is taken.
 func (a *Activities) createPods(ctx context.Context, c creation) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
 	for size, rest := 1, c.creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
@@ -79,11 +78,10 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	refused := refusal(err)
 	if refused == nil && concernsOne(err) {
-		// An admission webhook that does not answer, say: no reason to stop all else.
+		// An admission webhook that does not answer, say: the rest goes on.
 		refused = &protocol.Refusal{Reason: protocol.RefusedOther, Message: k8s.Bounded(err.Error())}
 	}
-	// Without a word for a terminating namespace, as upstream: there is nobody to
-	// read it. An API server that was not reached takes no Event either.
+	// A terminating namespace, as upstream has it, and an API server that was not reached get no Event.
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
 		events.onJob(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
 	}
@@ -169,8 +167,8 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 	return running, nil
 }
 
-// refusedJob answers with what was refused. Where the Job itself does not prescribe the
-// Pods, the caller plans for another Job than there is, and gets it as it is.
+// refusedJob answers with a refusal. A caller whose Pods the Job does not prescribe gets the Job
+// as it is.
 func (a *Activities) refusedJob(owner *batchv1.Job, refused *protocol.Refusal) protocol.JobResult {
 	result := protocol.JobResult{Refused: refused}
 	if refused.Reason == protocol.RefusedNotPrescribed {
@@ -187,9 +185,9 @@ func jobReference(owner *batchv1.Job) protocol.ObjectReference {
 	return protocol.ObjectReference{Namespace: owner.Namespace, Name: owner.Name, UID: string(owner.UID)}
 }
 
-// firstPods makes the first Pods of a Job that was just created, by this attempt or an earlier one, in a
-// turn of their own: the Jobs of the same moment come first. What can't be made is left to the Job's workflow, which
-// comes to the same creates and says why.
+// firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a
+// turn of their own: the Jobs of the same moment come first. What can't be made is left to the
+// Job's workflow, which plans the same creates and says why.
 func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.CreatedPod {
 	spec := a.specOf(stored)
 	if !claim.Ours(stored, a.TakeOverJobs) || spec.Validate() != nil {
@@ -205,7 +203,6 @@ func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.C
 		return nil
 	}
 	defer leave()
-	// What is missing is created by the Job's workflow.
 	created, _, _ := a.createPods(ctx, creation{owner: stored, creates: creates, events: a.Events.onlyNormal(), before: atOnce})
 	return created
 }

@@ -20,9 +20,8 @@ import (
 // bulkChunk is how many Pods are ended between two looks at the Job.
 const bulkChunk = 2 * parallelRequests
 
-// TerminatePods ends all Pods of a Job that have not ended, and lists them as ListPods does, as
-// they are then. It may run again after it has ended some: the rest is ended then. Between some
-// Pods and the next it looks whether the Job has been edited.
+// TerminatePods ends all running Pods of a Job, and lists them then as ListPods does. A repeated
+// attempt ends the rest. Between chunks it looks whether the Job has been edited.
 func (a *Activities) TerminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
 	if err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}); err != nil {
 		return protocol.PodList{}, err

@@ -72,11 +72,10 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	}
 }
 
-// list compares the state with the cluster: the Job may be gone, and so may Pods. A
-// list that was taken again after the Pods that it held were counted and released would
-// lack them, and a fact on its way about one of them would count it once more. So its
-// answer is in the history before anything follows from it. What follows from it is carried
-// out before anything else is heard: on a busy Job there is always something.
+// list compares the state with the cluster. Its answer is in the history before anything follows
+// from it: a list taken again would lack the Pods that were released since, and a late fact would
+// count one of them twice. What follows is carried out before anything else is heard, since on a
+// busy Job there is always something.
 func (w *runningJob) list(ctx workflow.Context) error {
 	asked := workflow.Now(ctx)
 	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
@@ -91,8 +90,8 @@ func (w *runningJob) list(ctx workflow.Context) error {
 	return w.attempt(ctx, plan)
 }
 
-// terminate ends the Pods that have not ended. What is decided on is in the state first: an edit
-// that comes meanwhile does not take it back.
+// terminate ends the running Pods. The decision is in the state first, so that no edit that comes
+// meanwhile takes it back.
 func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	w.state = plan.Asked()
 	asked := workflow.Now(ctx)

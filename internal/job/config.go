@@ -5,8 +5,7 @@ import "time"
 // MaxPods is how many Pods one plan creates, deletes or releases at most (parity 2.10).
 const MaxPods = 500
 
-// bulkThreshold is the number of creates and deletes of a plan, and that of its releases, up to
-// which it does not wait for the limit of bulk work.
+// bulkThreshold is up to how many creates and deletes, or releases, a plan is not bulk work.
 const bulkThreshold = 10
 
 // Bulk reports whether so many creates and deletes, or releases, are work on many Pods.

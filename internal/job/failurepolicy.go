@@ -81,9 +81,8 @@ func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern
 	return ""
 }
 
-// judge keeps what the first FailJob rule says that a Pod matches. Pods are judged
-// when they end, whether they count or not; those that the Job itself removed say
-// nothing by the way they end.
+// judge keeps the message of the first FailJob rule that a Pod matches. Pods are judged when they
+// end, whether they count or not, unless the Job has removed them.
 func (p *pass) judge(pod Pod) {
 	if handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, pod); p.failJob == "" && handled.action == batchv1.PodFailurePolicyActionFailJob {
 		p.failJob = handled.message

@@ -129,10 +129,9 @@ func (s Spec) deadline(started time.Time) time.Time {
 // maxDeadline keeps activeDeadlineSeconds inside what a time.Duration can hold.
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
-// conclude records the verdict and ends what still runs: every active Pod is
-// deleted, keeping its finalizer until it is counted. Under a failure all Pods
-// count as failed at once, but those that podFailurePolicy ignores; under a success
-// the rest is not counted (parity 2.11).
+// conclude records the verdict and deletes every active Pod, which keeps its finalizer until it
+// is counted. Under a failure all Pods count as failed at once, unless podFailurePolicy ignores
+// them; under a success the rest is not counted (parity 2.11).
 func (p *pass) conclude(v Verdict) {
 	p.setCondition(v.Interim, corev1.ConditionTrue, v.Reason, v.Message)
 	for i := range p.state.Pods {
