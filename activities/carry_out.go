@@ -3,9 +3,12 @@ package activities
 import (
 	"context"
 	"errors"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
@@ -13,20 +16,19 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// CarryOut carries out a JobRequest. Its result says what became of it; an
-// error means that the API server could not be asked, and that the whole is to
-// be repeated. A refused create ends it: later Creates, the Status, the Releases
-// and the Events are left to the next plan. What fails of single Pods ends nothing.
-// Work on many Pods is done at a limited rate (BulkQPS).
+// CarryOut carries out a JobRequest. An error means that the API server could not be asked, and
+// that the whole request is to be repeated. After a refused create the rest is left to the next
+// plan; failures of single Pods end nothing. Work on many Pods is rate limited (BulkQPS).
 //
-// It may run again after it succeeded: a lost workflow task forgets what a local activity has
-// done. A status that is there already tells, and its Events are not said twice.
+// It may run again after it succeeded, since a lost workflow task forgets its local activities.
+// A status that is there already shows it, and its Events are not emitted twice.
 func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
-	if err := bounded(list{"creates", len(request.Creates), mostPods}, list{"deletes", len(request.Deletes), mostPods}, list{"releases", len(request.Releases), mostPods},
-		list{"counted", len(request.Counted), mostCounted}, list{"events", len(request.Events), mostAsked}); err != nil {
+	if err := bounded(list{"creates", len(request.Creates), job.MaxPods}, list{"deletes", len(request.Deletes), job.MaxPods},
+		list{"releases", len(request.Releases), job.MaxPods}, list{"counted", len(request.Counted), job.MaxCounted},
+		list{"events", len(request.Events), event.MaxPerRequest}); err != nil {
 		return protocol.JobResult{}, err
 	}
-	if err := errors.Join(event.Validate(request.Events), invalidHandled(request.Handled), invalidJobStatus(request.Status)); err != nil {
+	if err := errors.Join(event.Validate(request.Events), invalidHandled(request.Handled), job.ValidateStatus(ptr.Deref(request.Status, batchv1.JobStatus{}))); err != nil {
 		return protocol.JobResult{}, invalidRequest(err)
 	}
 	started := a.Clock.Now()
@@ -55,7 +57,7 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		if err := pace(ctx); err != nil {
 			return outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
 		}
-		return a.deletePod(ctx, owner, target, events, out)
+		return a.deletePod(ctx, owner, target, false, events, out)
 	})
 	if err != nil {
 		return result, err
@@ -91,22 +93,16 @@ func (a *Activities) pace(request protocol.JobRequest) func(context.Context) err
 	return atOnce
 }
 
-// invalidJobStatus says what no plan writes.
-func invalidJobStatus(status *batchv1.JobStatus) error {
-	if status == nil {
-		return nil
-	}
-	return job.ValidateStatus(*status)
-}
-
-// unplanned reports whether the Job is not the one that was planned for, and answers
-// with what it is then.
-func (a *Activities) unplanned(owner *batchv1.Job, digest string, result *protocol.JobResult) bool {
+// unplanned reports whether the Job is not the one that was planned for, by its spec or because
+// somebody else has counted Pods since, and answers with what it is then.
+func (a *Activities) unplanned(owner *batchv1.Job, digest string, base *job.Base, result *protocol.JobResult) bool {
 	if job.SpecOf(owner).Digest() == digest {
-		return false
+		if base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *base) {
+			return false
+		}
+		result.Current = &owner.Status
 	}
-	spec := a.specOf(owner)
-	result.Unplanned, result.CurrentSpec = true, &spec
+	result.Unplanned, result.CurrentSpec = true, ptr.To(a.specOf(owner))
 	return true
 }
 
@@ -118,17 +114,6 @@ func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResu
 		result.Matched = &rule
 	}
 	return ok
-}
-
-// overtaken reports whether somebody else has counted Pods of the Job since it was planned
-// for, and answers with what the Job is then.
-func (a *Activities) overtaken(owner *batchv1.Job, base *job.Base, result *protocol.JobResult) bool {
-	if base == nil || !job.Overtaken(owner.Status, k8s.CountersByOthers(owner), *base) {
-		return false
-	}
-	spec := a.specOf(owner)
-	result.Unplanned, result.Current, result.CurrentSpec = true, &owner.Status, &spec
-	return true
 }
 
 // applyJobStatus writes the status; done is false when the result says why not, and
@@ -167,7 +152,46 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 	case err != nil:
 		return outage(err, "get Job %s/%s, which refused its status", owner.Namespace, owner.Name)
 	}
-	spec := a.specOf(current)
-	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, &spec
+	result.StatusRefused, result.Current, result.CurrentSpec = refused.Message, &current.Status, ptr.To(a.specOf(current))
 	return nil
+}
+
+// guardedJob reports whether a JobRequest needs no live read first: it begins with the write of a
+// status, which is refused unless the object in etcd is the one that was read, and asks for no
+// logs, which the Job may have opted out of meanwhile.
+func guardedJob(request protocol.JobRequest) bool {
+	return request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 &&
+		!slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
+}
+
+// plannedJob reads the Job of a request; done says that the answer is given already.
+func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
+	if guardedJob(request) {
+		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
+		if err == nil && !done && !a.unplanned(owner, request.Digest, request.Base, new(protocol.JobResult)) {
+			return owner, result, cached, false, nil
+		}
+	}
+	// The watch cache may be behind what was planned from.
+	owner, result, done, err = a.jobFor(ctx, request.Job, live)
+	return owner, result, live, done || err == nil && a.unplanned(owner, request.Digest, request.Base, &result), err
+}
+
+// writeJobStatus writes the status, unless the Job was read from the cache and turns out not to
+// be the one that was planned for: then done is set and the result says so.
+func (a *Activities) writeJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (before, after *batchv1.Job, done bool, err error) {
+	if fresh == cached {
+		after, err = k8s.WriteJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
+		if !apierrors.IsConflict(err) {
+			return owner, after, false, err
+		}
+		var current protocol.JobResult
+		owner, current, done, err = a.jobFor(ctx, request.Job, live)
+		if err != nil || done || a.unplanned(owner, request.Digest, request.Base, &current) {
+			*result = current
+			return nil, nil, true, err
+		}
+	}
+	before, after, err = k8s.ApplyJobStatus(ctx, a.Kubernetes, owner, request.Status, request.Counted)
+	return before, after, false, err
 }

@@ -25,7 +25,7 @@ const maxFound = 1000
 // Jobs that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API
 // server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
-	if err := bounded(list{"look", len(request.Look), mostLooks}); err != nil {
+	if err := bounded(list{"look", len(request.Look), protocol.MaxLooks}); err != nil {
 		return result, err
 	}
 	cronJob, err := a.cronJob(ctx, request.CronJob)

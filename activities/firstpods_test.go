@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -38,7 +39,7 @@ func TestAStartMakesTheFirstPods(t *testing.T) {
 				t.Fatalf("started %+v, %d Pods", result.Started, len(s.pods()))
 			}
 			for _, pod := range s.pods() {
-				if !slices.ContainsFunc(result.Started.Pods, func(made protocol.CreatedPod) bool { return made.Name == pod.Name && made.UID == string(pod.UID) }) {
+				if !slices.ContainsFunc(result.Started.Pods, func(made job.CreatedPod) bool { return made.Name == pod.Name && made.UID == string(pod.UID) }) {
 					t.Errorf("Pod %s is not in %+v", pod.Name, result.Started.Pods)
 				}
 			}

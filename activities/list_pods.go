@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,7 +11,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
@@ -18,31 +20,24 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// mostLists is how many lists of all Pods of a namespace this process reads at a time. Any
-// request can ask for one, by a UID that there is not.
+// mostLists bounds the lists of all Pods of a namespace that this process reads at a time. Any
+// request can ask for one, by an unknown UID.
 const mostLists = 4
 
-// ListPods lists the Pods of a Job that are of interest: those that can still run,
-// those that ended and were not released, and those that the request asks for, in
-// the order of their names. What is to be written to a Pod is package claim's: Pods
-// without a controller that match the Job's selector are adopted, Pods that PodWatch
-// can't see get its label, and Pods that are the Job's no more are let go and listed as
-// disowned. Of another's Pod nothing is said but that.
+// ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in
+// the order of their names. Package claim decides what is written to a Pod: matching Pods
+// without a controller are adopted, Pods that PodWatch can't see get its label, and Pods that
+// are no longer the Job's are let go and listed as disowned. Nothing else is said about the Pods
+// of others.
 //
-// The list is read in pages, and only facts are kept, so that a Job may have had any
-// number of Pods.
+// The list is read in pages and only facts are kept: a Job may have had any number of Pods.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
-	if err := bounded(list{"undecided", len(request.Undecided), mostUndecided}); err != nil {
+	if err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}); err != nil {
 		return protocol.PodList{}, err
 	}
-	owner, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
-	switch {
-	case errors.Is(err, k8s.ErrGone):
-		return protocol.PodList{Gone: true}, nil
-	case err != nil:
-		return protocol.PodList{}, outage(err, "get Job %s/%s", request.Job.Namespace, request.Job.Name)
-	case !claim.Ours(owner, a.TakeOverJobs):
-		return protocol.PodList{Foreign: true}, nil
+	owner, result, done, err := a.jobFor(ctx, request.Job, live)
+	if err != nil || done {
+		return protocol.PodList{Gone: result.Gone, Foreign: result.Foreign}, err
 	}
 	census, err := a.takeCensus(ctx, owner, request)
 	if err != nil {
@@ -57,7 +52,10 @@ func (a *Activities) takeCensus(ctx context.Context, owner *batchv1.Job, request
 	if err != nil {
 		return nil, outage(err, "list Pods of Job %s/%s", request.Job.Namespace, request.Job.Name)
 	}
-	census := newCensus(a, owner, request)
+	census := &census{
+		Activities: a, owner: owner, rebuild: request.Rebuild,
+		undecided: sets.New(request.Undecided...), failed: map[int32]job.PodFact{},
+	}
 	if err := a.eachPod(ctx, request.Job.Namespace, selector, census.look(ctx)); err != nil {
 		return nil, err
 	}
@@ -91,7 +89,7 @@ type census struct {
 
 	mutex sync.Mutex
 	// undecided are the UIDs whose Pods were not met yet.
-	undecided map[string]bool
+	undecided sets.Set[string]
 	facts     []job.PodFact
 	// failed is the Pod that tells most of the failures of an index, of those that
 	// were released.
@@ -99,26 +97,15 @@ type census struct {
 	attempts int64
 }
 
-func newCensus(a *Activities, owner *batchv1.Job, request protocol.ListPodsRequest) *census {
-	c := &census{
-		Activities: a, owner: owner, rebuild: request.Rebuild,
-		undecided: make(map[string]bool, len(request.Undecided)), failed: map[int32]job.PodFact{},
-	}
-	for _, uid := range request.Undecided {
-		c.undecided[uid] = true
-	}
-	return c
-}
-
 // look takes a Pod, and returns what is to be written to it.
 func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 	// The Job may have been deleted since it was read (parity 2.13).
 	again := sync.OnceValues(func() (claim.Owner, error) { return c.readAgain(ctx) })
 	return func(pod *corev1.Pod) func() error {
-		asked := c.met(pod)
-		verdict := claim.Decide(pod, claim.Of(c.owner, c.TakeOverJobs))
-		switch {
-		case verdict == claim.Adopt:
+		asked := c.undecided.Has(string(pod.UID))
+		c.undecided.Delete(string(pod.UID))
+		switch verdict := claim.Decide(pod, c.Activities.owner(c.owner)); verdict {
+		case claim.Adopt:
 			return func() error {
 				owner, err := again()
 				if err != nil {
@@ -126,25 +113,22 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 				}
 				return c.carryOut(ctx, claim.Decide(pod, owner), pod, asked)
 			}
-		case verdict == claim.Keep, verdict == claim.Foreign:
-			// Nothing is written.
-			_ = c.carryOut(ctx, verdict, pod, asked)
-			return nil
+		case claim.Keep:
+			c.own(pod, asked)
+		case claim.Foreign:
+			if asked {
+				c.add(job.PodFact{UID: string(pod.UID), Disowned: true})
+			}
+		default:
+			return func() error { return c.carryOut(ctx, verdict, pod, asked) }
 		}
-		return func() error { return c.carryOut(ctx, verdict, pod, asked) }
+		return nil
 	}
-}
-
-// met reports whether the Pod was asked for, once.
-func (c *census) met(pod *corev1.Pod) bool {
-	asked := c.undecided[string(pod.UID)]
-	delete(c.undecided, string(pod.UID))
-	return asked
 }
 
 // readAgain reads the Job that is to adopt Pods.
 func (c *census) readAgain(ctx context.Context) (claim.Owner, error) {
-	owner := claim.Of(c.owner, c.TakeOverJobs)
+	owner := c.Activities.owner(c.owner)
 	var err error
 	if owner.Job, err = k8s.GetJob(ctx, c.Kubernetes, c.owner.Namespace, c.owner.Name, c.owner.UID); err != nil && !errors.Is(err, k8s.ErrGone) {
 		return owner, outage(err, "get Job %s/%s, which is to adopt Pods", c.owner.Namespace, c.owner.Name)
@@ -221,16 +205,12 @@ func tellsMore(fact, other job.PodFact) bool {
 }
 
 func (c *census) list() protocol.PodList {
-	facts := c.facts
-	for _, fact := range c.failed {
-		facts = append(facts, fact)
-	}
+	facts := slices.AppendSeq(c.facts, maps.Values(c.failed))
 	facts = job.Shortened(facts, job.SpecOf(c.owner), job.DefaultConfig().MaxAttempts)
 	slices.SortFunc(facts, func(a, b job.PodFact) int { return strings.Compare(a.Name, b.Name) })
-	list := protocol.PodList{Facts: facts, Attempts: c.attempts, Counted: k8s.CountedPods(c.owner)}
+	list := protocol.PodList{List: job.List{Facts: facts, Attempts: c.attempts, Counted: k8s.CountedPods(c.owner)}}
 	if c.rebuild {
-		spec := job.SpecOf(c.owner).WithDefaults(c.JobDefaults)
-		list.Status, list.Spec = &c.owner.Status, &spec
+		list.Status, list.Spec = &c.owner.Status, ptr.To(c.specOf(c.owner))
 	}
 	return list
 }

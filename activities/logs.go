@@ -8,7 +8,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -16,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -64,33 +62,37 @@ const (
 // logAccess remembers that logs may not be read, and which nodes did not answer. The right to
 // read logs is optional, and without it no request is wasted on them.
 type logAccess struct {
-	forbiddenUntil atomic.Int64
-	mutex          sync.Mutex
-	// away says until when no log is asked for of a node.
-	away map[string]time.Time
+	mutex sync.Mutex
+	// forbidden and away say until when no log is asked for, of any node or of one.
+	forbidden time.Time
+	away      map[string]time.Time
 }
 
-func (l *logAccess) isAway(node string, clock clock.PassiveClock) bool {
+func (l *logAccess) isForbidden(now time.Time) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return clock.Now().Before(l.away[node])
+	return now.Before(l.forbidden)
 }
 
-func (l *logAccess) noteAway(node string, clock clock.PassiveClock) {
+func (l *logAccess) isAway(node string, now time.Time) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.away == nil || len(l.away) >= mostAway {
-		l.away = map[string]time.Time{}
+	return now.Before(l.away[node])
+}
+
+// note takes in why a log of a node is missing.
+func (l *logAccess) note(node, missing string, now time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	switch missing {
+	case logsForbidden:
+		l.forbidden = now.Add(forbiddenPause)
+	case logTimedOut:
+		if l.away == nil || len(l.away) >= mostAway {
+			l.away = map[string]time.Time{}
+		}
+		l.away[node] = now.Add(awayPause)
 	}
-	l.away[node] = clock.Now().Add(awayPause)
-}
-
-func (l *logAccess) forbidden(clock clock.PassiveClock) bool {
-	return clock.Now().UnixNano() < l.forbiddenUntil.Load()
-}
-
-func (l *logAccess) forbid(clock clock.PassiveClock) {
-	l.forbiddenUntil.Store(clock.Now().Add(forbiddenPause).UnixNano())
 }
 
 // readLogs reads the ends of the logs that the releases ask for. It never fails: a
@@ -116,15 +118,11 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	_ = each(indexesOf(wanted), func(i int) error {
 		logs[i] = job.PodLog{UID: wanted[i].UID, Missing: logsTooMany}
 		if i < maxLogs {
-			logs[i] = a.readLog(ctx, owner, wanted[i])
+			logs[i].Lines, logs[i].Missing = a.readLog(ctx, owner, wanted[i])
 		}
 		return nil
 	})
-	return boundLogs(logs)
-}
-
-// boundLogs drops what is too much for one result.
-func boundLogs(logs []job.PodLog) []job.PodLog {
+	// What is too much for one result is dropped.
 	size := 0
 	for i := range logs {
 		if size += len(logs[i].Lines); size > maxLogsBytes {
@@ -135,15 +133,13 @@ func boundLogs(logs []job.PodLog) []job.PodLog {
 	return logs
 }
 
-func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release job.Release) job.PodLog {
-	log := job.PodLog{UID: release.UID}
+// readLog returns the end of the log of a Pod, or why it is missing.
+func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release job.Release) (lines, reason string) {
 	switch {
 	case a.Logs.Lines <= 0 || a.Logs.Bytes <= 0:
-		log.Missing = logsOff
-		return log
-	case a.logs.forbidden(a.Clock):
-		log.Missing = logsForbidden
-		return log
+		return "", logsOff
+	case a.logs.isForbidden(a.Clock.Now()):
+		return "", logsForbidden
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
@@ -151,44 +147,35 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
 	switch {
 	case errors.Is(err, k8s.ErrGone), err == nil && !a.owns(owner, pod):
-		log.Missing = logGone
-		return log
+		return "", logGone
 	case err != nil:
-		log.Missing = missing(err)
-		return log
+		return "", missing(err)
 	}
-	if log.Missing = unreadable(pod, release); log.Missing != "" {
-		return log
+	if reason = unreadable(pod, release); reason == "" {
+		reason = a.withholds(ctx, pod)
 	}
-	if log.Missing = a.withholds(ctx, pod); log.Missing != "" {
-		return log
-	}
-	if a.logs.isAway(pod.Spec.NodeName, a.Clock) {
-		log.Missing = logNodeAway
-		return log
+	switch {
+	case reason != "":
+		return "", reason
+	case a.logs.isAway(pod.Spec.NodeName, a.Clock.Now()):
+		return "", logNodeAway
 	}
 	container := k8s.PodFact(pod).Container
 	text, cut, err := a.tail(ctx, pod, container, a.Logs.Lines)
 	if err == nil && cut && a.Logs.Lines > 1 {
 		text, _, err = a.tail(ctx, pod, container, 1)
 	}
-	if apierrors.IsForbidden(err) {
-		a.logs.forbid(a.Clock)
-	}
 	if err != nil {
-		if log.Missing = missing(err); log.Missing == logTimedOut {
-			a.logs.noteAway(pod.Spec.NodeName, a.Clock)
-		}
-		return log
+		reason = missing(err)
+		a.logs.note(pod.Spec.NodeName, reason, a.Clock.Now())
+		return "", reason
 	}
-	log.Lines = lastLines(text, a.Logs.Bytes)
-	return log
+	return lastLines(text, a.Logs.Bytes), ""
 }
 
-// unreadable says why the log of a Pod of the Job is not to be read: a request may come
-// from anybody who may write to Temporal, and the log of a Pod that runs or has succeeded
-// is nobody's evidence. The release that follows takes the finalizer, so that the log of a
-// Pod is read in one step of its life.
+// unreadable says why the log of a Pod of the Job is not to be read: anybody who may write to
+// Temporal may have asked, and the log of a Pod that runs or has succeeded is no evidence. The
+// release that follows takes the finalizer, so that each log is read once.
 func unreadable(pod *corev1.Pod, release job.Release) string {
 	switch {
 	case pod.Status.Phase != corev1.PodFailed || release.Phase != corev1.PodFailed:

@@ -126,5 +126,21 @@ func invalidRequest(err error) error {
 	return temporal.NewNonRetryableApplicationError("invalid request: "+k8s.Bounded(err.Error()), protocol.InvalidRequestErrorType, nil)
 }
 
+// list is one of a request's, with its bound: what plans make. Its items cost requests to the API
+// server, and anybody who may write to Temporal may ask for them.
+type list struct {
+	name        string
+	count, most int
+}
+
+func bounded(lists ...list) error {
+	for _, list := range lists {
+		if list.count > list.most {
+			return invalidRequest(fmt.Errorf("%s: %d, want %d at most", list.name, list.count, list.most))
+		}
+	}
+	return nil
+}
+
 // owner is the Job as claim judges Pods by it.
 func (a *Activities) owner(job *batchv1.Job) claim.Owner { return claim.Of(job, a.TakeOverJobs) }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
@@ -32,16 +33,15 @@ type creation struct {
 	before func(context.Context) error
 }
 
-// createPods creates Pods in batches of 1, 2, 4, ... as upstream (parity 2.10 e), so that a
-// template nobody accepts costs one request and not hundreds. A batch is carried out in
-// parallel and to its end; a refusal or an error in it ends the creating. It returns the Pods
-// that exist, and the first refusal. A name that is taken comes last: other refusals are what a
-// person has to do something about.
-func (a *Activities) createPods(ctx context.Context, c creation) (created []protocol.CreatedPod, refused *protocol.Refusal, err error) {
+// createPods creates Pods in batches of 1, 2, 4, ... as upstream does (parity 2.10 e), so that a
+// refused template costs one request and not hundreds. No batch follows one with a refusal or an
+// error. It returns the Pods that exist, and the first refusal: one that a person has to do
+// something about before that of a name that is taken.
+func (a *Activities) createPods(ctx context.Context, c creation) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
 	for size, rest := 1, c.creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
-		made, refusals := make([]*protocol.CreatedPod, len(batch)), make([]*protocol.Refusal, len(batch))
+		made, refusals := make([]*job.CreatedPod, len(batch)), make([]*protocol.Refusal, len(batch))
 		err = each(indexesOf(batch), func(i int) (err error) {
 			if err := c.before(ctx); err != nil {
 				return outage(err, "wait to create Pod %s/%s", c.owner.Namespace, batch[i].Name)
@@ -62,7 +62,7 @@ func (a *Activities) createPods(ctx context.Context, c creation) (created []prot
 }
 
 // createPod creates one Pod or finds it made by an earlier attempt.
-func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
 	reference := jobReference(owner)
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
@@ -71,18 +71,17 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	case err == nil:
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
 		events.onJob(reference, event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
-		return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
+		return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
 		return a.findPod(ctx, owner, create.Name, events)
 	}
 	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	refused := refusal(err)
 	if refused == nil && concernsOne(err) {
-		// An admission webhook that does not answer, say: no reason to stop all else.
+		// An admission webhook that does not answer, say: the rest goes on.
 		refused = &protocol.Refusal{Reason: protocol.RefusedOther, Message: k8s.Bounded(err.Error())}
 	}
-	// Without a word for a terminating namespace, as upstream: there is nobody to
-	// read it. An API server that was not reached takes no Event either.
+	// A terminating namespace, as upstream has it, and an API server that was not reached get no Event.
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
 		events.onJob(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
 	}
@@ -94,7 +93,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 }
 
 // findPod looks at the Pod that has the wanted name already.
-func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string, events *announcer) (*protocol.CreatedPod, *protocol.Refusal, error) {
+func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name string, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
 	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
@@ -106,7 +105,7 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 		return nil, refused, nil
 	}
 	fact := k8s.PodFact(pod)
-	return &protocol.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
+	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
 }
 
 func foreignObject(message string) *protocol.Refusal {
@@ -146,7 +145,7 @@ func unselectable(owner *batchv1.Job, creates []job.Create) bool {
 
 // runningPods returns the Job's Pods that can still run, as the API server's watch cache
 // has them.
-func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job.Running, error) {
+func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job.PodFact, error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
 		return nil, invalidRequest(err)
@@ -159,22 +158,21 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 	if err != nil {
 		return nil, outage(err, "count Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
-	var running []job.Running
+	var running []job.PodFact
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !k8s.Ended(pod) && a.owns(owner, pod) {
-			running = append(running, job.Running{Name: pod.Name, Index: k8s.PodFact(pod).Index})
+			running = append(running, job.PodFact{Name: pod.Name, Index: k8s.PodFact(pod).Index})
 		}
 	}
 	return running, nil
 }
 
-// refusedJob answers with what was refused. Where the Job itself does not prescribe the
-// Pods, the caller plans for another Job than there is, and gets it as it is.
+// refusedJob answers with a refusal. A caller whose Pods the Job does not prescribe gets the Job
+// as it is.
 func (a *Activities) refusedJob(owner *batchv1.Job, refused *protocol.Refusal) protocol.JobResult {
 	result := protocol.JobResult{Refused: refused}
 	if refused.Reason == protocol.RefusedNotPrescribed {
-		spec := a.specOf(owner)
-		result.Current, result.CurrentSpec = &owner.Status, &spec
+		result.Current, result.CurrentSpec = &owner.Status, ptr.To(a.specOf(owner))
 	}
 	return result
 }
@@ -186,3 +184,28 @@ func (a *Activities) specOf(owner *batchv1.Job) job.Spec {
 func jobReference(owner *batchv1.Job) protocol.ObjectReference {
 	return protocol.ObjectReference{Namespace: owner.Namespace, Name: owner.Name, UID: string(owner.UID)}
 }
+
+// firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a
+// turn of their own: the Jobs of the same moment come first. What can't be made is left to the
+// Job's workflow, which plans the same creates and says why.
+func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.CreatedPod {
+	spec := a.specOf(stored)
+	if !claim.Ours(stored, a.TakeOverJobs) || spec.Validate() != nil {
+		return nil
+	}
+	now := a.Clock.Now()
+	creates := job.First(stored.Namespace, stored.Name, string(stored.UID), spec, now)
+	if _, refusal := job.Prescribed(stored, creates, now); len(creates) == 0 || refusal != "" || unselectable(stored, creates) {
+		return nil
+	}
+	leave, err := a.herd.Turn(ctx, stored.Namespace)
+	if err != nil {
+		return nil
+	}
+	defer leave()
+	created, _, _ := a.createPods(ctx, creation{owner: stored, creates: creates, events: a.Events.onlyNormal(), before: atOnce})
+	return created
+}
+
+// atOnce waits for nothing.
+func atOnce(context.Context) error { return nil }

@@ -57,18 +57,12 @@ func (f *findings) failed(failure job.PodFailure, err error, doing string, argum
 	return nil
 }
 
-// deletePod deletes one Pod of the Job, without counting it where that is asked for. A
-// Pod that is not the Job's is left alone; one that has ended, where the plan believes
-// that it runs, too: what it came to is to be counted.
+// deletePod deletes one Pod of the Job, uncounted if the target says so. A Pod that is not the
+// Job's is left alone, and so is one that has ended and would be removed uncounted: it is to be
+// counted. With running, any Pod that has ended is left alone.
 //
-// The Pod is read first, from the watch cache, since a delete can't say whose the Pod
-// must be.
-func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, events *announcer, out *findings) error {
-	return a.endPod(ctx, owner, target, false, events, out)
-}
-
-// endPod is deletePod; with running, one that has ended is left alone in any case.
-func (a *Activities) endPod(ctx context.Context, owner *batchv1.Job, target job.Delete, running bool, events *announcer, out *findings) error {
+// The Pod is read first, from the watch cache, since a delete can't say who must own the Pod.
+func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target job.Delete, running bool, events *announcer, out *findings) error {
 	uid := types.UID(target.UID)
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
 	for attempt := 1; ; attempt++ {

@@ -17,9 +17,8 @@ import (
 // releaseAttempts bounds how often a Pod is read anew that changes while it is released.
 const releaseAttempts = 5
 
-// releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded.
-// A Pod that is not in the phase that its count rests on keeps it: a false fact does not
-// cost the Pod its count. Nearly always one request does it and tests all of that.
+// releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded, unless
+// its phase is not the one that was counted. Nearly always one request does and tests it all.
 func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release, out *findings) error {
 	uid := types.UID(release.UID)
 	after, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, k8s.TrackedPod{
@@ -64,9 +63,8 @@ func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, re
 	}
 }
 
-// owns reports whether the Job controls the Pod, so that it may be read, deleted and
-// released for the Job: also one whose labels do not match any more, until it is
-// disowned, or that nobody will count.
+// owns reports whether the Job controls the Pod, so that it may be read, deleted and released
+// for the Job, even if its labels no longer match or nobody will count it.
 func (a *Activities) owns(owner *batchv1.Job, pod *corev1.Pod) bool {
 	verdict := claim.Decide(pod, a.owner(owner))
 	return verdict.Own() || verdict != claim.Foreign && verdict != claim.Adopt && claim.IsControlledBy(pod, owner.Name, owner.UID)

@@ -17,15 +17,13 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// ReleaseOrphans removes the tracking finalizer of every Pod of a Job that is gone
-// or being deleted, so that the Pods can go: those that the Job controls, and those
-// with its label that garbage collection has cut loose. Of a Job that lives, or that is
-// another controller's, it releases none. A Pod that can't be released does not keep
-// the others from it; an attempt after a failure finds only what is left.
+// ReleaseOrphans removes the tracking finalizer of every Pod of a Job that is gone or being
+// deleted: those that the Job controls, and those with its label that garbage collection has cut
+// loose. It releases none of a Job that lives or is another controller's. A Pod that can't be
+// released holds up no other.
 //
-// The Job's selector may not be known any more. So Pods are found by the label with
-// the Job's UID that the API server puts into the template, and, since a Job with a
-// manual selector has none or another's, by watch bucket.
+// The Job's selector may no longer be known. So Pods are found by the label with the Job's UID,
+// which the API server puts into the template, and, for manual selectors, by watch bucket.
 func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
 	found, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
 	switch {

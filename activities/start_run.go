@@ -27,7 +27,7 @@ import (
 //
 // A run that was to be replaced and has ended is left, and is in the result.
 func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequest) (result protocol.StartRunResult, err error) {
-	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"replace", len(request.Replace), mostJobDeletes}); err != nil {
+	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"replace", len(request.Replace), schedule.MaxDeletes}); err != nil {
 		return result, err
 	}
 	if err := a.giveBack(request.Start); err != nil {

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
@@ -19,11 +20,10 @@ import (
 // bulkChunk is how many Pods are ended between two looks at the Job.
 const bulkChunk = 2 * parallelRequests
 
-// TerminatePods ends all Pods of a Job that have not ended, and lists them as ListPods does, as
-// they are then. It may run again after it has ended some: the rest is ended then. Between some
-// Pods and the next it looks whether the Job has been edited.
+// TerminatePods ends all running Pods of a Job, and lists them then as ListPods does. A repeated
+// attempt ends the rest. Between chunks it looks whether the Job has been edited.
 func (a *Activities) TerminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
-	if err := bounded(list{"undecided", len(request.Undecided), mostUndecided}, list{"deleting", len(request.Deleting), mostUndecided}); err != nil {
+	if err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}, list{"deleting", len(request.Deleting), job.MaxStatePods}); err != nil {
 		return protocol.PodList{}, err
 	}
 	if request.Termination != job.TerminateForSuspension && request.Termination != job.TerminateForVerdict {
@@ -55,7 +55,7 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 					return outage(err, "wait for the limit of bulk work")
 				}
 			}
-			return a.endPod(ctx, owner, target, true, events, out)
+			return a.deletePod(ctx, owner, target, true, events, out)
 		})
 		if err != nil {
 			return protocol.PodList{}, err
@@ -106,7 +106,7 @@ var errNamespaceGoes = errors.New("the namespace is being deleted")
 func (a *Activities) jobToTerminate(ctx context.Context, request protocol.TerminatePodsRequest) (owner *batchv1.Job, answer protocol.PodList, done bool, err error) {
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)
 	if err == nil && !done {
-		done = a.unplanned(owner, request.Digest, &result) || matched(owner, request.Judge, &result)
+		done = a.unplanned(owner, request.Digest, nil, &result) || matched(owner, request.Judge, &result)
 	}
 	if err == nil && !done && request.Termination == job.TerminateForSuspension && !job.SpecOf(owner).Suspend {
 		err = invalidRequest(fmt.Errorf("termination for a suspension: Job %s/%s is not suspended", owner.Namespace, owner.Name))
@@ -117,40 +117,27 @@ func (a *Activities) jobToTerminate(ctx context.Context, request protocol.Termin
 
 // terminated returns the facts of Pods after some were ended.
 func terminated(facts []job.PodFact, targets []job.Delete, result protocol.JobResult) []job.PodFact {
-	vanished := make(map[string]bool, len(result.Vanished))
-	for _, uid := range result.Vanished {
-		vanished[uid] = true
+	after := make(map[string]*job.PodFact, len(facts))
+	for i := range facts {
+		after[facts[i].UID] = &facts[i]
 	}
-	ended := make(map[string]job.Delete, len(targets))
-	for _, target := range targets {
-		ended[target.UID] = target
-	}
-	released := map[string]bool{}
+	failures := make(map[string]job.PodFailure, len(result.Failures))
 	for _, failure := range result.Failures {
-		delete(ended, failure.UID)
-		released[failure.UID] = failure.Released
+		failures[failure.UID] = failure
 	}
-	found := make(map[string]job.PodFact, len(result.Found))
-	for _, fact := range result.Found {
-		found[fact.UID] = fact
-	}
-	after := facts[:0]
-	for _, fact := range facts {
-		target, deleted := ended[fact.UID]
-		other, changed := found[fact.UID]
-		switch {
-		case vanished[fact.UID]:
-			continue
-		case changed:
-			fact = other
-		case released[fact.UID]:
+	for _, target := range targets {
+		fact := after[target.UID]
+		failure, failed := failures[target.UID]
+		if target.Release && (!failed || failure.Released) {
 			fact.Tracked, fact.Removed = false, true
-		case deleted:
-			fact.Deleting, fact.Ready = true, false
-			fact.Removed = fact.Removed || target.Release
-			fact.Tracked = fact.Tracked && !target.Release
 		}
-		after = append(after, fact)
+		if !failed {
+			fact.Deleting, fact.Ready = true, false
+		}
 	}
-	return after
+	for _, fact := range result.Found {
+		*after[fact.UID] = fact
+	}
+	gone := sets.New(result.Vanished...)
+	return slices.DeleteFunc(facts, func(fact job.PodFact) bool { return gone.Has(fact.UID) })
 }

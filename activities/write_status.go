@@ -24,7 +24,7 @@ import (
 // CronJob as it is. An error means that the API server could not be asked, and that the whole is to be
 // repeated. That the status can't be written is no error: it is part of the result, and tried again later.
 func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStatusRequest) (result protocol.WriteStatusResult, err error) {
-	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"prune", len(request.Prune), mostJobDeletes}); err != nil {
+	if err := validateWrite(request.CronJob, request.Status, request.Events, list{"prune", len(request.Prune), schedule.MaxDeletes}); err != nil {
 		return result, err
 	}
 	if err := a.tooOld(ctx, request.Task); err != nil {
@@ -67,7 +67,7 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 
 // validateWrite refuses a status, Events and a number of deletes that no plan asks for.
 func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobStatus, events []event.Event, deletes list) error {
-	if err := bounded(deletes, list{"events", len(events), mostAsked}); err != nil {
+	if err := bounded(deletes, list{"events", len(events), event.MaxPerRequest}); err != nil {
 		return err
 	}
 	err := event.Validate(events)

@@ -33,10 +33,9 @@ const (
 	abandonBudget = time.Minute
 )
 
-// jobWorkflow runs one batch/v1 Job to its end: it merges what it hears of the Job's
-// Pods into its state, plans, carries the plan out and waits. It returns when the Job
-// is Complete and its Pods are released, or when the Job object is gone; for a Job
-// that is Failed it returns a protocol.JobFailedErrorType error with the result.
+// jobWorkflow runs one batch/v1 Job: it merges facts of its Pods into the state, plans, carries
+// the plan out and waits. It returns when the Job is Complete and its Pods are released, or when
+// the object is gone; for a Failed Job it returns an error of protocol.JobFailedErrorType.
 func jobWorkflow(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInput) (job.Result, error) {
 	if err := valid(ctx, cluster.JobWorkflowID(input.Job.Namespace, input.Job.Name), input); err != nil {
 		return job.Result{}, err
@@ -77,7 +76,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		state = *input.State
 		state.Namespace, state.Name, state.UID = reference.Namespace, reference.Name, reference.UID
 	}
-	state = state.Made(input.Spec, createdOf(input.Pods), workflow.Now(ctx))
+	state = state.Made(input.Spec, input.Pods, workflow.Now(ctx))
 	return &runningJob{
 		cluster: cluster,
 		config:  job.DefaultConfig(),
@@ -237,9 +236,9 @@ func (w *runningJob) last(ctx workflow.Context) error {
 	return nil
 }
 
-// historyIsLong reports whether to continue as new. It is asked when every signal
-// is taken: a busy Job may never be idle. A state that Temporal would not take has
-// to shrink first: most of it are Pods that ended at once and are not released yet.
+// historyIsLong reports whether to continue as new; a busy Job may never be idle, so no signal
+// left is enough. A state that Temporal would not take has to shrink first: most of it are Pods
+// that ended at once and are not released yet.
 func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	if w.mailbox.pending() || !info.GetContinueAsNewSuggested() && info.GetCurrentHistoryLength() <= jobHistoryLimit {

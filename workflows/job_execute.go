@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"go.temporal.io/sdk/workflow"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -33,11 +34,10 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 		c.queue = w.cluster.BulkTaskQueue()
 	}
 	result, err := perform[protocol.JobResult](ctx, w.patient(plan, c))
-	if err != nil {
-		return err
+	if err == nil {
+		w.record(ctx, plan, result)
 	}
-	w.record(ctx, plan, result)
-	return nil
+	return err
 }
 
 // patient makes a call give way to what may change the plan that it belongs to.
@@ -52,65 +52,37 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	switch {
 	case result.Gone, result.Foreign, result.Unplanned:
 		w.learn(result)
-		w.reread(result)
 		return
 	case result.Matched != nil:
 		w.state = plan.Matched(*result.Matched)
 		return
-	case result.Refused != nil:
-		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", result.Refused.Reason, "message", result.Refused.Message)
-	case result.StatusRefused != "":
+	}
+	report := result.Report
+	if refused := result.Refused; refused != nil {
+		workflow.GetLogger(ctx).Warn("Pod creation refused", "reason", refused.Reason, "message", refused.Message)
+		report.CreateRefused = refused.Reason + ": " + refused.Message
+		report.NameTaken = refused.Reason == protocol.RefusedForeignObject
+		report.Unclear = refused.Reason == protocol.RefusedOther
+	} else if result.StatusRefused != "" {
 		workflow.GetLogger(ctx).Warn("Status refused", "message", result.StatusRefused, "refusals", w.state.StatusRetry.Refusals+1)
 	}
-	w.state = job.Apply(plan, reportOf(result), workflow.Now(ctx))
-	w.reread(result)
+	w.state = job.Apply(plan, report, workflow.Now(ctx))
+	if result.Current != nil {
+		w.learn(result)
+	}
 }
 
-// reread takes in the Job as it was read because it is not as it was planned for.
-func (w *runningJob) reread(result protocol.JobResult) {
-	if result.Current == nil {
-		return
-	}
-	spec := w.spec
-	if result.CurrentSpec != nil && result.CurrentSpec.Validate() == nil {
-		spec = *result.CurrentSpec
-	}
-	w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
-}
-
-func reportOf(result protocol.JobResult) job.Report {
-	report := job.Report{
-		Created: createdOf(result.Created), StatusRefused: result.StatusRefused,
-		Logs: result.Logs, Vanished: result.Vanished, Found: result.Found, Failures: result.Failures,
-	}
-	if result.Refused != nil {
-		report.CreateRefused = result.Refused.Reason + ": " + result.Refused.Message
-		report.NameTaken = result.Refused.Reason == protocol.RefusedForeignObject
-		report.Unclear = result.Refused.Reason == protocol.RefusedOther
-	}
-	return report
-}
-
-func createdOf(pods []protocol.CreatedPod) []job.CreatedPod {
-	var created []job.CreatedPod
-	for _, pod := range pods {
-		created = append(created, job.CreatedPod(pod))
-	}
-	return created
-}
-
-// list compares the state with the cluster: the Job may be gone, and so may Pods. A
-// list that was taken again after the Pods that it held were counted and released would
-// lack them, and a fact on its way about one of them would count it once more. So its
-// answer is in the history before anything follows from it. What follows from it is carried
-// out before anything else is heard: on a busy Job there is always something.
+// list compares the state with the cluster. Its answer is in the history before anything follows
+// from it: a list taken again would lack the Pods that were released since, and a late fact would
+// count one of them twice. What follows is carried out before anything else is heard, since on a
+// busy Job there is always something.
 func (w *runningJob) list(ctx workflow.Context) error {
 	asked := workflow.Now(ctx)
 	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})
 	if err != nil || w.gone || w.foreign {
 		return err
 	}
-	w.state = w.state.Listed(listOf(list), asked)
+	w.state = w.state.Listed(list.List, asked)
 	plan := job.DecideListed(w.config, w.state, w.spec, workflow.Now(ctx))
 	if plan.Idle() || plan.List || plan.Finished != nil {
 		return nil
@@ -118,8 +90,8 @@ func (w *runningJob) list(ctx workflow.Context) error {
 	return w.attempt(ctx, plan)
 }
 
-// terminate ends the Pods that have not ended. What is decided on is in the state first: an edit
-// that comes meanwhile does not take it back.
+// terminate ends the running Pods. The decision is in the state first, so that no edit that comes
+// meanwhile takes it back.
 func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	w.state = plan.Asked()
 	asked := workflow.Now(ctx)
@@ -142,7 +114,7 @@ func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	case list.Gone, list.Foreign, list.Unplanned:
 		w.learn(protocol.JobResult{Gone: list.Gone, Foreign: list.Foreign, CurrentSpec: list.Spec})
 	default:
-		w.state = plan.Terminated(listOf(list), list.Failures, asked, workflow.Now(ctx))
+		w.state = plan.Terminated(list.List, asked, workflow.Now(ctx))
 	}
 	return nil
 }
@@ -154,14 +126,8 @@ func (w *runningJob) rebuild(ctx workflow.Context) error {
 	if err != nil || w.gone || w.foreign {
 		return err
 	}
-	if list.Spec != nil {
-		w.edit(*list.Spec)
-	}
-	status := w.state.Status()
-	if list.Status != nil {
-		status = *list.Status
-	}
-	w.state = job.Reconstruct(w.state, w.spec, status, listOf(list), asked)
+	w.learn(protocol.JobResult{CurrentSpec: list.Spec})
+	w.state = job.Reconstruct(w.state, w.spec, ptr.Deref(list.Status, w.state.Status()), list.List, asked)
 	return nil
 }
 
@@ -175,10 +141,6 @@ func (w *runningJob) pods(ctx workflow.Context, request protocol.ListPodsRequest
 	})
 	w.gone, w.foreign = w.gone || list.Gone, w.foreign || list.Foreign
 	return list, err
-}
-
-func listOf(list protocol.PodList) job.List {
-	return job.List{Pods: list.Facts, Attempts: list.Attempts, Counted: list.Counted}
 }
 
 // digest is that of a Spec, which only its own fields decide.

@@ -98,11 +98,11 @@ func (k *jobKube) reconcile(ctx context.Context, request protocol.JobRequest) (p
 	if request.Digest != k.object.Digest() {
 		return protocol.JobResult{Unplanned: true, CurrentSpec: &k.object}, nil
 	}
-	return protocol.JobResult{Created: k.create(request.Creates), Logs: k.release(request.Releases)}, nil
+	return protocol.JobResult{Report: job.Report{Created: k.create(request.Creates), Logs: k.release(request.Releases)}}, nil
 }
 
-func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
-	var created []protocol.CreatedPod
+func (k *jobKube) create(creates []job.Create) []job.CreatedPod {
+	var created []job.CreatedPod
 	for _, create := range creates {
 		i := slices.IndexFunc(k.pods, func(pod job.PodFact) bool { return pod.Name == create.Name })
 		if i < 0 {
@@ -111,7 +111,7 @@ func (k *jobKube) create(creates []job.Create) []protocol.CreatedPod {
 				Name: create.Name, UID: fmt.Sprintf("pod-%d", i+1), Attempt: create.Attempt, Phase: corev1.PodPending, Tracked: true, Index: create.Index,
 			})
 		}
-		created = append(created, protocol.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
+		created = append(created, job.CreatedPod{Name: k.pods[i].Name, UID: k.pods[i].UID})
 	}
 	return created
 }
@@ -166,7 +166,7 @@ func (k *jobKube) listPods(context.Context, protocol.ListPodsRequest) (protocol.
 		return protocol.PodList{Gone: true}, nil
 	}
 	there := slices.DeleteFunc(slices.Clone(k.pods), func(pod job.PodFact) bool { return pod.Gone })
-	return protocol.PodList{Facts: there, Status: k.status, Spec: &k.object}, nil
+	return protocol.PodList{List: job.List{Facts: there}, Status: k.status, Spec: &k.object}, nil
 }
 
 func (k *jobKube) releasePods(_ context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {

@@ -71,7 +71,7 @@ func TestJobThatTheBuiltInControllerWentOnWith(t *testing.T) {
 		}
 		// Both Pods are in the counter, and no list shows them any more.
 		kube.pods, kube.status = nil, &batchv1.JobStatus{StartTime: request.Status.StartTime, Succeeded: 2}
-		return &protocol.JobResult{StatusRefused: "cannot decrease the succeeded counter", Current: kube.status}, nil
+		return &protocol.JobResult{Report: job.Report{StatusRefused: "cannot decrease the succeeded counter"}, Current: kube.status}, nil
 	}
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	result := kube.mustEnd(jobSpec(2, 2), job.Complete)

@@ -69,8 +69,8 @@ func TestPodsThatWereMadeWithTheJobAndAreNotWantedAnyMore(t *testing.T) {
 }
 
 func TestAnInputWithPodsThatNobodyMakesWithAJobIsRefused(t *testing.T) {
-	for name, pods := range map[string][]protocol.CreatedPod{
-		"eleven":    slices.Repeat([]protocol.CreatedPod{{Name: "hello-1", UID: "pod-1"}}, 11),
+	for name, pods := range map[string][]job.CreatedPod{
+		"eleven":    slices.Repeat([]job.CreatedPod{{Name: "hello-1", UID: "pod-1"}}, 11),
 		"no name":   {{UID: "pod-1"}},
 		"a long ID": {{Name: "hello-1", UID: strings.Repeat("x", 1<<20)}},
 	} {

@@ -2,12 +2,12 @@ package workflows
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -112,12 +112,7 @@ func (w *runningJob) releaseStrangers(ctx workflow.Context) error {
 }
 
 func (h *heard) orphan(uid string) {
-	for _, known := range h.orphans {
-		if known == uid {
-			return
-		}
-	}
-	if uid != "" && len(h.orphans) < mostStrangers {
+	if uid != "" && len(h.orphans) < mostStrangers && !slices.Contains(h.orphans, uid) {
 		h.orphans = append(h.orphans, uid)
 	}
 }
@@ -168,18 +163,16 @@ func (w *runningJob) look(ctx workflow.Context) error {
 // learn takes what a result says of the Job object itself.
 func (w *runningJob) learn(result protocol.JobResult) {
 	w.gone, w.foreign = w.gone || result.Gone, w.foreign || result.Foreign
-	if result.CurrentSpec != nil {
-		w.edit(*result.CurrentSpec)
-	}
-}
-
-// edit takes the spec that an activity has read.
-func (w *runningJob) edit(spec job.Spec) {
-	if spec.Validate() == nil {
-		if digest(spec) != digest(w.spec) {
+	spec := w.spec
+	if result.CurrentSpec != nil && result.CurrentSpec.Validate() == nil {
+		if spec = *result.CurrentSpec; digest(spec) != digest(w.spec) {
 			w.hearOfEdit()
 		}
 		w.heard.edit = false
+	}
+	if result.Current != nil {
+		w.state, w.spec = w.state.Reread(w.spec, spec, *result.Current)
+	} else {
 		w.state, w.spec = w.state.Edited(w.spec, spec)
 	}
 }

@@ -236,7 +236,7 @@ func TestRefusedStatusIsReadAgainAndRepeated(t *testing.T) {
 		current := *request.Status.DeepCopy()
 		current.Conditions, current.CompletionTime, current.Succeeded, current.Failed = nil, nil, 0, 4
 		kube.status = &current
-		return &protocol.JobResult{StatusRefused: "failed: may not decrease", Current: &current}, nil
+		return &protocol.JobResult{Report: job.Report{StatusRefused: "failed: may not decrease"}, Current: &current}, nil
 	}
 	kube.after(time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
 	result := kube.mustEnd(jobSpec(1, 1), job.Complete)
@@ -318,7 +318,7 @@ func TestReleasesWaitForARefusedStatus(t *testing.T) {
 			return nil, nil
 		}
 		refused = true
-		return &protocol.JobResult{StatusRefused: "conflict", Current: &batchv1.JobStatus{Active: 20}}, nil
+		return &protocol.JobResult{Report: job.Report{StatusRefused: "conflict"}, Current: &batchv1.JobStatus{Active: 20}}, nil
 	}
 	kube.after(time.Minute, func() {
 		for i := range kube.pods {

@@ -142,8 +142,6 @@ func codeText(text string) string {
 
 func podPhase(pod job.Pod) string {
 	switch {
-	case pod.UID == "":
-		return "requested"
 	case pod.Gone:
 		return "gone"
 	case pod.Deleting && !pod.Ended():
@@ -172,22 +170,23 @@ func (w *runningJob) summary(plan job.Plan) string {
 	switch {
 	case plan.Terminate != "":
 		return "end the pods of " + name
-	case len(plan.Creates) == 1:
-		return "create pod " + plan.Creates[0].Name
-	case len(plan.Creates) > 1:
-		return fmt.Sprintf("create %d pods of %s", len(plan.Creates), name)
-	case len(plan.Deletes) == 1:
-		return "delete pod " + plan.Deletes[0].Name
-	case len(plan.Deletes) > 1:
-		return fmt.Sprintf("delete %d pods of %s", len(plan.Deletes), name)
+	case len(plan.Creates) > 0:
+		return podsSummary("create", len(plan.Creates), plan.Creates[0].Name, name)
+	case len(plan.Deletes) > 0:
+		return podsSummary("delete", len(plan.Deletes), plan.Deletes[0].Name, name)
 	case plan.Status != nil:
 		return statusSummary(name, *plan.Status)
-	case len(plan.Releases) == 1:
-		return "release pod " + plan.Releases[0].Name
-	case len(plan.Releases) > 1:
-		return fmt.Sprintf("release %d pods of %s", len(plan.Releases), name)
+	case len(plan.Releases) > 0:
+		return podsSummary("release", len(plan.Releases), plan.Releases[0].Name, name)
 	}
 	return "report on job " + name
+}
+
+func podsSummary(verb string, count int, first, job string) string {
+	if count == 1 {
+		return verb + " pod " + first
+	}
+	return fmt.Sprintf("%s %d pods of %s", verb, count, job)
 }
 
 func statusSummary(name string, status batchv1.JobStatus) string {

@@ -59,9 +59,8 @@ func (p *pass) countFinished() {
 	p.settleIndexes(completed, failed)
 }
 
-// countable reports whether a Pod that ended is to be counted (parity 2.6). One without a
-// valid index of an Indexed Job is not, nor one that Ostinato has removed, although a lost
-// workflow task may have done so.
+// countable reports whether a Pod that ended is to be counted (parity 2.6): it was not removed,
+// and has a valid index in an Indexed Job.
 func (p *pass) countable(pod Pod) bool {
 	return !pod.Removed && (!p.indexed() || p.validIndex(pod))
 }
@@ -85,8 +84,8 @@ func (p *pass) countFailure(pod *Pod, finished time.Time) (indexFailed bool) {
 		!ignored && pod.Failures >= *p.spec.BackoffLimitPerIndex
 }
 
-// announceFailure says of a Pod that is released, and so only once, why it failed: by
-// which action of podFailurePolicy, or because it did not start in time.
+// announceFailure says why a Pod failed that is being released: by which action of
+// podFailurePolicy, or because it did not start in time.
 func (p *pass) announceFailure(pod Pod) {
 	if pod.PendingFailed {
 		p.emit(event.Warning(PendingDeadlineExceeded, p.pendingFailure(pod)))
@@ -128,8 +127,8 @@ func (p *pass) settleIndexes(completed, failed []int32) {
 	p.state.Indexes = slices.DeleteFunc(p.state.Indexes, func(record IndexRecord) bool { return p.state.over(record.Index) })
 }
 
-// dropIndexes notes from which number on Pods of indexes from the limit on are numbered, should
-// they be wanted again: the names of those they had may be there still.
+// dropIndexes notes the number from which to count on for indexes at or above the limit, should
+// they be wanted again: names of their Pods may still be taken.
 func (p *pass) dropIndexes(limit int32) {
 	beyond := func(record IndexRecord) bool { return record.Index >= limit }
 	if p.state.Completed.Below(limit).Len() < p.state.Completed.Len() ||

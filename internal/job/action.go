@@ -29,17 +29,15 @@ type Delete struct {
 	Release bool `json:"release,omitempty"`
 }
 
-// Release asks to remove the tracking finalizer of a Pod whose outcome is
-// recorded in State. A Pod that no longer exists is a success.
+// Release asks to remove the tracking finalizer of a Pod whose outcome is in the State. A Pod
+// that no longer exists is a success.
 type Release struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Phase is the terminal phase that the Pod is believed to have, so that no fact
-	// about it matters from now on and PodWatch may lose sight of it; empty for a Pod
-	// that is not believed to have ended. A Pod in another phase is not released.
+	// Phase is the terminal phase that was counted. A Pod in another phase is not released.
+	// Empty for a Pod that is not known to have ended.
 	Phase corev1.PodPhase `json:"phase,omitempty"`
-	// Logs asks for the last lines of the Pod's log before it is released
-	// (Report.Logs): the Pod failed, and what it said last is evidence.
+	// Logs asks for the end of the failed Pod's log first (Report.Logs).
 	Logs bool `json:"logs,omitempty"`
 }
 

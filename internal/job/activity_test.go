@@ -81,7 +81,8 @@ func (c *cluster) terminate(plan job.Plan) (remembered bool) {
 		return false
 	}
 	list := c.list(c.state.Undecided(), false)
-	c.state = c.roundTrip(plan.Terminated(list, report.Failures, c.now, c.now))
+	list.Failures = report.Failures
+	c.state = c.roundTrip(plan.Terminated(list, c.now, c.now))
 	if c.ledger != nil {
 		c.ledger.terminated(plan, list)
 	}
@@ -173,10 +174,10 @@ func (c *cluster) prescribed(creates []job.Create) (refusal string) {
 	if refusal != "" || !count {
 		return refusal
 	}
-	var running []job.Running
+	var running []job.PodFact
 	for _, pod := range c.pods {
 		if pod.active() {
-			running = append(running, job.Running{Name: pod.name, Index: pod.index})
+			running = append(running, job.PodFact{Name: pod.name, Index: pod.index})
 		}
 	}
 	return job.TooMany(object, creates, running)

@@ -5,45 +5,45 @@ import (
 	"time"
 )
 
-// Report says what came of a Plan. Deletes, and what it says nothing about,
-// were carried out; who can't carry out something goes on trying.
+// Report is the result of a Plan. What it says nothing about was carried out.
 type Report struct {
 	// Error says what kept the Plan from being carried out to its end, when there is no
 	// other answer; how much of it was done is not known.
-	Error string
-	// Created lists the Pods that exist now.
-	Created []CreatedPod
+	Error string `json:"-"`
+	// Created lists the Pods that exist now, new or found from an earlier attempt.
+	Created []CreatedPod `json:"created,omitempty"`
 	// CreateRefused is the API server's message when it refused a create; then
 	// neither status nor releases nor events were carried out.
-	CreateRefused string
+	CreateRefused string `json:"-"`
 	// NameTaken says that another owner's object has a Pod's name, so that other
 	// names are needed, and Unclear that a Pod may have been created all the same.
-	NameTaken, Unclear bool
+	NameTaken bool `json:"-"`
+	Unclear   bool `json:"-"`
 	// StatusRefused is the API server's message when it did not accept the status;
 	// then the releases were not carried out.
-	StatusRefused string
+	StatusRefused string `json:"statusRefused,omitempty"`
 	// Logs are the ends of the logs that releases asked for.
-	Logs []PodLog
+	Logs []PodLog `json:"logs,omitempty"`
 	// Vanished are the UIDs of Pods that a delete or release found gone, and of those that
 	// were removed by their release.
-	Vanished []string
+	Vanished []string `json:"vanished,omitempty"`
 	// Found are Pods that are not as their delete or release says, as they are; with
 	// them nothing was done.
-	Found []PodFact
-	// Failures are deletes and releases that failed; the others were carried out.
-	Failures []PodFailure
+	Found []PodFact `json:"found,omitempty"`
+	// Failures are the deletes and releases that the API server answered with an error.
+	Failures []PodFailure `json:"failures,omitempty"`
 }
 
 // CreatedPod is a Pod that a create made, or found from an earlier attempt.
 type CreatedPod struct {
-	Name, UID string
+	Name string `json:"name"`
+	UID  string `json:"uid"`
 	// Released says that it was found, has ended and was released: nobody will tell how.
-	Released bool
+	Released bool `json:"released,omitempty"`
 }
 
-// PodFailure is a delete or release of one Pod that the API server answered with an
-// error: an admission webhook that does not answer, a policy, a bug. It concerns this
-// Pod only.
+// PodFailure is a delete or release that the API server answered with an error, for this Pod
+// only: a policy, say, or an admission webhook that does not answer.
 type PodFailure struct {
 	UID     string `json:"uid"`
 	Message string `json:"message"`
@@ -57,7 +57,7 @@ type PodFailure struct {
 func Apply(plan Plan, report Report, now time.Time) State {
 	if report.Error != "" {
 		state := plan.Asked()
-		state.ErrorRetry = state.ErrorRetry.refused(plan.config, report.Error, now)
+		state.ErrorRetry = state.ErrorRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.Error, now)
 		return state
 	}
 	state := plan.Next
@@ -66,7 +66,12 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	if report.CreateRefused != "" || report.StatusRefused != "" {
 		state = state.withStatusOf(plan.before)
 	} else {
-		state.markReleased(plan.Releases)
+		known := byUID(state.Pods)
+		for _, release := range plan.Releases {
+			if pod := known[release.UID]; pod != nil {
+				pod.Tracked, pod.Announced = false, true
+			}
+		}
 	}
 	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
@@ -74,13 +79,13 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state.Doubtful = state.Doubtful || report.NameTaken || report.Unclear
 	switch {
 	case report.CreateRefused != "":
-		state.CreateRetry = state.CreateRetry.refused(plan.config, report.CreateRefused, now)
+		state.CreateRetry = state.CreateRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.CreateRefused, now)
 	case len(plan.Creates) > 0:
 		state.CreateRetry = Retry{}
 	}
 	switch {
 	case report.StatusRefused != "":
-		state.StatusRetry = state.StatusRetry.refused(plan.config, report.StatusRefused, now)
+		state.StatusRetry = state.StatusRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.StatusRefused, now)
 		state.Doubtful = true
 	case plan.Status != nil && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
@@ -89,20 +94,9 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	return state
 }
 
-func (r Retry) refused(config Config, message string, now time.Time) Retry {
-	r.Refusals++
-	r.Until = now.Add(doubled(config.RetryBase, config.RetryCap, r.Refusals))
-	r.Message = message
-	return r
-}
-
-func (s *State) markReleased(releases []Release) {
-	known := byUID(s.Pods)
-	for _, release := range releases {
-		if i, ok := known[release.UID]; ok {
-			s.Pods[i].Tracked, s.Pods[i].Announced = false, true
-		}
-	}
+func (r Retry) refused(base, limit time.Duration, message string, now time.Time) Retry {
+	refusals := r.Refusals + 1
+	return Retry{Refusals: refusals, Until: now.Add(doubled(base, limit, refusals)), Message: message}
 }
 
 // takeCreated takes in the Pods that exist now. Where names are taken the numbers of the others
@@ -118,21 +112,16 @@ func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bo
 			continue
 		}
 		s.Attempts = max(s.Attempts, create.Attempt)
-		switch _, seen := known[pod.UID]; {
+		made := Pod{PodFact: PodFact{
+			Name: create.Name, UID: pod.UID, Attempt: create.Attempt, Index: create.Index,
+			Failures: create.Failures, Ignored: create.Ignored, Tracked: true,
+		}}
+		switch {
 		case !ok && create.Index != nil:
-			s.Indexes = slices.Clone(s.Indexes).used(create.pod())
-		case ok && !seen:
+			s.Indexes = slices.Clone(s.Indexes).used(made)
+		case ok && known[pod.UID] == nil:
 			s.Doubtful = s.Doubtful || pod.Released
-			made := create.pod()
-			made.UID = pod.UID
 			s.Pods = append(s.Pods, made)
 		}
 	}
-}
-
-// pod is the Pod as it is right after its create.
-func (c Create) pod() Pod {
-	return Pod{PodFact: PodFact{
-		Name: c.Name, Attempt: c.Attempt, Index: c.Index, Failures: c.Failures, Ignored: c.Ignored, Tracked: true,
-	}}
 }

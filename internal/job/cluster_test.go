@@ -261,7 +261,7 @@ func (c *cluster) list(undecided []string, rebuild bool) job.List {
 		}
 		list.Attempts = max(list.Attempts, pod.attempt)
 		if !pod.terminal() || pod.tracked || asked || rebuild && pod.phase == "Failed" {
-			list.Pods = append(list.Pods, pod.fact())
+			list.Facts = append(list.Facts, pod.fact())
 		}
 	}
 	return list

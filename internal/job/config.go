@@ -5,8 +5,7 @@ import "time"
 // MaxPods is how many Pods one plan creates, deletes or releases at most (parity 2.10).
 const MaxPods = 500
 
-// bulkThreshold is the number of creates and deletes of a plan, and that of its releases, up to
-// which it does not wait for the limit of bulk work.
+// bulkThreshold is up to how many creates and deletes, or releases, a plan is not bulk work.
 const bulkThreshold = 10
 
 // Bulk reports whether so many creates and deletes, or releases, are work on many Pods.
@@ -47,6 +46,9 @@ func DefaultConfig() Config {
 		ListLetGo:   time.Minute,
 	}
 }
+
+// podRetryCap bounds the delay of what fails for a single Pod, whose trouble may last.
+func (c Config) podRetryCap() time.Duration { return max(c.RetryCap, c.BackoffCap) }
 
 // doubled returns base doubled once per count after the first, at most limit; 0
 // for a count of 0.

@@ -35,9 +35,11 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 	p.state.Pods = slices.Clone(state.Pods)
 	p.state.Conditions = slices.Clone(state.Conditions)
 	p.state.Indexes = slices.Clone(state.Indexes)
-	p.breakSilence()
+	if p.state.Silence.Since.IsZero() {
+		p.state.Silence.Since = p.now
+	}
 	p.clockPending()
-	p.wakeForStrangers()
+	strangersDue := p.strangersDue()
 	switch {
 	case p.now.Before(p.state.ErrorRetry.Until):
 		p.pause()
@@ -45,7 +47,7 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 		p.plan.List, p.plan.Rebuild = true, true
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.state.Doubtful && !p.suspends(), p.strangersDue(), p.listDue(), p.pendingListDue():
+	case p.state.Doubtful && !p.suspends(), strangersDue, p.listDue(), p.pendingListDue():
 		p.plan.List = true
 	case p.unsupported():
 		p.skip()
@@ -71,12 +73,8 @@ type pass struct {
 	plan   Plan
 	// listed says that the Pods have just been listed.
 	listed bool
-	// managed says that Pods could be created and removed in this pass.
-	managed bool
 	// failJob is the message of the FailJob rule that a Pod matches; empty for none.
 	failJob string
-	// doubtful says that a list is needed to know what exists.
-	doubtful bool
 	// capped says that more Pods are to be released than one pass does.
 	capped bool
 }
@@ -96,7 +94,7 @@ func (p *pass) sync() {
 		decided = p.completionsReached()
 	}
 	switch {
-	case p.doubtful, decided != nil && p.looksFor(*decided):
+	case p.plan.List, decided != nil && p.looksFor(*decided):
 		p.state, p.plan = p.before, Plan{List: true}
 		return
 	case p.plan.Terminate != "":
@@ -107,14 +105,14 @@ func (p *pass) sync() {
 		return
 	case decided != nil:
 		p.conclude(*decided)
-	case p.managed:
+	case !p.spec.Deleting:
 		p.recordSuspension()
 	}
 	p.release()
 	p.expectEnds()
 	p.finish()
 	p.wakeForDeadline()
-	p.wakeForList()
+	p.wake(p.listAt(), WakeList)
 	p.writeStatus()
 	p.plan.Waiting = p.waiting()
 }
@@ -147,7 +145,7 @@ func (p *pass) skip() {
 		p.state.Skipped = p.spec.CompletionMode
 		p.emit(event.Warning("UnknownCompletionMode", message))
 	}
-	p.wakeForList()
+	p.wake(p.listAt(), WakeList)
 	p.plan.Waiting = message
 }
 

@@ -48,9 +48,6 @@ func (p *pass) refreshEvidence() {
 
 // evidenceOf returns the evidence of the Pod with this UID; nil when none is kept.
 func (s State) evidenceOf(uid string) *Attempt {
-	if uid == "" {
-		return nil
-	}
 	for i := range s.Evidence {
 		if s.Evidence[i].UID == uid {
 			return &s.Evidence[i]

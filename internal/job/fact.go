@@ -38,9 +38,8 @@ type PodFact struct {
 	Signal    int32  `json:"signal,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
-	// Exits are the containers that ended with another exit code than 0, app
-	// containers before init containers, in the order of their statuses; only of a
-	// Pod whose phase is Failed (podFailurePolicy, parity 2.14).
+	// Exits are the containers that failed, app containers before init containers, in the order
+	// of their statuses; only of a Pod in phase Failed (podFailurePolicy, parity 2.14).
 	Exits []Exit `json:"exits,omitempty"`
 	// Conditions are the Pod's conditions as "Type=Status", in their order, of a Pod
 	// whose phase is Failed; of one that can still run DisruptionTarget=True only.
@@ -62,8 +61,8 @@ type PodFact struct {
 	// Disowned is set when the Pod exists and is not the Job's any more: its labels
 	// do not match the selector, or another controller has it (parity 2.13).
 	Disowned bool `json:"disowned,omitempty"`
-	// Attempt is the number that Ostinato made Name from, of the Pods of the Job or of its
-	// index; 0 for a Pod whose name it did not make (names.PodAttempt reads a number from some names of others too).
+	// Attempt is the number that Ostinato made Name from, or 0 (names.PodAttempt reads one from
+	// some names of others too).
 	Attempt int64 `json:"attempt,omitempty"`
 	// Removed is set when Ostinato has removed the Pod uncounted, by a plan that may
 	// have been forgotten since (names.RemovedAnnotation).

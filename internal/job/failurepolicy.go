@@ -38,17 +38,14 @@ func match(policy *batchv1.PodFailurePolicy, namespace string, pod Pod) handling
 		default:
 			continue
 		}
-		switch {
-		case rule.OnExitCodes != nil:
+		if rule.OnExitCodes != nil {
 			if exit := matchingExit(*rule.OnExitCodes, pod.Exits); exit != nil {
 				return handling{rule.Action, fmt.Sprintf("Container %s for pod %s/%s failed with exit code %v matching %v rule at index %d",
 					exit.Container, namespace, pod.Name, exit.Code, rule.Action, i)}
 			}
-		default:
-			if kind := matchingCondition(rule.OnPodConditions, pod.PodFact.Conditions); kind != "" {
-				return handling{rule.Action, fmt.Sprintf("Pod %s/%s has condition %v matching %v rule at index %d",
-					namespace, pod.Name, kind, rule.Action, i)}
-			}
+		} else if kind := matchingCondition(rule.OnPodConditions, pod.PodFact.Conditions); kind != "" {
+			return handling{rule.Action, fmt.Sprintf("Pod %s/%s has condition %v matching %v rule at index %d",
+				namespace, pod.Name, kind, rule.Action, i)}
 		}
 	}
 	return handling{}
@@ -59,16 +56,12 @@ func matchingExit(requirement batchv1.PodFailurePolicyOnExitCodesRequirement, ex
 		if requirement.ContainerName != nil && *requirement.ContainerName != exit.Container {
 			continue
 		}
-		in := slices.Contains(requirement.Values, exit.Code)
-		switch requirement.Operator {
-		case batchv1.PodFailurePolicyOnExitCodesOpIn:
-			if in {
-				return &exits[i]
-			}
-		case batchv1.PodFailurePolicyOnExitCodesOpNotIn:
-			if !in {
-				return &exits[i]
-			}
+		operator := batchv1.PodFailurePolicyOnExitCodesOpNotIn
+		if slices.Contains(requirement.Values, exit.Code) {
+			operator = batchv1.PodFailurePolicyOnExitCodesOpIn
+		}
+		if requirement.Operator == operator {
+			return &exits[i]
 		}
 	}
 	return nil
@@ -88,9 +81,8 @@ func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern
 	return ""
 }
 
-// judge keeps what the first FailJob rule says that a Pod matches. Pods are judged
-// when they end, whether they count or not; those that the Job itself removed say
-// nothing by the way they end.
+// judge keeps the message of the first FailJob rule that a Pod matches. Pods are judged when they
+// end, whether they count or not, unless the Job has removed them.
 func (p *pass) judge(pod Pod) {
 	if handled := handle(p.spec.PodFailurePolicy, p.state.Namespace, pod); p.failJob == "" && handled.action == batchv1.PodFailurePolicyActionFailJob {
 		p.failJob = handled.message

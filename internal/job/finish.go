@@ -12,7 +12,7 @@ import (
 // finish turns the verdict into the terminal condition, in the same write when
 // nothing runs any more, else in a later one (parity 2.8).
 func (p *pass) finish() {
-	verdict := p.interim()
+	verdict := p.state.interim()
 	if verdict == nil || p.capped || p.active() > 0 || p.terminating() > 0 {
 		return
 	}
@@ -27,24 +27,6 @@ func (p *pass) finish() {
 		p.emit(event.Warning("TooManySucceededPods", "Too many succeeded pods running after completion count reached"))
 	}
 	p.emit(event.Normal("Completed", "Job completed"))
-}
-
-// interim returns the verdict that is recorded in the conditions.
-func (p *pass) interim() *Verdict {
-	if verdict := p.successCriteriaMet(); verdict != nil {
-		return verdict
-	}
-	return p.failureTarget()
-}
-
-// terminal returns the condition that says the Job has ended, or nil.
-func (s State) terminal() *batchv1.JobCondition {
-	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
-		if condition := s.condition(kind); condition != nil && condition.Status == corev1.ConditionTrue {
-			return condition
-		}
-	}
-	return nil
 }
 
 // cleanUp ends a Job whose terminal condition is written. There is something to

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 )
 
 // indexed reports whether the Job's Pods have completion indexes.
@@ -15,12 +16,7 @@ func (s Spec) indexed() bool { return s.CompletionMode == batchv1.IndexedComplet
 func (p *pass) perIndex() bool { return p.indexed() && p.spec.BackoffLimitPerIndex != nil }
 
 // completions is spec.completions, which an Indexed Job always has.
-func (p *pass) completions() int32 {
-	if p.spec.Completions == nil {
-		return 0
-	}
-	return *p.spec.Completions
-}
+func (p *pass) completions() int32 { return ptr.Deref(p.spec.Completions, 0) }
 
 // validIndex reports whether the Pod has an index that the Job counts.
 func (p *pass) validIndex(pod Pod) bool {

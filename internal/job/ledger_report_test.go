@@ -12,11 +12,11 @@ import (
 
 func (l *ledger) listed(list job.List) {
 	listed := map[string]bool{}
-	for _, fact := range list.Pods {
+	for _, fact := range list.Facts {
 		listed[fact.UID] = true
 	}
-	l.hear(list.Pods)
-	for _, fact := range list.Pods {
+	l.hear(list.Facts)
+	for _, fact := range list.Facts {
 		l.meet(fact)
 	}
 	for _, pod := range l.c.pods {
@@ -68,7 +68,7 @@ func (l *ledger) restart(list job.List) {
 		known.closed = true
 		l.pods[uid] = known
 	}
-	for _, fact := range list.Pods {
+	for _, fact := range list.Facts {
 		tracked[fact.UID] = fact.Tracked
 		known := &entry{fact: fact, own: !l.c.byUID(fact.UID).foreign, closed: !fact.Tracked && fact.Ended()}
 		switch {

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -11,13 +13,14 @@ import (
 // that ended and were released it need only hold those that the State asks for
 // (Undecided).
 type List struct {
-	Pods []PodFact
-	// Attempts is the highest number that any of the Job's Pods has, those that are not in
-	// Pods included.
-	Attempts int64
+	Facts []PodFact `json:"pods"`
+	// Attempts is the highest number of any of the Job's Pods, those not in Facts included.
+	Attempts int64 `json:"attempts,omitempty"`
 	// Counted are the UIDs of Pods that the Job's status counts although they carry the
 	// tracking finalizer (names.CountedAnnotation).
-	Counted []string
+	Counted []string `json:"counted,omitempty"`
+	// Failures are the deletes that failed, of a list after a Plan that terminates.
+	Failures []PodFailure `json:"failures,omitempty"`
 }
 
 // Begin returns the State of a Job whose workflow starts. A Job that has a past, or may
@@ -33,12 +36,10 @@ func Begun(status batchv1.JobStatus) bool {
 	return status.StartTime != nil || len(status.Conditions) > 0
 }
 
-// Reconstruct returns the State of a Job whose workflow is started anew, that another
-// controller has run so far, or that asked for it (Plan.Rebuild): counters, indexes,
-// conditions and times come from its status, Pods from a list of them. What these
-// don't tell, evidence and the numbers of attempts, stays as before. Pods without the
-// finalizer were counted, or given up uncounted, already; the list holds those that
-// failed where indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
+// Reconstruct returns the State after a Plan.Rebuild: counters, indexes, conditions and times
+// come from the Job's status, Pods from their list. Evidence and the numbers of attempts stay.
+// Pods without the finalizer were counted or given up before; the list holds the failed ones if
+// indexes have a back-off of their own (protocol.ListPodsRequest.Rebuild).
 func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, asked time.Time) State {
 	state := NewState(before.Namespace, before.Name, before.UID)
 	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
@@ -53,23 +54,16 @@ func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, a
 	}
 	state.Attempts = max(list.Attempts, before.Attempts)
 	state.Indexes, state.Dropped = before.Indexes.numbers(), before.Dropped
-	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Pods)
-	var alive []PodFact
-	for _, fact := range list.Pods {
-		if !fact.Ended() || fact.Tracked {
-			alive = append(alive, fact)
-		}
-	}
-	state = state.takePods(alive).Heard(asked)
+	state.flushUncounted(spec, status.UncountedTerminatedPods, list.Facts)
+	state = state.takePods(list.Facts).Heard(asked)
 	state.Listing = asked
 	state.takeCounted(list.Counted)
-	state.recountIndexes(spec, list.Pods)
+	state.recountIndexes(spec, list.Facts)
 	return state
 }
 
-// flushUncounted counts the Pods that upstream has noted in the status and
-// released, and not yet added to the counters (parity 2.11). Those it has noted and
-// not released are counted as any other Pod.
+// flushUncounted counts the Pods that upstream has noted in the status and released, but not
+// yet added to the counters (parity 2.11).
 func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminatedPods, pods []PodFact) {
 	if uncounted == nil {
 		return
@@ -90,18 +84,16 @@ func (s *State) flushUncounted(spec Spec, uncounted *batchv1.UncountedTerminated
 	}
 }
 
-// recountIndexes reads how many Pods every index has had from their names, and its failures
-// from their annotations. Those of Pods that are still to be counted come with that.
+// recountIndexes reads the number of Pods of each index from their names, and its failures from
+// their annotations, but for Pods that are still to be counted.
 func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 	if !spec.indexed() {
 		return
 	}
 	known := byUID(s.Pods)
 	for _, fact := range pods {
-		if i, ok := known[fact.UID]; ok && s.Pods[i].Fate == Undecided {
-			continue
-		}
-		if fact.Index == nil || s.over(*fact.Index) {
+		counts := known[fact.UID]
+		if counts != nil && counts.Fate == Undecided || fact.Index == nil || s.over(*fact.Index) {
 			continue
 		}
 		pod := Pod{PodFact: fact}
@@ -116,17 +108,16 @@ func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 	}
 }
 
-// Listed merges a list of the Job's Pods: Pods that it does not hold are gone, and those
-// that the State does not know are taken in. A Pod leaves the State when it is counted and
-// released; so one that carries the finalizer was not counted. asked is when the list was
-// asked for.
+// Listed merges a list of the Job's Pods, asked for at an instant: Pods missing from it are
+// gone, unknown ones are taken in. A Pod leaves the State when it is counted and released, so
+// one that carries the finalizer was not counted.
 func (s State) Listed(list List, asked time.Time) State {
-	listed := make(map[string]bool, len(list.Pods))
-	for _, fact := range list.Pods {
+	listed := make(map[string]bool, len(list.Facts))
+	for _, fact := range list.Facts {
 		listed[fact.UID] = true
 	}
 	before := s.Pods
-	s = s.Observe(list.Pods).takePods(list.Pods)
+	s = s.Observe(list.Facts).takePods(list.Facts)
 	s.Attempts = max(s.Attempts, list.Attempts)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -152,7 +143,7 @@ func (s State) takePods(pods []PodFact) State {
 	known := byUID(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
 	for _, fact := range pods {
-		if _, ok := known[fact.UID]; ok || fact.Disowned || !fact.Tracked && fact.Ended() {
+		if known[fact.UID] != nil || fact.Disowned || !fact.Tracked && fact.Ended() {
 			continue
 		}
 		pod := Pod{PodFact: fact.plausible()}
@@ -170,4 +161,52 @@ func equalPods(a, b Pod) bool {
 	return a.Attempt == b.Attempt && a.Fate == b.Fate && compareFacts(a.PodFact, b.PodFact) == 0 &&
 		a.UID == b.UID && a.Ready == b.Ready && a.Deleting == b.Deleting && a.Gone == b.Gone &&
 		a.Tracked == b.Tracked && a.Restarts == b.Restarts
+}
+
+// longList is the size from which on a list of facts is shortened, in bytes of JSON.
+const longList = 3 << 20
+
+// Shortened returns facts that are long in sum without what nothing is decided from: thousands
+// of Pods may all have failed. The last Pods, as many as keep, keep their messages, and each Pod
+// keeps the exit or condition by which a rule of the podFailurePolicy matches it.
+func Shortened(facts []PodFact, spec Spec, keep int) []PodFact {
+	if data, err := json.Marshal(facts); err == nil && len(data) <= longList {
+		return facts
+	}
+	last := make([]int, len(facts))
+	for i := range last {
+		last[i] = i
+	}
+	slices.SortStableFunc(last, func(a, b int) int { return cmp.Compare(facts[a].Attempt, facts[b].Attempt) })
+	for i, at := range last {
+		fact := facts[at].decisive(spec.PodFailurePolicy)
+		if i < len(facts)-keep {
+			fact.Message, fact.PendingMessage = "", ""
+		}
+		facts[at] = fact
+	}
+	return facts
+}
+
+// decisive leaves out the exits and conditions that do not decide how the policy, which is
+// immutable, handles the Pod.
+func (f PodFact) decisive(policy *batchv1.PodFailurePolicy) PodFact {
+	handled := handle(policy, "", Pod{PodFact: f})
+	one := f
+	one.Exits, one.Conditions = nil, nil
+	if handled == (handling{}) {
+		return one
+	}
+	for i := range f.Exits {
+		if one.Exits = f.Exits[i : i+1]; handle(policy, "", Pod{PodFact: one}) == handled {
+			return one
+		}
+	}
+	one.Exits = nil
+	for i := range f.Conditions {
+		if one.Conditions = f.Conditions[i : i+1]; handle(policy, "", Pod{PodFact: one}) == handled {
+			return one
+		}
+	}
+	return f
 }

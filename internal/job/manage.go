@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/event"
 )
@@ -18,10 +19,8 @@ func (p *pass) manage() {
 		p.letGo()
 		return
 	}
-	p.managed = true
 	if len(p.plan.Deletes) > 0 {
-		// Pods that are of no use go first, such as did not start in time; creates wait for
-		// the next plan.
+		// Pods that did not start in time, say, go first; creates wait for the next plan.
 		return
 	}
 	active := p.active()
@@ -36,8 +35,14 @@ func (p *pass) manage() {
 	if more := int(active-want) - len(surplus); more > 0 {
 		surplus = append(surplus, rest[:min(more, len(rest))]...)
 	}
-	if len(surplus) > 0 {
-		p.removeListed(surplus[:min(len(surplus), p.config.MaxPods)])
+	switch {
+	case len(surplus) > 0 && !p.listed:
+		// One that has succeeded is counted instead, and which of them go depends on readiness,
+		// which PodWatch does not report.
+		p.plan.List = true
+		return
+	case len(surplus) > 0:
+		p.remove(surplus[:min(len(surplus), p.config.MaxPods)])
 		return
 	}
 	missing := want - active
@@ -49,9 +54,8 @@ func (p *pass) manage() {
 	}
 }
 
-// letGo gives up the Pods of a Job that is being deleted, whatever becomes of
-// them: they are released, not counted, and neither replaced nor removed (parity
-// 2.15).
+// letGo gives up the Pods of a Job that is being deleted: they are released, and neither
+// counted, replaced nor removed (parity 2.15).
 func (p *pass) letGo() {
 	for i := range p.state.Pods {
 		if pod := &p.state.Pods[i]; pod.Fate == Undecided {
@@ -76,30 +80,24 @@ func (p *pass) wantActive(active int32) int32 {
 	return parallelism
 }
 
-// removeListed removes Pods once they have just been listed: one that has succeeded is
-// counted instead, and which of them go depends on readiness, of which PodWatch does not
-// tell.
-func (p *pass) removeListed(surplus []int) {
-	if len(surplus) > 0 && !p.listed {
-		p.doubtful = true
-		return
-	}
-	p.remove(surplus)
-}
-
 // remove deletes Pods that are not wanted. The finalizer goes first: they are
 // not counted.
 func (p *pass) remove(surplus []int) {
 	for _, i := range surplus {
 		pod := &p.state.Pods[i]
-		pod.Fate, pod.Deleting, pod.Tracked = PodUncounted, true, false
-		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: true})
+		p.delete(pod, true)
+		pod.Fate, pod.Tracked = PodUncounted, false
 	}
 }
 
-// removable returns the indexes of the active Pods, but those whose delete has just failed, in
-// the order in which they are given up: the least advanced first, then those with more restarts, then newer
-// ones (the ActivePods order of parity 2.10, as far as facts tell).
+func (p *pass) delete(pod *Pod, release bool) {
+	p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: release})
+	pod.Deleting = true
+}
+
+// removable returns the places of the active Pods, without those whose delete has just failed,
+// in the order of their removal: the least advanced first, then those with more restarts, then
+// newer ones (the ActivePods order of parity 2.10, as far as facts tell).
 func (p *pass) removable() []int {
 	var candidates []int
 	for i, pod := range p.state.Pods {
@@ -114,29 +112,14 @@ func (p *pass) removable() []int {
 			cmp.Compare(rank(x.Ready), rank(y.Ready)),
 			cmp.Compare(y.Restarts, x.Restarts),
 			cmp.Compare(y.Attempt, x.Attempt),
-			cmp.Compare(indexOf(y), indexOf(x)),
+			cmp.Compare(ptr.Deref(y.Index, 0), ptr.Deref(x.Index, 0)),
 		)
 	})
 	return candidates
 }
 
 func removalRank(phase corev1.PodPhase) int {
-	switch phase {
-	case corev1.PodRunning:
-		return 2
-	case corev1.PodUnknown:
-		return 1
-	default:
-		return 0
-	}
-}
-
-// indexOf is the completion index of a Pod, 0 without one: Pods of higher ones are newer.
-func indexOf(pod Pod) int32 {
-	if pod.Index == nil {
-		return 0
-	}
-	return *pod.Index
+	return slices.Index([]corev1.PodPhase{corev1.PodUnknown, corev1.PodRunning}, phase)
 }
 
 func rank(ready bool) int {

@@ -77,7 +77,7 @@ func TestPodsOfAnIndexAreNumbered(t *testing.T) {
 		"after a rebuild, by the names of the Pods there are": {func(d *desk) {
 			d.pods[0].Phase, d.pods[0].Tracked, d.pods[0].Attempt = corev1.PodFailed, false, 4
 			status := batchv1.JobStatus{Failed: 4}
-			d.state = job.Reconstruct(job.NewState("default", "hello", "uid-1"), d.spec, status, job.List{Pods: d.pods, Attempts: 4}, d.now)
+			d.state = job.Reconstruct(job.NewState("default", "hello", "uid-1"), d.spec, status, job.List{Facts: d.pods, Attempts: 4}, d.now)
 			d.now = d.now.Add(time.Minute)
 		}, map[int32]int64{0: 5}},
 	} {

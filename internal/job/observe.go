@@ -14,12 +14,12 @@ import (
 // not in the State, since anybody who may write to Temporal may have made it up: where one
 // says that such a Pod carries the finalizer, a list tells.
 func (s State) Observe(facts []PodFact) State {
-	known := byUID(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
+	known := byUID(s.Pods)
 	for _, fact := range facts {
 		s.Unanswered = s.Unanswered || fact.Disowned
-		if i, ok := known[fact.UID]; ok {
-			s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact.plausible())
+		if pod := known[fact.UID]; pod != nil {
+			pod.PodFact = join(pod.PodFact, fact.plausible())
 		} else if fact.Tracked && !fact.Disowned {
 			s.Strange = true
 		}
@@ -28,11 +28,11 @@ func (s State) Observe(facts []PodFact) State {
 	return s
 }
 
-// byUID returns the places of Pods by their UIDs.
-func byUID(pods []Pod) map[string]int {
-	known := make(map[string]int, len(pods))
-	for i, pod := range pods {
-		known[pod.UID] = i
+// byUID finds Pods by their UIDs, for as long as the slice is neither sorted nor grown.
+func byUID(pods []Pod) map[string]*Pod {
+	known := make(map[string]*Pod, len(pods))
+	for i := range pods {
+		known[pods[i].UID] = &pods[i]
 	}
 	return known
 }
@@ -106,22 +106,9 @@ func compareFacts(a, b PodFact) int {
 
 // phaseRank orders phases by how far a Pod has come. Should a Pod ever report
 // both terminal phases, the success stands: its work was done.
-func phaseRank(phase corev1.PodPhase) int {
-	switch phase {
-	case corev1.PodPending:
-		return 1
-	case corev1.PodUnknown:
-		return 2
-	case corev1.PodRunning:
-		return 3
-	case corev1.PodFailed:
-		return 4
-	case corev1.PodSucceeded:
-		return 5
-	default:
-		return 0
-	}
-}
+func phaseRank(phase corev1.PodPhase) int { return slices.Index(phases, phase) }
+
+var phases = []corev1.PodPhase{corev1.PodPending, corev1.PodUnknown, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}
 
 // evidence prefers facts that say why a Pod ended.
 func evidence(fact PodFact) int {

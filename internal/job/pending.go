@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -15,7 +16,7 @@ const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 // or that may wait for ever. A Job that is suspended, being deleted or decided upon
 // has another end in store for its Pods.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
-	if p.spec.Suspend || p.spec.Deleting || p.interim() != nil {
+	if p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil {
 		return time.Time{}, false
 	}
 	if p.spec.PendingDeadlineSeconds <= 0 || pod.Since.IsZero() || !pod.active() || pod.Fate != Undecided || pod.hasStarted() {
@@ -68,14 +69,9 @@ func (p *pass) failPending() {
 		if !p.mayDelete(*pod) {
 			continue
 		}
-		reason := pod.Pending
-		if reason == "" {
-			reason = PendingLost
-		}
 		pod.PendingFailed, pod.Finished = true, p.second
-		pod.Reason, pod.Message = string(reason), pod.PendingMessage
-		p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
-		pod.Deleting = true
+		pod.Reason, pod.Message = string(cmp.Or(pod.Pending, PendingLost)), pod.PendingMessage
+		p.delete(pod, false)
 	}
 }
 

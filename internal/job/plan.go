@@ -11,14 +11,13 @@ import (
 // Plan is what Decide wants done, in the order of its fields. Carrying it out is
 // idempotent; Apply takes in what came of it.
 type Plan struct {
-	// List asks for a list of the Job's Pods (Listed) before anything else; with Rebuild
-	// it asks for one to start over from, with the Job's spec and status (Reconstruct).
+	// List asks for a list of the Job's Pods before anything else (Listed), and with Rebuild
+	// for the Job's spec and status to start over from (Reconstruct).
 	List, Rebuild bool
-	// Terminate asks to end all Pods that have not ended, and for a list of what there is then
-	// (Terminated), before anything else.
+	// Terminate asks to end all running Pods and to list them then, before anything else (Terminated).
 	Terminate Termination
-	// Judge are completed indexes for which spec.successPolicy is to be evaluated first;
-	// where they meet a rule nothing else is carried out (Matched). Empty for none.
+	// Judge are the completed indexes by which to evaluate spec.successPolicy first; if they
+	// meet a rule, nothing else is carried out (Matched). Empty for none.
 	Judge Indexes
 	// Creates and Deletes are never both set.
 	Creates []Create
@@ -26,33 +25,27 @@ type Plan struct {
 	// Status is the complete status to write; nil when nothing in it changed.
 	Status *batchv1.JobStatus
 	// Counted are the UIDs of the Pods that Status counts and that still carry the
-	// tracking finalizer; empty with a status that ends the Job, of which nothing is
-	// counted again.
+	// tracking finalizer; empty with a status that ends the Job.
 	Counted []string
 	// Releases follow the status: their Pods' fate is recorded in Next.
 	Releases []Release
 	// Handled counts the Pods among Releases that an explicit rule of podFailurePolicy
 	// matches, by its action.
 	Handled map[batchv1.PodFailurePolicyAction]int32
-	// Events are about the Job as a whole. Events about single Pods
-	// (SuccessfulCreate, FailedCreate and so on) are left to whoever meets the API
-	// server's answer.
+	// Events are about the whole Job. Those about single Pods (SuccessfulCreate, FailedCreate
+	// and so on) come from the activities.
 	Events []event.Event
 	// Wake is when to plan again if nothing happens; a zero At means never.
 	Wake Wake
-	// Deadline is when activeDeadlineSeconds ends, at which a plan that is still being
-	// carried out gives way; zero for never.
+	// Deadline is when activeDeadlineSeconds ends, and the plan gives way; zero for never.
 	Deadline time.Time
 	// Waiting says in words what the Job waits for.
 	Waiting string
-	// Finished is set when the Job has a terminal condition that is written, and
-	// nothing is left to do.
+	// Finished is set once a terminal condition is written and nothing is left to do.
 	Finished *Result
-	// Next is the State with the decisions made, and nothing carried out yet; it is
-	// the new State when the Plan is idle.
+	// Next is the State with the decisions made and nothing carried out: the new one of an idle Plan.
 	Next State
 
-	// before is the State that was decided on, and config what it was decided by.
 	before State
 	config Config
 }

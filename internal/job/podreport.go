@@ -8,84 +8,58 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// takePodReports takes in what deletes and releases of single Pods came to.
+// takePodReports takes in the results of deletes and releases of single Pods.
 func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
-	s.Pods = slices.Clone(s.Pods)
-	s.takeVanished(report.Vanished)
-	s.takeFound(plan, report.Found)
-	s.takeFailures(plan, report.Failures, now)
-}
-
-func (s *State) takeVanished(uids []string) {
-	known := byUID(s.Pods)
-	for _, uid := range uids {
-		if i, ok := known[uid]; ok {
-			s.Pods[i].Gone = true
+	known, before := byUID(s.Pods), byUID(plan.before.Pods)
+	deletes := make(map[string]Delete, len(plan.Deletes))
+	for _, target := range plan.Deletes {
+		deletes[target.UID] = target
+	}
+	for _, uid := range report.Vanished {
+		if pod := known[uid]; pod != nil {
+			pod.Gone = true
 		}
 	}
-}
-
-// takeFound takes in Pods that are not as a plan believed, with which nothing was done.
-// One that was to be removed uncounted and had ended is counted by the next plan. One that
-// was counted as ended and has not ended shows that a fact was false: what else the State
-// holds is not to be believed either.
-func (s *State) takeFound(plan Plan, found []PodFact) {
-	known, before := byUID(s.Pods), byUID(plan.before.Pods)
-	for _, fact := range found {
-		i, ok := known[fact.UID]
-		if !ok {
+	for _, fact := range report.Found {
+		pod, planned := known[fact.UID], before[fact.UID]
+		if pod == nil {
 			continue
 		}
-		j, planned := before[fact.UID]
-		deleted := slices.ContainsFunc(plan.Deletes, func(wanted Delete) bool { return wanted.UID == fact.UID })
+		_, deleted := deletes[fact.UID]
 		switch {
-		case deleted && planned && !fact.Disowned:
-			s.Pods[i] = plan.before.Pods[j]
+		case deleted && planned != nil && !fact.Disowned:
+			// It was to be removed uncounted and had ended: the next plan counts it.
+			*pod = *planned
 		case !deleted && !fact.Disowned:
+			// It was counted as ended and has not ended. So a fact was false, and the rest of the
+			// State can't be trusted either.
 			s.Rebuild = true
-			s.Pods[i].Tracked = fact.Tracked
+			pod.Tracked = fact.Tracked
 			continue
 		}
-		s.Pods[i].PodFact = join(s.Pods[i].PodFact, fact.plausible())
+		pod.PodFact = join(pod.PodFact, fact.plausible())
 	}
-}
-
-// takeFailures delays what the API server would not do with single Pods. They concern no
-// other Pod, and nothing else of the Job.
-func (s *State) takeFailures(plan Plan, failures []PodFailure, now time.Time) {
-	known, before := byUID(s.Pods), byUID(plan.before.Pods)
-	for _, failure := range failures {
-		i, ok := known[failure.UID]
-		if !ok {
+	for _, failure := range report.Failures {
+		pod, planned := known[failure.UID], before[failure.UID]
+		if pod == nil {
 			continue
 		}
-		pod := &s.Pods[i]
-		pod.Retry = pod.Retry.refusedPod(plan.config, failure.Message, now)
-		j, planned := before[failure.UID]
-		target := slices.IndexFunc(plan.Deletes, func(wanted Delete) bool { return wanted.UID == failure.UID })
+		pod.Retry = pod.Retry.refused(plan.config.RetryBase, plan.config.podRetryCap(), failure.Message, now)
+		target, deleted := deletes[failure.UID]
 		switch {
-		case target < 0:
+		case !deleted:
 			pod.Tracked = true
-		case planned:
+		case planned != nil:
 			// It runs on, and counts as active. What was counted stays so.
-			pod.Deleting, pod.Tracked = plan.before.Pods[j].Deleting, plan.before.Pods[j].Tracked
+			pod.Deleting, pod.Tracked = planned.Deleting, planned.Tracked
 			switch {
 			case failure.Released:
 				pod.Tracked, pod.Removed, pod.Asked = false, true, true
-			case plan.Deletes[target].Release:
-				pod.Fate = plan.before.Pods[j].Fate
+			case target.Release:
+				pod.Fate = planned.Fate
 			}
 		}
 	}
-}
-
-// refusedPod is refused for a single Pod, whose trouble may last: up to the cap of the
-// back-off after failures.
-func (r Retry) refusedPod(config Config, message string, now time.Time) Retry {
-	r.Refusals++
-	r.Until = now.Add(doubled(config.RetryBase, max(config.RetryCap, config.BackoffCap), r.Refusals))
-	r.Message = message
-	return r
 }
 
 // delayed reports whether what failed with a Pod is not to be tried yet, and plans to wake
@@ -98,8 +72,7 @@ func (p *pass) delayed(pod Pod) bool {
 	return true
 }
 
-// mayDelete reports whether this plan has room for the delete of a Pod, which has not just failed.
-// The next plan deletes the others.
+// mayDelete reports whether this plan has room for the delete of a Pod that has not just failed.
 func (p *pass) mayDelete(pod Pod) bool {
 	return len(p.plan.Deletes) < p.config.MaxPods && !p.delayed(pod)
 }
@@ -128,8 +101,8 @@ func (p *pass) failing() string {
 	return text
 }
 
-// counted lists the Pods that the status counts and that still carry the finalizer. Once
-// a Job has ended nothing is counted again, so that there is nothing to note.
+// counted lists the Pods that the status counts and that still carry the finalizer; none once
+// the Job has ended, since nothing is counted again then.
 func (s State) counted() []string {
 	if s.terminal() != nil {
 		return nil

@@ -49,7 +49,7 @@ func (d *desk) apply(plan job.Plan, report job.Report) {
 
 // listed lists the Pods as they are.
 func (d *desk) listed() {
-	d.state, d.just = d.state.Listed(job.List{Pods: d.pods, Attempts: int64(len(d.pods))}, d.now), true
+	d.state, d.just = d.state.Listed(job.List{Facts: d.pods, Attempts: int64(len(d.pods))}, d.now), true
 }
 
 // terminate ends the Pods as a plan asks; those that are named are not.
@@ -69,7 +69,7 @@ func (d *desk) terminate(plan job.Plan, failing ...string) {
 		d.pods[i].Tracked = d.pods[i].Tracked && !target.Release
 		d.pods[i].Version++
 	}
-	d.state = plan.Terminated(job.List{Pods: d.pods, Attempts: int64(len(d.pods))}, failures, d.now, d.now)
+	d.state = plan.Terminated(job.List{Facts: d.pods, Attempts: int64(len(d.pods)), Failures: failures}, d.now, d.now)
 }
 
 func (d *desk) edit(change func(*job.Spec)) {
@@ -223,7 +223,7 @@ func TestAFalseEndIsFoundByTheRelease(t *testing.T) {
 	d.pods[0] = truth
 	plan = d.decide()
 	equal(t, "rebuild", plan.Rebuild, true)
-	d.state = job.Reconstruct(d.state, d.spec, d.state.Status(), job.List{Pods: d.pods, Attempts: 2}, d.now)
+	d.state = job.Reconstruct(d.state, d.spec, d.state.Status(), job.List{Facts: d.pods, Attempts: 2}, d.now)
 	for _, pod := range d.state.Pods {
 		equal(t, "fate of "+pod.UID, pod.Fate, job.Undecided)
 	}
@@ -239,7 +239,7 @@ func TestPodsThatAreCountedAndNotReleasedCountOnce(t *testing.T) {
 			equal(t, "counted", plan.Counted, []string{"pod-1"})
 			status := *plan.Status // is written; then Temporal's data is lost, before the release
 			rebuilt := job.Reconstruct(job.NewState("default", "hello", "uid-1"), d.spec, status,
-				job.List{Pods: d.pods, Attempts: 2, Counted: plan.Counted}, d.now)
+				job.List{Facts: d.pods, Attempts: 2, Counted: plan.Counted}, d.now)
 			plan = job.Decide(job.DefaultConfig(), rebuilt, d.spec, d.now)
 			equal(t, "releases", releasedBy(plan), []string{"pod-1"})
 			rebuilt = job.Apply(plan, job.Report{}, d.now)

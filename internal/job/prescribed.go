@@ -6,20 +6,18 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Prescribed judges creates against the Job as the API server has it, whatever the plan
-// says that they come from: anybody who may write to Temporal may have made it up. It
-// returns why the Job prescribes no such Pods; empty when it does, as far as the object
-// tells. count says that the object does not tell, and that the Pods which can still run
-// are to be counted (TooMany).
+// Prescribed judges creates by the Job object, since anybody who may write to Temporal may have
+// made them up. It returns why the Job prescribes no such Pods, or "". With count the object
+// does not tell, and the running Pods are to be counted (TooMany).
 //
-// Names are made from attempts. So creates without an index whose attempts are the next
-// after the Pods that ended and were counted, as many as parallelism, make no more Pods
-// than that, however often they are repeated. Earlier ones may be names that are free
-// again.
+// Names are made from attempts. So creates without an index whose attempts follow those of the
+// counted Pods, within parallelism, make no more Pods than that, however often they are
+// repeated. Names of earlier attempts may be free again.
 func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
 	spec, status := SpecOf(object), object.Status
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
@@ -29,10 +27,7 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 	if len(creates) > int(limit) {
 		return false, fmt.Sprintf("the Job is to have %d Pods at a time, and %d were to be created", limit, len(creates))
 	}
-	completed, failed := ParseIndexes(status.CompletedIndexes), Indexes{}
-	if status.FailedIndexes != nil {
-		failed = ParseIndexes(*status.FailedIndexes)
-	}
+	over := ParseIndexes(status.CompletedIndexes).Union(ParseIndexes(ptr.Deref(status.FailedIndexes, "")))
 	seen := map[string]bool{}
 	for _, create := range creates {
 		if refusal := spec.misnamed(object, create); refusal != "" {
@@ -42,7 +37,7 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 			return false, fmt.Sprintf("Pod %s was to be created twice", create.Name)
 		}
 		seen[create.Name] = true
-		if create.Index != nil && (completed.Contains(*create.Index) || failed.Contains(*create.Index)) {
+		if create.Index != nil && over.Contains(*create.Index) {
 			return false, fmt.Sprintf("index %d is over", *create.Index)
 		}
 		counted := int64(status.Succeeded) + int64(status.Failed)
@@ -85,11 +80,8 @@ func closedForCreates(spec Spec, status batchv1.JobStatus, now time.Time) string
 	case spec.Suspend:
 		return "the Job is suspended"
 	}
-	if spec.ActiveDeadlineSeconds != nil && status.StartTime != nil {
-		seconds := min(*spec.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))
-		if !now.Before(status.StartTime.Add(time.Duration(seconds) * time.Second)) {
-			return "the Job was active longer than activeDeadlineSeconds"
-		}
+	if spec.ActiveDeadlineSeconds != nil && status.StartTime != nil && !now.Before(spec.deadline(status.StartTime.Time)) {
+		return "the Job was active longer than activeDeadlineSeconds"
 	}
 	return ""
 }
@@ -115,16 +107,9 @@ func (s Spec) misnamed(object *batchv1.Job, create Create) string {
 	return ""
 }
 
-// Running is one of the Job's Pods that can still run.
-type Running struct {
-	Name  string
-	Index *int32
-}
-
-// TooMany says why creates would make more Pods than the Job is to have, in all or of an
-// index: running are those that can still run. It keeps a request that somebody has made up
-// from adding Pods beside those of the Job.
-func TooMany(object *batchv1.Job, creates []Create, running []Running) string {
+// TooMany says why creates would make more Pods than the Job is to have beside the running ones,
+// in all or of an index.
+func TooMany(object *batchv1.Job, creates []Create, running []PodFact) string {
 	spec := SpecOf(object)
 	total, byIndex := map[string]bool{}, map[int32]string{}
 	for _, pod := range running {

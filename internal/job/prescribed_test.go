@@ -131,16 +131,16 @@ func TestPrescribed(t *testing.T) {
 }
 
 func TestTooMany(t *testing.T) {
-	named := func(creates []job.Create) []job.Running {
-		var list []job.Running
+	named := func(creates []job.Create) []job.PodFact {
+		var list []job.PodFact
 		for _, create := range creates {
-			list = append(list, job.Running{Name: create.Name, Index: create.Index})
+			list = append(list, job.PodFact{Name: create.Name, Index: create.Index})
 		}
 		return list
 	}
 	for name, test := range map[string]struct {
 		creates []job.Create
-		running []job.Running
+		running []job.PodFact
 		refused bool
 	}{
 		"none runs":                          {creates: attempts(7, 8, 9)},

@@ -13,7 +13,7 @@ import (
 
 // rebuilt starts over from what there is of the Job, as after a status that is refused.
 func (d *desk) rebuilt() {
-	d.state = job.Reconstruct(d.state, d.spec, d.state.Status(), job.List{Pods: d.pods, Attempts: int64(len(d.pods))}, d.now)
+	d.state = job.Reconstruct(d.state, d.spec, d.state.Status(), job.List{Facts: d.pods, Attempts: int64(len(d.pods))}, d.now)
 }
 
 func TestARebuildKeepsOneEvidenceOfAPod(t *testing.T) {
@@ -54,7 +54,7 @@ func TestARebuildKeepsTheFailureOfACountedPod(t *testing.T) {
 	for _, tracked := range []bool{true, false} {
 		failed := job.PodFact{Name: "hello-0", UID: "pod-1", Index: pointer[int32](0), Phase: corev1.PodFailed, Tracked: tracked, Finished: start}
 		status := batchv1.JobStatus{StartTime: &metav1.Time{Time: start}, Failed: 1}
-		list := job.List{Pods: []job.PodFact{failed}, Attempts: 1, Counted: []string{failed.UID}}
+		list := job.List{Facts: []job.PodFact{failed}, Attempts: 1, Counted: []string{failed.UID}}
 		state := job.Reconstruct(job.NewState("default", "hello", "uid-1"), spec, status, list, start)
 		soon := job.Decide(job.DefaultConfig(), state, spec, start.Add(time.Second))
 		if len(soon.Creates) > 0 || len(state.Indexes) != 1 {

@@ -1,17 +1,15 @@
 package job
 
 import (
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
-// Edited takes in the Job's spec as it was read last, and returns the one to plan with
-// from now on. Generations are compared for difference, since they fall when etcd is
-// restored, which takes a deletion back too. What was refused may be accepted after an
-// edit. One that wants fewer Pods asks for a list, and so does one that follows another which
-// the State does not know: an earlier attempt at this point of the history may have created
-// Pods, and nothing is remembered of it.
+// Edited takes in the Job's spec as it was read last, and returns the one to plan with.
+// Generations are compared for difference: they fall when etcd is restored, which also reverts
+// a deletion. What was refused may be accepted after an edit. The Pods are listed after an edit
+// that wants fewer of them or follows an unknown one: a forgotten plan may have created some.
 func (s State) Edited(from, to Spec) (State, Spec) {
 	if from.Digest() == to.Digest() && from.Defaults == to.Defaults {
 		return s, from
@@ -22,21 +20,21 @@ func (s State) Edited(from, to Spec) (State, Spec) {
 	return s, to
 }
 
-// wantsFewer reports whether Pods may have been created for the other Spec that this
-// one has no use for.
+// wantsFewer reports whether this Spec may have no use for Pods of the other.
 func (s Spec) wantsFewer(other Spec) bool {
 	return s.Suspend && !other.Suspend || s.Deleting && !other.Deleting || s.Parallelism < other.Parallelism ||
 		s.Completions != nil && (other.Completions == nil || *s.Completions < *other.Completions)
 }
 
-// Reread takes in the Job as it was read after it refused a status, or Pods: it was
-// edited, or somebody else wrote its status. The delay of the next status stays, even
-// if the spec is new, since the refusal may have another reason.
+// Reread takes in the Job as it was read after a status or Pods were refused: it was edited, or
+// somebody else wrote its status. The delay of the next status stays even with a new spec, since
+// the refusal may have another reason.
 func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	retry := s.StatusRetry
 	s, spec := s.Edited(from, to)
 	s.StatusRetry = retry
-	if s.overtakenBy(status) {
+	if Overtaken(status, ByOthers{true, true}, s.base()) {
+		// By a forgotten plan or by somebody else: only the Job and its Pods tell which.
 		s = s.takeStatus(status)
 		s.Rebuild = true
 		return s, spec
@@ -47,14 +45,6 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	}
 	s.Doubtful = true
 	return s, spec
-}
-
-// overtakenBy reports whether somebody else has counted Pods since the last status was
-// written: the built-in controller, while the workflow slept, or a plan that was
-// forgotten. Which ones, the Job and its Pods tell, and the State does not.
-func (s State) overtakenBy(current batchv1.JobStatus) bool {
-	written := s.Status()
-	return current.Succeeded > written.Succeeded || current.Failed > written.Failed || uncounted(current) > uncounted(written)
 }
 
 // rebase takes over the status that the API server has. Counters never fall.
@@ -70,18 +60,43 @@ func (s State) rebase(current batchv1.JobStatus) State {
 // takeStatus takes the parts of a status that are not counted from Pods.
 func (s State) takeStatus(status batchv1.JobStatus) State {
 	s.Conditions = takenConditions(status.Conditions)
-	s.StartTime, s.CompletionTime = time.Time{}, time.Time{}
-	if status.StartTime != nil {
-		s.StartTime = status.StartTime.UTC()
-	}
-	if status.CompletionTime != nil {
-		s.CompletionTime = status.CompletionTime.UTC()
-	}
+	s.StartTime, s.CompletionTime = ptr.Deref(status.StartTime, metav1.Time{}).UTC(), ptr.Deref(status.CompletionTime, metav1.Time{}).UTC()
 	s.Written = withoutIndexes(status)
 	s.Written.Conditions = s.Conditions
-	s.WrittenCompleted, s.WrittenFailed = ParseIndexes(status.CompletedIndexes), Indexes{}
-	if status.FailedIndexes != nil {
-		s.WrittenFailed = ParseIndexes(*status.FailedIndexes)
-	}
+	s.WrittenCompleted, s.WrittenFailed = ParseIndexes(status.CompletedIndexes), ParseIndexes(ptr.Deref(status.FailedIndexes, ""))
 	return s
+}
+
+// Base is what was known of a Job's status when a Plan was made: the Pods that it counts,
+// and those that it names in uncountedTerminatedPods, where Ostinato names none.
+type Base struct {
+	Succeeded int32 `json:"succeeded,omitempty"`
+	Failed    int32 `json:"failed,omitempty"`
+	Uncounted int   `json:"uncounted,omitempty"`
+}
+
+// Base returns what was known of the Job's status when the Plan was made.
+func (p Plan) Base() Base { return p.before.base() }
+
+func (s State) base() Base {
+	status := s.Status()
+	return Base{Succeeded: status.Succeeded, Failed: status.Failed, Uncounted: uncounted(status)}
+}
+
+// ByOthers says which counters of a Job's status were written last by somebody else than
+// Ostinato.
+type ByOthers struct{ Succeeded, Failed bool }
+
+// Overtaken reports whether somebody else, such as the built-in controller, has counted Pods
+// since a Plan's Base, so that the Plan may ask for Pods that are no longer wanted. A forgotten
+// plan of Ostinato's has counted what the next one counts, and overtakes nobody.
+func Overtaken(status batchv1.JobStatus, by ByOthers, base Base) bool {
+	return by.Succeeded && status.Succeeded > base.Succeeded || by.Failed && status.Failed > base.Failed || uncounted(status) > base.Uncounted
+}
+
+func uncounted(status batchv1.JobStatus) int {
+	if status.UncountedTerminatedPods == nil {
+		return 0
+	}
+	return len(status.UncountedTerminatedPods.Succeeded) + len(status.UncountedTerminatedPods.Failed)
 }

@@ -242,7 +242,7 @@ func TestListsOfTheMostPodsAreRead(t *testing.T) {
 				facts := pods(int(job.DefaultConfig().MaxActive), say)
 				short := job.Shortened(slices.Clone(facts), spec, job.DefaultConfig().MaxAttempts)
 				equal(t, "Pods", len(short), len(facts))
-				data, err := json.Marshal(protocol.PodList{Facts: short})
+				data, err := json.Marshal(protocol.PodList{List: job.List{Facts: short}})
 				if err != nil {
 					t.Fatal(err)
 				}

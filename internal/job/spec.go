@@ -1,13 +1,23 @@
 package job
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	kept "ostinato.dev/ostinato/internal/evidence"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Spec holds the fields of a batch/v1 JobSpec that decide when Pods start and
@@ -66,42 +76,28 @@ type Spec struct {
 func SpecOf(job *batchv1.Job) Spec {
 	spec := Spec{
 		Generation:            job.Generation,
-		Parallelism:           1,
+		Parallelism:           ptr.Deref(job.Spec.Parallelism, 1),
 		Completions:           job.Spec.Completions,
-		CompletionMode:        batchv1.NonIndexedCompletion,
-		BackoffLimit:          6,
+		CompletionMode:        ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion),
+		BackoffLimit:          ptr.Deref(job.Spec.BackoffLimit, 6),
 		ActiveDeadlineSeconds: job.Spec.ActiveDeadlineSeconds,
+		Suspend:               ptr.Deref(job.Spec.Suspend, false),
 		RestartPolicy:         job.Spec.Template.Spec.RestartPolicy,
-		PodReplacementPolicy:  batchv1.TerminatingOrFailed,
+		PodReplacementPolicy:  ptr.Deref(job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed),
 		Deleting:              job.DeletionTimestamp != nil,
 		BackoffLimitPerIndex:  job.Spec.BackoffLimitPerIndex,
 		MaxFailedIndexes:      job.Spec.MaxFailedIndexes,
 		PodFailurePolicy:      job.Spec.PodFailurePolicy,
 		HasSuccessPolicy:      job.Spec.SuccessPolicy != nil,
+		ManualSelector:        ptr.Deref(job.Spec.ManualSelector, false),
 	}
-	if job.Spec.ManualSelector != nil {
-		spec.ManualSelector = *job.Spec.ManualSelector
+	if job.Spec.Parallelism == nil && job.Spec.Completions == nil {
+		spec.Completions = ptr.To[int32](1)
 	}
-	if job.Spec.Parallelism != nil {
-		spec.Parallelism = *job.Spec.Parallelism
-	} else if job.Spec.Completions == nil {
-		one := int32(1)
-		spec.Completions = &one
-	}
-	if job.Spec.CompletionMode != nil {
-		spec.CompletionMode = *job.Spec.CompletionMode
-	}
-	if job.Spec.BackoffLimit != nil {
-		spec.BackoffLimit = *job.Spec.BackoffLimit
-	} else if job.Spec.BackoffLimitPerIndex != nil {
+	if job.Spec.BackoffLimit == nil && job.Spec.BackoffLimitPerIndex != nil {
 		spec.BackoffLimit = math.MaxInt32
 	}
-	if job.Spec.Suspend != nil {
-		spec.Suspend = *job.Spec.Suspend
-	}
-	if job.Spec.PodReplacementPolicy != nil {
-		spec.PodReplacementPolicy = *job.Spec.PodReplacementPolicy
-	} else if job.Spec.PodFailurePolicy != nil {
+	if job.Spec.PodReplacementPolicy == nil && job.Spec.PodFailurePolicy != nil {
 		spec.PodReplacementPolicy = batchv1.Failed
 	}
 	spec.readAnnotations(job)
@@ -120,4 +116,62 @@ func (s Spec) Digest() string {
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
+}
+
+// maxAnnotationSeconds bounds the annotations that give a time: ten years.
+const maxAnnotationSeconds = 10 * 365 * 24 * 3600
+
+// readAnnotations reads the extensions that a Job or its Pod template asks for by
+// annotation. A time that can't be read counts as not given. Evidence and signals
+// are for those who read the object (kept.Of, steering.Accepts); here only what
+// is wrong with them is found.
+func (s *Spec) readAnnotations(job *batchv1.Job) {
+	s.PendingDeadlineSeconds = s.seconds(job, names.PendingDeadlineAnnotation)
+	s.BackoffBaseSeconds = s.seconds(job, names.BackoffBaseAnnotation)
+	s.BackoffCapSeconds = s.seconds(job, names.BackoffCapAnnotation)
+	for _, mistake := range []string{
+		kept.Mistake(job.Annotations), kept.Mistake(job.Spec.Template.Annotations), steering.Mistake(job.Annotations),
+	} {
+		if mistake != "" && !slices.Contains(s.Mistakes, mistake) {
+			s.Mistakes = append(s.Mistakes, mistake)
+		}
+	}
+}
+
+func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
+	value, ok := job.Annotations[key]
+	if !ok {
+		value, ok = job.Spec.Template.Annotations[key]
+	}
+	if !ok {
+		return 0
+	}
+	seconds, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || seconds < 1 || seconds > maxAnnotationSeconds {
+		s.Mistakes = append(s.Mistakes, fmt.Sprintf("Annotation %s is %.40q: want a whole number of seconds, from 1 to %d", key, value, maxAnnotationSeconds))
+		return 0
+	}
+	return seconds
+}
+
+// Defaults apply to Jobs that do not say otherwise by annotation.
+type Defaults struct {
+	// BackoffBase and BackoffCap bound the delay of Pods after failures; 0 means
+	// DefaultConfig's.
+	BackoffBase time.Duration `json:"backoffBase,omitempty"`
+	BackoffCap  time.Duration `json:"backoffCap,omitempty"`
+}
+
+// WithDefaults returns the Spec with the defaults where the Job says nothing.
+func (s Spec) WithDefaults(defaults Defaults) Spec {
+	s.Defaults = defaults
+	return s
+}
+
+// configure returns the constants with the Job's own, or the defaults, in their
+// place. A base beyond the cap is the cap.
+func (s Spec) configure(config Config) Config {
+	config.BackoffBase = cmp.Or(time.Duration(s.BackoffBaseSeconds)*time.Second, s.Defaults.BackoffBase, config.BackoffBase)
+	config.BackoffCap = cmp.Or(time.Duration(s.BackoffCapSeconds)*time.Second, s.Defaults.BackoffCap, config.BackoffCap)
+	return config
 }

@@ -4,37 +4,31 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
-// State is all that a Job workflow remembers: joined Pod facts, and what was
-// decided from them. It is plain data that survives JSON, so that it can be
-// carried over continue-as-new; slices are sorted.
-//
-// The functions of this package never change a State they are given; they
-// return a new one.
+// State is all that a Job workflow remembers: joined Pod facts and the decisions made from
+// them. It is plain data that survives JSON, for continue-as-new; slices are sorted.
+// The functions of this package return a new State and never change the one they are given.
 type State struct {
 	// Namespace, Name and UID are the Job's; Pod names are made from them.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Attempts is the highest number that a Pod of the Job has had. Of a Job without indexes
-	// the next Pod has the next number.
+	// Attempts is the highest number of any Pod so far. Without indexes the next Pod gets the next.
 	Attempts int64 `json:"attempts,omitempty"`
-	// Pods are the Pods that are alive, terminating, or not yet counted and released; sorted
-	// by attempt, name and UID.
+	// Pods are alive, terminating, or not yet counted and released; sorted by attempt, name and UID.
 	Pods []Pod `json:"pods,omitempty"`
-	// Succeeded and Failed count the Pods that were given that Fate, ever. Of an
-	// Indexed Job Succeeded is the number of Completed.
+	// Succeeded and Failed count all Pods of that Fate. In an Indexed Job Succeeded is the
+	// number of Completed.
 	Succeeded int32 `json:"succeeded,omitempty"`
 	Failed    int32 `json:"failed,omitempty"`
-	// Completed and FailedIndexes are the completion indexes that are over, one way
-	// or the other (Indexed Jobs).
+	// Completed and FailedIndexes are the completion indexes that are over (Indexed Jobs).
 	Completed     Indexes `json:"completed,omitzero"`
 	FailedIndexes Indexes `json:"failedIndexes,omitzero"`
 	// Judged is what is known of spec.successPolicy.
 	Judged Judged `json:"judged,omitzero"`
-	// Backoff delays the next Pod after failures; Indexes do so where every index has a
-	// back-off of its own.
+	// Backoff delays the next Pod after failures, unless each index has a back-off (Indexes).
 	Backoff Backoff `json:"backoff,omitzero"`
 	// Indexes are the records of indexes whose Pods have ended and that are not over.
 	Indexes IndexRecords `json:"indexes,omitempty"`
@@ -43,25 +37,23 @@ type State struct {
 	// StartTime and CompletionTime are the status fields, in whole seconds.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
-	// Conditions are the condition types of batch/v1, in the order in which they
-	// were appended. Conditions of other types are not Ostinato's.
+	// Conditions are those of batch/v1's types, in the order in which they were appended.
 	Conditions []batchv1.JobCondition `json:"conditions,omitempty"`
-	// Verdict is what Pods are deleted for. It is recorded before the first of them is, and
-	// stands even while the API server refuses the status that says so.
+	// Verdict is recorded before the first Pod is deleted for it, and stands while the API
+	// server refuses the status that contains it.
 	Verdict Verdict `json:"verdict,omitzero"`
 	// Concluded is set when all Pods that had not ended were deleted for the Verdict.
 	Concluded bool `json:"concluded,omitempty"`
-	// Written is the status the API server last accepted, without the strings of
-	// indexes, which WrittenCompleted and WrittenFailed hold; nil before the first.
+	// Written is the status the API server last accepted, or nil. WrittenCompleted and
+	// WrittenFailed are its indexes.
 	Written          *batchv1.JobStatus `json:"written,omitempty"`
 	WrittenCompleted Indexes            `json:"writtenCompleted,omitzero"`
 	WrittenFailed    Indexes            `json:"writtenFailed,omitzero"`
-	// Evidence are the Pods that failed last, oldest first; EvidenceOmitted counts
-	// older ones.
+	// Evidence is of the latest failed Pods, oldest first; EvidenceOmitted counts older ones.
 	Evidence        []Attempt `json:"evidence,omitempty"`
 	EvidenceOmitted int       `json:"evidenceOmitted,omitempty"`
-	// CreateRetry and StatusRetry delay what the API server refused, ErrorRetry all that
-	// is planned, after an error.
+	// CreateRetry and StatusRetry delay what the API server refused. After an error, ErrorRetry
+	// delays everything.
 	CreateRetry Retry `json:"createRetry,omitzero"`
 	StatusRetry Retry `json:"statusRetry,omitzero"`
 	ErrorRetry  Retry `json:"errorRetry,omitzero"`
@@ -73,20 +65,15 @@ type State struct {
 	Silence Silence `json:"silence,omitzero"`
 	// Listing is when the last list of the Pods was asked for.
 	Listing time.Time `json:"listing,omitzero"`
-	// Doubtful is set when something that the Job did, or did not, makes a list necessary
-	// before anything else is planned.
+	// Doubtful: the Pods must be listed before anything else is planned.
 	Doubtful bool `json:"doubtful,omitempty"`
-	// Strange is set when a fact makes a list necessary soon: it names a Pod that is not in
-	// Pods. Then the fact is late, or made up, or the Pod was let go and is the Job's again, or
-	// its create had no answer.
+	// Strange: a fact named a Pod that is not in Pods, so they must be listed soon. The fact is
+	// late or made up, the Pod was let go and adopted again, or its create had no answer.
 	Strange bool `json:"strange,omitempty"`
-	// Rebuild is set when the State can't be believed: the Job has a past that it does
-	// not hold, or somebody else has counted.
+	// Rebuild: the State is wrong, since it lacks the Job's past or somebody else has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
-	// Unanswered is set when the API server may have a status that the State does not know: the
-	// call that wrote it had no answer, or is forgotten, and was for the spec before an edit or
-	// counted a Pod that is disowned since. So the next is written even if nothing in it has
-	// changed.
+	// Unanswered: the API server may have a status that the State does not know, by a call that
+	// had no answer or is forgotten. So the next status is written even if nothing has changed.
 	Unanswered bool `json:"unanswered,omitempty"`
 }
 
@@ -97,15 +84,13 @@ type Pod struct {
 	Fate Fate `json:"fate,omitempty"`
 	// Since is when the Pod was first planned with, where a start has a deadline.
 	Since time.Time `json:"since,omitzero"`
-	// Asked is set while the Pod's delete is under way: no answer to it has come, and a list
-	// has not told either what became of it.
+	// Asked: the Pod's delete is under way, with neither an answer nor a list since.
 	Asked bool `json:"asked,omitempty"`
 	// Retry delays the delete or release of this Pod, which failed.
 	Retry Retry `json:"retry,omitzero"`
-	// PendingFailed is set when the Pod was given up because it did not start in time.
+	// PendingFailed: the Pod was given up because it did not start in time.
 	PendingFailed bool `json:"pendingFailed,omitempty"`
-	// Announced is set when what is said once of the Pod was said with its release, which
-	// may have failed.
+	// Announced: the Pod's Events were emitted with its release, which may have failed.
 	Announced bool `json:"announced,omitempty"`
 }
 
@@ -169,8 +154,7 @@ func (s State) BeingDeleted() []string {
 	return uids
 }
 
-// Undecided returns the UIDs of the Pods whose end is not known yet, for a list of
-// the Job's Pods.
+// Undecided returns the UIDs of the Pods whose end is not known yet, for a list.
 func (s State) Undecided() []string {
 	var uids []string
 	for _, pod := range s.Pods {
@@ -179,4 +163,45 @@ func (s State) Undecided() []string {
 		}
 	}
 	return uids
+}
+
+// done reports whether the Pod can't run any more.
+func (p Pod) done() bool { return p.Ended() || p.Disowned }
+
+// active Pods run or are about to (parity 2.6).
+func (p Pod) active() bool { return !p.done() && !p.Deleting }
+
+// terminating Pods still run and are being deleted (parity 2.6).
+func (p Pod) terminating() bool { return !p.done() && p.Deleting }
+
+// finished reports how an undecided Pod is to be counted, if it is to be now. A
+// Pod that is being deleted counts as failed at once unless the replacement
+// policy waits for its end; one that vanished counts as failed (parity 2.6).
+func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) {
+	switch {
+	case p.Disowned:
+		return PodUncounted, true
+	case p.Phase == corev1.PodSucceeded:
+		return PodSucceeded, true
+	case p.Phase == corev1.PodFailed, p.Gone, p.PendingFailed:
+		return PodFailed, true
+	case p.Deleting && policy != batchv1.Failed:
+		return PodFailed, true
+	default:
+		return Undecided, false
+	}
+}
+
+func (p *pass) active() int32 { return p.state.tally(Pod.active) + int32(len(p.plan.Creates)) }
+
+func (p *pass) terminating() int32 { return p.state.tally(Pod.terminating) }
+
+func (s State) tally(match func(Pod) bool) int32 {
+	count := int32(0)
+	for _, pod := range s.Pods {
+		if match(pod) {
+			count++
+		}
+	}
+	return count
 }

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // status returns the status that the State amounts to, with creates in flight
@@ -14,22 +16,20 @@ import (
 func (s State) status(spec Spec, creating int32) *batchv1.JobStatus {
 	var failedIndexes *string
 	if spec.indexed() && spec.BackoffLimitPerIndex != nil {
-		text := s.FailedIndexes.String()
-		failedIndexes = &text
+		failedIndexes = ptr.To(s.FailedIndexes.String())
 	}
 	active := s.tally(Pod.active) + creating
 	var ready *int32
 	if active == 0 {
 		ready = new(int32)
 	}
-	terminating := s.tally(Pod.terminating)
 	return &batchv1.JobStatus{
 		Conditions:     slices.Clone(s.Conditions),
 		StartTime:      timeOrNil(s.StartTime),
 		CompletionTime: timeOrNil(s.CompletionTime),
 		Active:         active,
 		Ready:          ready,
-		Terminating:    &terminating,
+		Terminating:    ptr.To(s.tally(Pod.terminating)),
 		Succeeded:      s.reportedSuccesses(spec),
 		Failed:         s.Failed,
 
@@ -93,8 +93,7 @@ func (s State) Status() batchv1.JobStatus {
 	status := *s.Written
 	status.CompletedIndexes = s.WrittenCompleted.String()
 	if !s.WrittenFailed.IsZero() {
-		failed := s.WrittenFailed.String()
-		status.FailedIndexes = &failed
+		status.FailedIndexes = ptr.To(s.WrittenFailed.String())
 	}
 	return status
 }
@@ -123,10 +122,52 @@ func equalCondition(a, b batchv1.JobCondition) bool {
 		a.LastTransitionTime.Equal(&b.LastTransitionTime)
 }
 
+// firstTrue returns the condition of the first of these types that is True.
+func (s State) firstTrue(kinds ...batchv1.JobConditionType) *batchv1.JobCondition {
+	for _, kind := range kinds {
+		if condition := s.condition(kind); condition != nil && condition.Status == corev1.ConditionTrue {
+			return condition
+		}
+	}
+	return nil
+}
+
+func (s State) condition(kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == kind {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func (p *pass) hasCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus) bool {
+	condition := p.state.condition(kind)
+	return condition != nil && condition.Status == status
+}
+
+// setCondition sets a condition, keeping its place in the list; it reports
+// whether that changed anything.
+func (p *pass) setCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) bool {
+	if p.hasCondition(kind, status) {
+		return false
+	}
+	condition := batchv1.JobCondition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		LastProbeTime:      metav1.NewTime(p.second),
+		LastTransitionTime: metav1.NewTime(p.second),
+	}
+	if old := p.state.condition(kind); old != nil {
+		*old = condition
+	} else {
+		p.state.Conditions = append(p.state.Conditions, condition)
+	}
+	return true
+}
+
 func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
-	stamp := metav1.NewTime(t)
-	return &stamp
+	return &metav1.Time{Time: t}
 }

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/event"
 )
@@ -63,17 +64,12 @@ func ValidateStatus(status batchv1.JobStatus) error {
 	if err := validateConditions(status.Conditions); err != nil {
 		return fmt.Errorf("status: %w", err)
 	}
-	indexes := []string{status.CompletedIndexes}
-	if status.FailedIndexes != nil {
-		indexes = append(indexes, *status.FailedIndexes)
-	}
-	for _, text := range indexes {
+	for _, text := range []string{status.CompletedIndexes, ptr.Deref(status.FailedIndexes, "")} {
 		if len(text) > MaxStatusIndexes {
 			return fmt.Errorf("status: indexes of %d bytes, want %d at most", len(text), MaxStatusIndexes)
 		}
 	}
-	status.CompletedIndexes, status.FailedIndexes = "", nil
-	data, err := json.Marshal(status)
+	data, err := json.Marshal(withoutIndexes(status))
 	if err != nil {
 		return fmt.Errorf("status: %w", err)
 	}

@@ -4,21 +4,17 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 )
 
 // MatchedRule returns the first rule of spec.successPolicy that the completed indexes meet
-// (parity 2.14). The policy's text may be more than a megabyte, so that it stays in the
-// Kubernetes object: whoever has read the Job asks, and the State holds the answer.
+// (parity 2.14). The policy may have more than a megabyte, so it stays in the Kubernetes object.
 func MatchedRule(job *batchv1.Job, completed Indexes) (index int32, ok bool) {
 	if job.Spec.SuccessPolicy == nil || completed.IsZero() {
 		return 0, false
 	}
-	completions := int32(0)
-	if job.Spec.Completions != nil {
-		completions = *job.Spec.Completions
-	}
 	for i, rule := range job.Spec.SuccessPolicy.Rules {
-		if meets(completed, rule, completions) {
+		if meets(completed, rule, ptr.Deref(job.Spec.Completions, 0)) {
 			return int32(i), true
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Termination asks to end all Pods of a Job that have not ended, those included that the State
-// does not know: a plan that is forgotten may have created them.
+// Termination asks to end all running Pods of a Job, including those of forgotten plans, which
+// the State does not know.
 type Termination string
 
 const (
@@ -20,15 +20,12 @@ const (
 	TerminateForVerdict Termination = "Verdict"
 )
 
-// Remove reports whether the Pods are removed uncounted.
-func (t Termination) Remove() bool { return t == TerminateForSuspension }
-
 // Targets returns the Pods that are to be ended: those that can run and are not being deleted.
 func (t Termination) Targets(pods []PodFact) []Delete {
 	var targets []Delete
 	for _, pod := range pods {
 		if !pod.Ended() && !pod.Deleting && !pod.Disowned {
-			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: t.Remove()})
+			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: t == TerminateForSuspension})
 		}
 	}
 	return targets
@@ -39,7 +36,7 @@ func (t Termination) Targets(pods []PodFact) []Delete {
 // were being deleted when it heard of the suspension, nil where it does not know. Upstream removes
 // what its cache has as active, too.
 func (t Termination) Overtaken(pods []PodFact, undecided, deleting []string) []Delete {
-	if !t.Remove() || deleting == nil {
+	if t != TerminateForSuspension || deleting == nil {
 		return nil
 	}
 	meant := map[string]bool{}
@@ -59,9 +56,9 @@ func (t Termination) Overtaken(pods []PodFact, undecided, deleting []string) []D
 }
 
 // Recorded reports whether the Plan must be in the history before it is carried out: another
-// plan would not take back what it does, or it asks for logs, which come from nodes that may not
-// answer while a workflow task waits. The rest follows from the Job and from what the
-// history holds, so that a workflow task which is repeated wants it again, by the same names.
+// plan would not take it back, or it asks for logs, and nodes may not answer while a workflow
+// task waits. The rest follows from the Job and the history: a repeated workflow task wants the
+// same again, by the same names.
 func (p Plan) Recorded() bool {
 	return p.decides() || slices.ContainsFunc(p.Releases, func(release Release) bool { return release.Logs })
 }
@@ -82,17 +79,15 @@ func (s State) hasFailures() bool {
 // list tells what became of a Plan that is recorded.
 func (p Plan) Asked() State {
 	state := p.before
+	if p.Terminate != "" {
+		state = p.Next
+		state.Judged = p.before.Judged
+	}
 	state.Unanswered = state.Unanswered || p.Status != nil
 	if !p.decides() {
 		return state
 	}
 	state.Doubtful = true
-	if p.Terminate == TerminateForVerdict {
-		state.Verdict = p.Next.Verdict
-	}
-	if p.Terminate != "" {
-		state.Pods, state.Indexes = p.Next.Pods, p.Next.Indexes
-	}
 	state.Pods = slices.Clone(state.Pods)
 	asked := map[string]bool{}
 	for _, target := range p.Deletes {
@@ -105,26 +100,24 @@ func (p Plan) Asked() State {
 	return state
 }
 
-// Terminated takes in the answer to a Plan that terminates: the Pods as they are then, and the
-// deletes that failed.
-func (p Plan) Terminated(list List, failures []PodFailure, asked, now time.Time) State {
+// Terminated takes in the answer to a Plan that terminates: the Pods as they are then.
+func (p Plan) Terminated(list List, asked, now time.Time) State {
 	state := p.Asked()
 	state.Judged, state.Unanswered = p.Next.Judged, p.before.Unanswered
 	state = state.Listed(list, asked)
 	known := byUID(state.Pods)
-	for _, failure := range failures {
-		if i, ok := known[failure.UID]; ok {
-			state.Pods[i].Retry = state.Pods[i].Retry.refusedPod(p.config, failure.Message, now)
+	for _, failure := range list.Failures {
+		if pod := known[failure.UID]; pod != nil {
+			pod.Retry = pod.Retry.refused(p.config.RetryBase, p.config.podRetryCap(), failure.Message, now)
 		}
 	}
 	state.Concluded = state.Verdict != (Verdict{})
 	return state
 }
 
-// resolve says what became of a Pod whose delete was asked for, now that the Pods are listed.
-// One that had ended before is counted; one that is as it was is still the Job's. One that has
-// only lost its finalizer is to be deleted still. One that a failure has deleted counts as failed
-// with it, however it has ended since.
+// resolve decides from a list about a Pod whose delete was under way. One that had ended before
+// is counted, and an unchanged one is still the Job's. One that has only lost its finalizer is
+// yet to be deleted. One that was deleted for a failure counts as failed, however it ended.
 func (s State) resolve(pod *Pod, listed bool) {
 	verdict := s.decided()
 	removed := verdict == nil && (!listed || !pod.Tracked)
@@ -141,20 +134,19 @@ func (p *pass) deleteAgain() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.active() && pod.Fate != Undecided && (pod.Asked || pod.PendingFailed) && p.mayDelete(*pod) {
-			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID, Release: pod.Fate == PodUncounted})
-			pod.Deleting, pod.Asked = true, false
+			p.delete(pod, pod.Fate == PodUncounted)
+			pod.Asked = false
 		}
 	}
 }
 
-// suspends reports whether the Job's suspension is to be carried out, which tells as much of its
-// Pods as a list.
+// suspends reports whether the Job's suspension is to be carried out, which lists the Pods too.
 func (p *pass) suspends() bool {
 	asked := func(pod Pod) bool { return pod.Asked && pod.Fate == Undecided }
-	return p.spec.Suspend && !p.spec.Deleting && p.interim() == nil && p.state.tally(asked) == 0
+	return p.spec.Suspend && !p.spec.Deleting && p.state.interim() == nil && p.state.tally(asked) == 0
 }
 
-// terminate plans that the Pods are ended, and nothing else: their list tells how the Job goes on.
+// terminate plans to end the Pods, and nothing else: the Job goes on from their list.
 func (p *pass) terminate(termination Termination, verdict Verdict) {
 	decided := p.state
 	p.state, p.plan = p.before, Plan{Terminate: termination, Judge: p.plan.Judge}
@@ -163,9 +155,7 @@ func (p *pass) terminate(termination Termination, verdict Verdict) {
 	known := byUID(decided.Pods)
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
-		if j, ok := known[pod.UID]; ok && decided.Pods[j].PendingFailed {
-			// That it did not start in time stays said of it.
-			late := decided.Pods[j]
+		if late := known[pod.UID]; late != nil && late.PendingFailed {
 			pod.PendingFailed, pod.Finished, pod.Reason, pod.Message = true, late.Finished, late.Reason, late.Message
 		}
 	}
@@ -174,13 +164,13 @@ func (p *pass) terminate(termination Termination, verdict Verdict) {
 
 // terminatesFor reports whether the Pods are to be ended before the verdict is written.
 func (p *pass) terminatesFor(decided Verdict) bool {
-	return decided.Reason != batchv1.JobReasonCompletionsReached && p.interim() == nil && !p.state.Concluded
+	return decided.Reason != batchv1.JobReasonCompletionsReached && p.state.interim() == nil && !p.state.Concluded
 }
 
-// looksFor reports whether the Pods are to be listed before the verdict that none is left. The
-// State knows all Pods of a Job of fixed completions, unless a fact names others.
+// looksFor reports whether to list the Pods before the verdict that none is left. With fixed
+// completions the State knows all Pods, unless a fact names others.
 func (p *pass) looksFor(decided Verdict) bool {
-	if decided.Reason != batchv1.JobReasonCompletionsReached || p.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
+	if decided.Reason != batchv1.JobReasonCompletionsReached || p.state.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
 		return false
 	}
 	return p.spec.Completions == nil || p.state.Strange

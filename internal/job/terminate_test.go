@@ -129,7 +129,7 @@ func TestAPodThatIsReleasedAndNotDeletedIsDeletedLater(t *testing.T) {
 			plan := d.decide()
 			d.pods[1].Tracked, d.pods[1].Removed = false, true
 			d.pods[1].Version++
-			d.state = plan.Terminated(job.List{Pods: d.pods[1:], Attempts: 2}, refused, d.now, d.now)
+			d.state = plan.Terminated(job.List{Facts: d.pods[1:], Attempts: 2, Failures: refused}, d.now, d.now)
 			d.resume()
 		},
 		"by a lower parallelism that is raised again": func(d *desk) {

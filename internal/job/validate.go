@@ -3,9 +3,11 @@ package job
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Bounds of what is planned with. They are above all that Ostinato and the API server
@@ -48,51 +50,22 @@ const (
 // Validate reports whether the Spec can be that of a Job object: anybody who may write
 // to Temporal may have sent it.
 func (s Spec) Validate() error {
-	for _, field := range []struct {
-		name  string
-		value *int32
-	}{
-		{"parallelism", &s.Parallelism},
-		{"completions", s.Completions},
-		{"backoffLimit", &s.BackoffLimit},
-		{"backoffLimitPerIndex", s.BackoffLimitPerIndex},
-		{"maxFailedIndexes", s.MaxFailedIndexes},
-	} {
-		if field.value != nil && *field.value < 0 {
-			return fmt.Errorf("%s is %d, want 0 or more", field.name, *field.value)
-		}
-	}
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"pendingDeadlineSeconds", s.PendingDeadlineSeconds},
-		{"backoffBaseSeconds", s.BackoffBaseSeconds},
-		{"backoffCapSeconds", s.BackoffCapSeconds},
-		{"defaults.backoffBase", int64(s.Defaults.BackoffBase)},
-		{"defaults.backoffCap", int64(s.Defaults.BackoffCap)},
-	} {
-		if field.value < 0 {
-			return fmt.Errorf("%s is %d, want 0 or more", field.name, field.value)
-		}
-	}
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"pendingDeadlineSeconds", s.PendingDeadlineSeconds},
-		{"backoffBaseSeconds", s.BackoffBaseSeconds},
-		{"backoffCapSeconds", s.BackoffCapSeconds},
-	} {
-		if field.value > maxAnnotationSeconds {
-			return fmt.Errorf("%s is %d, want %d at most", field.name, field.value, maxAnnotationSeconds)
-		}
-	}
-	if s.ActiveDeadlineSeconds != nil && *s.ActiveDeadlineSeconds < 0 {
-		return fmt.Errorf("activeDeadlineSeconds is %d, want 0 or more", *s.ActiveDeadlineSeconds)
-	}
-	if len(s.Mistakes) > maxList {
-		return fmt.Errorf("%d mistakes, want %d at most", len(s.Mistakes), maxList)
+	err := within(
+		number{"parallelism", int64(s.Parallelism), unbounded},
+		number{"completions", int64(ptr.Deref(s.Completions, 0)), unbounded},
+		number{"backoffLimit", int64(s.BackoffLimit), unbounded},
+		number{"backoffLimitPerIndex", int64(ptr.Deref(s.BackoffLimitPerIndex, 0)), unbounded},
+		number{"maxFailedIndexes", int64(ptr.Deref(s.MaxFailedIndexes, 0)), unbounded},
+		number{"activeDeadlineSeconds", ptr.Deref(s.ActiveDeadlineSeconds, 0), unbounded},
+		number{"pendingDeadlineSeconds", s.PendingDeadlineSeconds, maxAnnotationSeconds},
+		number{"backoffBaseSeconds", s.BackoffBaseSeconds, maxAnnotationSeconds},
+		number{"backoffCapSeconds", s.BackoffCapSeconds, maxAnnotationSeconds},
+		number{"defaults.backoffBase", int64(s.Defaults.BackoffBase), unbounded},
+		number{"defaults.backoffCap", int64(s.Defaults.BackoffCap), unbounded},
+		number{"mistakes", int64(len(s.Mistakes)), maxList},
+	)
+	if err != nil {
+		return err
 	}
 	if err := short(maxMistake, append([]string{string(s.CompletionMode), string(s.RestartPolicy), string(s.PodReplacementPolicy)}, s.Mistakes...)...); err != nil {
 		return err
@@ -101,14 +74,12 @@ func (s Spec) Validate() error {
 }
 
 func validatePolicy(failure *batchv1.PodFailurePolicy) error {
-	rules := 0
-	if failure != nil {
-		rules += len(failure.Rules)
-		for _, rule := range failure.Rules {
-			rules += len(rule.OnPodConditions)
-			if rule.OnExitCodes != nil {
-				rules += len(rule.OnExitCodes.Values) / 255
-			}
+	all := ptr.Deref(failure, batchv1.PodFailurePolicy{}).Rules
+	rules := len(all)
+	for _, rule := range all {
+		rules += len(rule.OnPodConditions)
+		if rule.OnExitCodes != nil {
+			rules += len(rule.OnExitCodes.Values) / 255
 		}
 	}
 	if rules > maxRules {
@@ -117,39 +88,46 @@ func validatePolicy(failure *batchv1.PodFailurePolicy) error {
 	return nil
 }
 
-// Validate reports whether the State can be one that was carried over.
-func (s State) Validate() error {
-	for _, list := range []struct {
-		name        string
-		count, most int
-	}{
-		{"pods", len(s.Pods), MaxStatePods},
-		{"indexes", len(s.Indexes), maxIndexRecords},
-		{"conditions", len(s.Conditions), maxList},
-		{"evidence", len(s.Evidence), maxList},
-		{"announced", len(s.Announced), maxList},
-	} {
-		if list.count > list.most {
-			return fmt.Errorf("%s: %d, want %d at most", list.name, list.count, list.most)
+// number is what a Spec or State holds, or how much of it.
+type number struct {
+	name       string
+	value, max int64
+}
+
+const unbounded = math.MaxInt64
+
+// within returns an error for a number that is negative or above its bound.
+func within(numbers ...number) error {
+	for _, number := range numbers {
+		switch {
+		case number.value < 0:
+			return fmt.Errorf("%s is %d, want 0 or more", number.name, number.value)
+		case number.value > number.max:
+			return fmt.Errorf("%s is %d, want %d at most", number.name, number.value, number.max)
 		}
 	}
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"attempts", s.Attempts},
-		{"dropped.attempts", s.Dropped.Attempts},
-		{"succeeded", int64(s.Succeeded)},
-		{"failed", int64(s.Failed)},
-		{"evidenceOmitted", int64(s.EvidenceOmitted)},
-		{"backoff.failures", int64(s.Backoff.Failures)},
-		{"createRetry.refusals", int64(s.CreateRetry.Refusals)},
-		{"statusRetry.refusals", int64(s.StatusRetry.Refusals)},
-		{"silence.lists", int64(s.Silence.Lists)},
-	} {
-		if field.value < 0 {
-			return fmt.Errorf("%s is %d, want 0 or more", field.name, field.value)
-		}
+	return nil
+}
+
+// Validate reports whether the State can be one that was carried over.
+func (s State) Validate() error {
+	err := within(
+		number{"pods", int64(len(s.Pods)), MaxStatePods},
+		number{"indexes", int64(len(s.Indexes)), maxIndexRecords},
+		number{"evidence", int64(len(s.Evidence)), int64(DefaultConfig().MaxAttempts)},
+		number{"announced", int64(len(s.Announced)), maxList},
+		number{"attempts", s.Attempts, unbounded},
+		number{"dropped.attempts", s.Dropped.Attempts, unbounded},
+		number{"succeeded", int64(s.Succeeded), unbounded},
+		number{"failed", int64(s.Failed), unbounded},
+		number{"evidenceOmitted", int64(s.EvidenceOmitted), unbounded},
+		number{"backoff.failures", int64(s.Backoff.Failures), unbounded},
+		number{"createRetry.refusals", int64(s.CreateRetry.Refusals), unbounded},
+		number{"statusRetry.refusals", int64(s.StatusRetry.Refusals), unbounded},
+		number{"silence.lists", int64(s.Silence.Lists), unbounded},
+	)
+	if err != nil {
+		return err
 	}
 	for _, record := range s.Indexes {
 		if record.Index < 0 || record.Attempts < 0 || record.Failures < 0 || record.Ignored < 0 {
@@ -158,9 +136,6 @@ func (s State) Validate() error {
 	}
 	if s.Written != nil && (s.Written.Succeeded < 0 || s.Written.Failed < 0 || s.Written.Terminating == nil && s.Written.Active < 0) {
 		return fmt.Errorf("the counters of the written status are negative")
-	}
-	if most := DefaultConfig().MaxAttempts; len(s.Evidence) > most {
-		return fmt.Errorf("the evidence of %d attempts, want %d at most", len(s.Evidence), most)
 	}
 	for _, attempt := range s.Evidence {
 		if len(attempt.Log) > maxLog {
@@ -175,10 +150,6 @@ func (s State) Validate() error {
 			return err
 		}
 	}
-	return s.validateTexts()
-}
-
-func (s State) validateTexts() error {
 	if err := validateConditions(s.Conditions); err != nil {
 		return err
 	}
@@ -213,37 +184,23 @@ func (f PodFact) validate() error {
 	case len(f.Exits) > maxFactList, len(f.Conditions) > maxFactList:
 		return fmt.Errorf("pod %.70q has %d exits and %d conditions, want %d at most", f.Name, len(f.Exits), len(f.Conditions), maxFactList)
 	}
-	for _, text := range []string{f.UID, f.Container, f.Reason, f.Message, f.Node, f.PendingMessage, string(f.Phase), string(f.Pending)} {
-		if len(text) > maxFactText {
-			return fmt.Errorf("pod %.70q has a text of %d bytes, want %d at most", f.Name, len(text), maxFactText)
-		}
-	}
+	texts := []string{f.Name, f.UID, f.Container, f.Reason, f.Message, f.Node, f.PendingMessage, string(f.Phase), string(f.Pending)}
+	var containers []string
 	for _, exit := range f.Exits {
-		if len(exit.Container) > maxFactName {
-			return fmt.Errorf("pod %.70q has a container with a name of %d bytes, want %d at most", f.Name, len(exit.Container), maxFactName)
-		}
+		containers = append(containers, exit.Container)
 	}
-	for _, condition := range f.Conditions {
-		if len(condition) > maxFactCondition {
-			return fmt.Errorf("pod %.70q has a condition of %d bytes, want %d at most", f.Name, len(condition), maxFactCondition)
-		}
+	size := 0
+	for _, text := range slices.Concat(texts, containers, f.Conditions) {
+		size += len(text)
 	}
-	if size := f.texts(); size > maxFactTexts {
+	if size > maxFactTexts {
 		return fmt.Errorf("pod %.70q has texts of %d bytes, want %d at most", f.Name, size, maxFactTexts)
 	}
+	err := errors.Join(short(maxFactText, texts...), short(maxFactName, containers...), short(maxFactCondition, f.Conditions...))
+	if err != nil {
+		return fmt.Errorf("pod %.70q: %w", f.Name, err)
+	}
 	return nil
-}
-
-// texts returns the size of all texts of the fact, in bytes.
-func (f PodFact) texts() int {
-	size := len(f.Name) + len(f.UID) + len(f.Container) + len(f.Reason) + len(f.Message) + len(f.Node) + len(f.PendingMessage) + len(f.Phase) + len(f.Pending)
-	for _, exit := range f.Exits {
-		size += len(exit.Container)
-	}
-	for _, condition := range f.Conditions {
-		size += len(condition)
-	}
-	return size
 }
 
 func short(limit int, texts ...string) error {

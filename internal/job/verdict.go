@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,16 +18,10 @@ type Verdict struct {
 
 func (v Verdict) failure() bool { return v.Interim == batchv1.JobFailureTarget }
 
-// A check returns a verdict, or nil to leave the Job to the next check.
-type check func(*pass) *Verdict
-
 // checks are the tests of parity 2.7 step 7 in upstream's order: the first that
-// returns a verdict wins. A verdict that is written can't be overruled, nor one that
-// Pods were deleted for.
-var checks = []check{
-	(*pass).successCriteriaMet,
-	(*pass).failureTarget,
-	(*pass).carriedOut,
+// returns a verdict wins. A recorded verdict can't be overruled.
+var checks = []func(*pass) *Verdict{
+	func(p *pass) *Verdict { return p.state.decided() },
 	(*pass).podFailurePolicy,
 	(*pass).backoffLimitExceeded,
 	(*pass).deadlineExceeded,
@@ -46,32 +39,25 @@ func (p *pass) decide() *Verdict {
 	return nil
 }
 
-func (p *pass) carriedOut() *Verdict {
-	if p.state.Verdict == (Verdict{}) {
-		return nil
-	}
-	return &p.state.Verdict
-}
-
-func (p *pass) successCriteriaMet() *Verdict { return p.state.written(batchv1.JobSuccessCriteriaMet) }
-
-func (p *pass) failureTarget() *Verdict { return p.state.written(batchv1.JobFailureTarget) }
-
-// decided returns the verdict that is recorded, whether or not the status says it; nil where
-// there is none.
+// decided returns the recorded verdict, in the conditions or not; nil if there is none.
 func (s State) decided() *Verdict {
-	if verdict := cmp.Or(s.written(batchv1.JobSuccessCriteriaMet), s.written(batchv1.JobFailureTarget)); verdict != nil || s.Verdict == (Verdict{}) {
+	if verdict := s.interim(); verdict != nil || s.Verdict == (Verdict{}) {
 		return verdict
 	}
 	return &s.Verdict
 }
 
-func (s State) written(interim batchv1.JobConditionType) *Verdict {
-	condition := s.condition(interim)
-	if condition == nil || condition.Status != corev1.ConditionTrue {
-		return nil
+// interim returns the verdict in the conditions; nil if there is none.
+func (s State) interim() *Verdict {
+	if condition := s.firstTrue(batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget); condition != nil {
+		return &Verdict{condition.Type, condition.Reason, condition.Message}
 	}
-	return &Verdict{interim, condition.Reason, condition.Message}
+	return nil
+}
+
+// terminal returns the condition that ends the Job; nil if there is none.
+func (s State) terminal() *batchv1.JobCondition {
+	return s.firstTrue(batchv1.JobComplete, batchv1.JobFailed)
 }
 
 func (p *pass) backoffLimitExceeded() *Verdict {
@@ -132,24 +118,26 @@ func (p *pass) deadline() (deadline time.Time, ok bool) {
 	if p.spec.ActiveDeadlineSeconds == nil || p.spec.Suspend || p.state.StartTime.IsZero() {
 		return time.Time{}, false
 	}
-	seconds := min(*p.spec.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))
-	return p.state.StartTime.Add(time.Duration(seconds) * time.Second), true
+	return p.spec.deadline(p.state.StartTime), true
+}
+
+// deadline returns when activeDeadlineSeconds, which must be set, ends for a Job that started then.
+func (s Spec) deadline(started time.Time) time.Time {
+	return started.Add(time.Duration(min(*s.ActiveDeadlineSeconds, int64(maxDeadline/time.Second))) * time.Second)
 }
 
 // maxDeadline keeps activeDeadlineSeconds inside what a time.Duration can hold.
 const maxDeadline = 100 * 365 * 24 * time.Hour
 
-// conclude records the verdict and ends what still runs: every active Pod is
-// deleted, keeping its finalizer until it is counted. Under a failure all Pods
-// count as failed at once, but those that podFailurePolicy ignores; under a success
-// the rest is not counted (parity 2.11).
+// conclude records the verdict and deletes every active Pod, which keeps its finalizer until it
+// is counted. Under a failure all Pods count as failed at once, unless podFailurePolicy ignores
+// them; under a success the rest is not counted (parity 2.11).
 func (p *pass) conclude(v Verdict) {
 	p.setCondition(v.Interim, corev1.ConditionTrue, v.Reason, v.Message)
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]
 		if pod.active() && p.mayDelete(*pod) {
-			p.plan.Deletes = append(p.plan.Deletes, Delete{Name: pod.Name, UID: pod.UID})
-			pod.Deleting = true
+			p.delete(pod, false)
 		}
 		if pod.Fate != Undecided {
 			continue

@@ -21,7 +21,7 @@ func (p *pass) pause() {
 }
 
 func (p *pass) wakeForDeadline() {
-	if deadline, ok := p.deadline(); ok && p.interim() == nil {
+	if deadline, ok := p.deadline(); ok && p.state.interim() == nil {
 		p.plan.Deadline = deadline
 		p.wake(deadline, WakeDeadline)
 	}
@@ -35,13 +35,6 @@ func (b Backoff) due(config Config) time.Time {
 	return b.Last.Add(doubled(config.BackoffBase, config.BackoffCap, b.Failures))
 }
 
-// breakSilence starts the count of silence with the Job's first plan.
-func (p *pass) breakSilence() {
-	if p.state.Silence.Since.IsZero() {
-		p.state.Silence.Since = p.now
-	}
-}
-
 // listAt returns when the Pods are to be listed if no fact comes.
 func (p *pass) listAt() time.Time {
 	delay := doubled(p.config.ListBase, p.config.ListCap, p.state.Silence.Lists+1)
@@ -53,27 +46,36 @@ func (p *pass) listAt() time.Time {
 
 func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
 
-// strangersEvery is how often what anybody may have said has the Pods listed. Until then
-// all is planned as if it were said later.
+// strangersEvery is how often facts about unknown Pods, which anybody may have sent, can have the
+// Pods listed.
 const strangersEvery = time.Second
 
-func (p *pass) strangersAt() time.Time { return p.state.Listing.Add(strangersEvery) }
-
-func (p *pass) strangersDue() bool { return p.state.Strange && !p.now.Before(p.strangersAt()) }
-
-func (p *pass) wakeForStrangers() {
-	if p.state.Strange && !p.strangersDue() {
-		p.wake(p.strangersAt(), WakeList)
+// strangersDue reports whether they are to be listed now, and plans to wake when they are.
+func (p *pass) strangersDue() bool {
+	at := p.state.Listing.Add(strangersEvery)
+	if p.state.Strange && p.now.Before(at) {
+		p.wake(at, WakeList)
 	}
+	return p.state.Strange && !p.now.Before(at)
 }
 
-func (p *pass) wakeForList() { p.wake(p.listAt(), WakeList) }
-
-// Heard records that facts came at an instant, so that there is no need to list
-// the Pods for a while.
+// Heard records that facts came at an instant, which puts off the next list.
 func (s State) Heard(now time.Time) State {
 	s.Silence = Silence{Since: now}
 	return s
+}
+
+// mayVanish reports whether the Pod terminates and was released: without its finalizer it may go
+// while nobody watches. So the Pods are listed every minute until it is gone.
+func (p Pod) mayVanish() bool { return p.terminating() && !p.Tracked }
+
+// expectEnds begins the silence anew with a plan that releases Pods which can still run: a
+// list at once would find them running.
+func (p *pass) expectEnds() {
+	if slices.ContainsFunc(p.plan.Deletes, func(wanted Delete) bool { return wanted.Release }) ||
+		slices.ContainsFunc(p.plan.Releases, func(wanted Release) bool { return wanted.Phase == "" }) {
+		p.state.Silence = Silence{Since: p.now}
+	}
 }
 
 // waiting says in words what the Job waits for.
@@ -86,8 +88,8 @@ func (p *pass) waiting() string {
 	switch {
 	case p.plan.Wake.Reason == WakeStatusRetry:
 		return fmt.Sprintf("the API server refused the status (%s); next attempt at %s", p.state.StatusRetry.Message, at)
-	case p.interim() != nil:
-		return fmt.Sprintf("%s: %d Pods to terminate", p.interim().Reason, terminating)
+	case p.state.interim() != nil:
+		return fmt.Sprintf("%s: %d Pods to terminate", p.state.interim().Reason, terminating)
 	case p.spec.Deleting:
 		return fmt.Sprintf("the Job is being deleted: %d Pods left", active+terminating)
 	case p.spec.Suspend:

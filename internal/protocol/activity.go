@@ -95,8 +95,7 @@ type JobResult struct {
 	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; nothing was
 	// done then.
 	Matched *int32 `json:"matched,omitempty"`
-	// Created lists the Pods that exist now, new or found from an earlier attempt.
-	Created []CreatedPod `json:"created,omitempty"`
+	job.Report
 	// Refused says why Creates after the Created ones were not carried out.
 	Refused *Refusal `json:"refused,omitempty"`
 	// Foreign: the Job is another controller's; nothing was done.
@@ -104,31 +103,10 @@ type JobResult struct {
 	// Unplanned: the Job's spec is not the one that was planned with, but CurrentSpec, or
 	// its status not the one of Base, but Current; nothing was done.
 	Unplanned bool `json:"unplanned,omitempty"`
-	// Vanished are the UIDs of Pods that a Delete or Release found gone, and of those that
-	// were removed by their Release.
-	Vanished []string `json:"vanished,omitempty"`
-	// Found are Pods that are not as their Delete or Release says, as they are; with
-	// them nothing was done.
-	Found []job.PodFact `json:"found,omitempty"`
-	// Failures are Deletes and Releases that the API server answered with an error.
-	// The others were carried out.
-	Failures []job.PodFailure `json:"failures,omitempty"`
-	// StatusRefused is the API server's message when it did not accept Status.
-	StatusRefused string `json:"statusRefused,omitempty"`
 	// Current and CurrentSpec are the Job's as read after the refusal of Status or
 	// Creates, or when Unplanned, so that the next plan starts from what the API server has.
 	Current     *batchv1.JobStatus `json:"current,omitempty"`
 	CurrentSpec *job.Spec          `json:"currentSpec,omitempty"`
-	// Logs are the ends of the logs that Releases asked for.
-	Logs []job.PodLog `json:"logs,omitempty"`
-}
-
-// CreatedPod is a Pod that a create made or found.
-type CreatedPod struct {
-	Name string `json:"name"`
-	UID  string `json:"uid"`
-	// Released: it was found, has ended and does not carry the tracking finalizer any more.
-	Released bool `json:"released,omitempty"`
 }
 
 // ReleaseOrphansRequest asks to remove the tracking finalizer of every Pod of a Job that is gone or being deleted.
@@ -176,18 +154,11 @@ type TerminatePodsRequest struct {
 
 // PodList is the answer to ListPodsRequest and TerminatePodsRequest.
 type PodList struct {
-	// Gone: the Job does not exist or has another UID; Facts are empty.
-	Gone  bool          `json:"gone,omitempty"`
-	Facts []job.PodFact `json:"pods"`
-	// Attempts is the highest attempt that the name of any of the Job's Pods was
-	// made from, those that are not in Facts included.
-	Attempts int64 `json:"attempts,omitempty"`
-	// Counted are the UIDs of Pods that Status counts (names.CountedAnnotation).
-	Counted []string `json:"counted,omitempty"`
+	// Gone: the Job does not exist or has another UID; the list is empty.
+	Gone bool `json:"gone,omitempty"`
+	job.List
 	// Foreign: the Job is another controller's; nothing was listed.
 	Foreign bool `json:"foreign,omitempty"`
-	// Failures are deletes that the API server answered with an error; the others were carried out.
-	Failures []job.PodFailure `json:"failures,omitempty"`
 	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; Pods were neither
 	// ended nor listed then.
 	Matched *int32 `json:"matched,omitempty"`

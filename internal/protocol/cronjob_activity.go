@@ -124,5 +124,5 @@ type StartedJob struct {
 	// Managed: spec.managedBy is Ostinato's, so that a Job workflow is to be started.
 	Managed bool `json:"managed"`
 	// Pods are those that were made with the Job, job.MaxFirst at most, for the Job workflow.
-	Pods []CreatedPod `json:"pods,omitempty"`
+	Pods []job.CreatedPod `json:"pods,omitempty"`
 }

@@ -114,7 +114,7 @@ type JobInput struct {
 	// Scheduled is the run's scheduled time; zero for a standalone Job.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	// Pods are those that were made with the Job, job.MaxFirst at most: the first plan's.
-	Pods []CreatedPod `json:"pods,omitempty"`
+	Pods []job.CreatedPod `json:"pods,omitempty"`
 	// State is set by continue-as-new.
 	State *job.State `json:"state,omitempty"`
 	// Look is set by continue-as-new where the workflow is to begin with a look at the object, and Wishes where
