@@ -187,7 +187,11 @@ func (p *pass) prune() {
 		if pod.Fate == Undecided || !pod.Gone && !pod.Disowned && (!pod.done() || pod.Tracked) {
 			return false
 		}
-		if p.indexed() && p.validIndex(pod) && !p.state.over(*pod.Index) {
+		switch {
+		case !p.indexed() || pod.Index == nil:
+		case !p.validIndex(pod):
+			p.state.Dropped = p.state.Dropped.with(p.completions(), p.state.Attempts)
+		case !p.state.over(*pod.Index):
 			p.state.Indexes = p.state.Indexes.used(pod)
 		}
 		return true

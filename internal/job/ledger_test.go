@@ -153,6 +153,7 @@ func (l *ledger) plan(plan job.Plan) {
 		return
 	}
 	l.forgetBeyondCompletions()
+	l.deleteAgain(plan)
 	l.expirePending(plan)
 	l.count()
 	verdict, early := l.rule(), true
@@ -168,6 +169,15 @@ func (l *ledger) plan(plan job.Plan) {
 	}
 	l.compare(plan, verdict)
 	l.close()
+}
+
+// deleteAgain takes from the plan which Pods are deleted that were counted before.
+func (l *ledger) deleteAgain(plan job.Plan) {
+	for _, target := range plan.Deletes {
+		if known := l.pods[target.UID]; !target.Release && known.fate != job.Undecided {
+			known.fact.Deleting = true
+		}
+	}
 }
 
 func (l *ledger) open() []*entry {

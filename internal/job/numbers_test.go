@@ -74,6 +74,19 @@ func TestPodsOfAnIndexAreNumbered(t *testing.T) {
 			d.apply(d.decide(), job.Report{})
 			scale(3)
 		}, map[int32]int64{2: 4}}, // The desk's lists say that Pods have numbers up to 3.
+		"anew where a Pod of an index that was dropped has ended": {func(d *desk) {
+			scale := func(completions int32) {
+				d.edit(func(spec *job.Spec) { spec.Parallelism, spec.Completions = completions, &completions })
+			}
+			scale(2)
+			d.end(3, corev1.PodFailed)
+			d.listed()
+			d.apply(d.decide(), job.Report{})
+			d.release("pod-3")
+			d.apply(d.decide(), job.Report{})
+			d.now = d.now.Add(time.Second)
+			scale(3)
+		}, map[int32]int64{2: 4}},
 		"after a rebuild, by the names of the Pods there are": {func(d *desk) {
 			d.pods[0].Phase, d.pods[0].Tracked, d.pods[0].Attempt = corev1.PodFailed, false, 4
 			status := batchv1.JobStatus{Failed: 4}
