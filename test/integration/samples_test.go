@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -35,18 +36,19 @@ func TestFailsFailsOnASimulatedNode(t *testing.T) {
 	namespace := stack.Namespace(t)
 	applySample(t, namespace, "fails.yaml")
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, "fails", batchv1.JobFailed) })
-	answer, err := stack.Stack.Temporal(t.Context(), "workflow", "query", "--workflow-id", harness.JobWorkflow(namespace, "fails"),
-		"--type", protocol.DescribeQuery, "--output", "json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var described struct{ QueryResult []protocol.JobDescription }
-	if err := json.Unmarshal([]byte(answer), &described); err != nil {
-		t.Fatalf("%v in %s", err, answer)
-	}
-	if len(described.QueryResult) != 1 || len(described.QueryResult[0].Attempts) != 1 {
-		t.Fatalf("not one attempt is described: %s", answer)
-	}
+	// The log of the Pod is read after the status is written, and the attempt is described with it.
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		answer, err := stack.Stack.Temporal(ctx, "workflow", "query", "--workflow-id", harness.JobWorkflow(namespace, "fails"),
+			"--type", protocol.DescribeQuery, "--output", "json")
+		if err == nil {
+			err = json.Unmarshal([]byte(answer), &described)
+		}
+		if err == nil && (len(described.QueryResult) != 1 || len(described.QueryResult[0].Attempts) != 1) {
+			err = fmt.Errorf("not one attempt is described: %s", answer)
+		}
+		return err
+	})
 	if attempt := described.QueryResult[0].Attempts[0]; attempt.ExitCode != 3 || attempt.Message != "connection refused" {
 		t.Errorf("attempt %+v", attempt)
 	}
