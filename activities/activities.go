@@ -39,8 +39,8 @@ type Options struct {
 	Cluster   names.Cluster
 	Events    Recorders
 	Metrics   *Metrics
-	// BulkQPS limits the Pods that CreatePods, DeletePods and ReleasePods create,
-	// delete or release a second, in this process; 0 or less means no limit.
+	// BulkQPS limits how many Pods a second this process creates, deletes or releases for plans
+	// about many (job.Bulk); 0 or less means no limit.
 	BulkQPS float32
 	// TakeOverJobs makes Jobs of the built-in controller Ostinato's too (claim.Ours), and
 	// TakeOverCronJobs CronJobs of batch/v1.
@@ -167,7 +167,7 @@ var refusedReasons = []string{
 	protocol.InvalidRequestErrorType, NotServedErrorType, NotTakenOverErrorType, protocol.RefusedNotPrescribed,
 }
 
-// refusalsLogged bounds the refusals a second of which the log says who asked: whoever may write
+// refusalsLogged is how many refused requests a second are logged, with who asked. Whoever may write
 // to Temporal may ask as often as he likes.
 const refusalsLogged = 1
 

@@ -108,6 +108,7 @@ func TestListsOfRequestsAreBounded(t *testing.T) {
 		"events":              {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Events: make([]event.Event, event.MaxPerRequest+1)}},
 		"counted":             {protocol.CarryOutActivity, protocol.JobRequest{Job: jobRef, Counted: make([]string, 10_001)}},
 		"undecided":           {protocol.ListPodsActivity, protocol.ListPodsRequest{Job: jobRef, Undecided: make([]string, 20_001)}},
+		"deleting":            {protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForSuspension, Deleting: make([]string, 20_001)}},
 		"undecided at an end": {protocol.TerminatePodsActivity, protocol.TerminatePodsRequest{Job: jobRef, Termination: job.TerminateForVerdict, Undecided: make([]string, 20_001)}},
 		"runs":                {protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Look: make([]schedule.Run, 51)}},
 		"old runs":            {protocol.WriteStatusActivity, protocol.WriteStatusRequest{CronJob: cronJobRef, Prune: make([]schedule.Delete, 501)}},

@@ -26,7 +26,7 @@ func (a attempts) wait(now time.Time) time.Duration { return repeatWait(a.times)
 // another counts one more attempt.
 func (a attempts) another(now time.Time) attempts { return attempts{a.times + 1, now} }
 
-// repeatWait is the wait after so many attempts.
+// repeatWait returns how long to wait before the next attempt. times counts those made.
 func repeatWait(times int) time.Duration {
 	if times == 0 {
 		return 0

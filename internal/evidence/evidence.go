@@ -37,15 +37,6 @@ func Of(annotations map[string]string) Level {
 	return Full
 }
 
-// Strictest returns the level that keeps the least.
-func Strictest(levels ...Level) Level {
-	strictest := Full
-	for _, level := range levels {
-		strictest = max(strictest, level)
-	}
-	return strictest
-}
-
 // Mistake says what is wrong with an object's annotation; empty when nothing is.
 func Mistake(annotations map[string]string) string {
 	value, ok := annotations[names.EvidenceAnnotation]

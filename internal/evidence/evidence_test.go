@@ -36,14 +36,6 @@ func saying(value string) map[string]string {
 	return map[string]string{names.EvidenceAnnotation: value}
 }
 
-func TestTheStrictestLevelWins(t *testing.T) {
-	const full, reason = evidence.Full, evidence.Reason
-	assert.Equal(t, full, evidence.Strictest())
-	assert.Equal(t, full, evidence.Strictest(full, full))
-	assert.Equal(t, reason, evidence.Strictest(full, reason))
-	assert.Equal(t, reason, evidence.Strictest(reason, full))
-}
-
 // What is written to a Pod's annotation reads back.
 func TestLevelsAreTheirOwnAnnotations(t *testing.T) {
 	for _, level := range []evidence.Level{evidence.Full, evidence.Reason} {

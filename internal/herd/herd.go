@@ -115,7 +115,7 @@ type Turns struct {
 	line      order.Line[chan struct{}]
 }
 
-// NewTurns returns Turns for so many at a time, of namespaces with weights.
+// NewTurns returns Turns that all callers at a time may hold. Namespaces share them by their weights.
 func NewTurns(all int, weights order.Weights) *Turns {
 	return &Turns{free: all, all: all, line: order.Line[chan struct{}]{Weights: weights}}
 }

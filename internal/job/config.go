@@ -8,7 +8,7 @@ const MaxPods = 500
 // bulkThreshold is up to how many creates and deletes, or releases, a plan is not bulk work.
 const bulkThreshold = 10
 
-// Bulk reports whether so many creates and deletes, or releases, are work on many Pods.
+// Bulk reports whether a plan changes or releases many Pods. changes counts creates and deletes.
 func Bulk(changes, releases int) bool { return changes > bulkThreshold || releases > bulkThreshold }
 
 // Config holds the planner's constants; DefaultConfig has upstream's (parity 2.5).

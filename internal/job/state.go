@@ -49,7 +49,7 @@ type State struct {
 	Written          *batchv1.JobStatus `json:"written,omitempty"`
 	WrittenCompleted Indexes            `json:"writtenCompleted,omitzero"`
 	WrittenFailed    Indexes            `json:"writtenFailed,omitzero"`
-	// Evidence is of the latest failed Pods, oldest first; EvidenceOmitted counts older ones.
+	// Evidence describes the Pods that failed last, oldest first. EvidenceOmitted counts older ones.
 	Evidence        []Attempt `json:"evidence,omitempty"`
 	EvidenceOmitted int       `json:"evidenceOmitted,omitempty"`
 	// CreateRetry and StatusRetry delay what the API server refused. After an error, ErrorRetry

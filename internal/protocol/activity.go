@@ -8,7 +8,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// Names of activities, with what they take and answer. Those of the bulk queue report their progress by heartbeats.
+// Names of activities, with what they take and answer.
 const (
 	StartRunActivity       = "StartRun"       // StartRunRequest -> StartRunResult
 	WriteStatusActivity    = "WriteStatus"    // WriteStatusRequest -> WriteStatusResult

@@ -112,7 +112,7 @@ type fair[K comparable] struct {
 	line      order.Line[K]
 }
 
-// Touch is told of a key that waits and is added once more: it keeps its place.
+// Touch does nothing: a key that waits and is added once more keeps its place.
 func (f *fair[K]) Touch(K) {}
 
 func (f *fair[K]) Push(key K) { f.line.Join(f.namespace(key), key) }

@@ -1,7 +1,7 @@
 // Package schedule is the decision core of the CronJob workflow: Evaluate computes scheduled times, Decide turns state
 // and these times into a start, replacements, deletes, ledger entries, Events, a status and the next wake.
 //
-// One round is: Take(Evaluate) while NeedsEvaluation, Decide, carry the Plan out, Apply the Report of what came of it,
+// A round calls Take(Evaluate) while NeedsEvaluation, then Decide, carries out the Plan and calls Apply with its Report,
 // until the Plan is idle. What happens in between comes in by Finish, Missing, AddTrigger and SpecChanged. NewState
 // begins from the object, State goes on as JSON.
 //

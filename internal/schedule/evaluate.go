@@ -255,7 +255,7 @@ func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why 
 	return times[first+1:], why
 }
 
-// mostCaughtUp bounds the scheduled times of which caughtUp keeps any.
+// mostCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
 func (s Spec) mostCaughtUp() int {
 	if s.catchesUpAll() {
 		return limit(s.CatchUpLimit, defaultCatchUpLimit)

@@ -23,10 +23,10 @@ const (
 	// mostHistory is how large the history of a Job's workflow may be, in bytes, whatever
 	// the policies of the Job: a few events of some kilobytes.
 	mostHistory = 64 << 10
-	// mostFatGrowth is how much more memory a process may have while it works on Jobs of 1.3 MB, in bytes: 64 activities at
-	// a time, each of which reads, decodes and writes a Job, and decodes it again as it is stored.
+	// mostFatGrowth is how much more memory a process may have while it works on Jobs of 1.3 MB, in bytes. It has 64
+	// activities at a time. Each reads, decodes and writes a Job, and decodes the answer.
 	mostFatGrowth = 64 * 5 * 1_300_000
-	// fat bounds work on a hundred Jobs of 1.3 MB, each of which the API server decodes, validates and stores four times.
+	// fat bounds work on a hundred Jobs of 1.3 MB. The API server decodes, validates and stores each of them several times.
 	fat = 3 * harness.Bulk
 )
 
