@@ -158,9 +158,9 @@ func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 		want   cronJobDecision
 	}{
 		"never taken over: send": {native(nativeStatusBy(builtInManager, 5)),
-			cronJobDecision{action: sendCronJob, again: 30 * time.Second, stale: at(5).Time}},
+			cronJobDecision{action: sendCronJob, again: 30 * time.Second, stale: after(6)}},
 		"given back for a while: start anew": {native(nativeTaken, nativeStatusBy(k8s.CronJobFieldManager, 4), nativeStatusBy(builtInManager, 5)),
-			cronJobDecision{action: ensureCronJob, stale: at(5).Time}},
+			cronJobDecision{action: ensureCronJob, stale: after(6)}},
 		"taken over since: nothing": {native(nativeTaken, nativeStatusBy(k8s.CronJobFieldManager, 6), nativeStatusBy(builtInManager, 5)),
 			cronJobDecision{action: leaveCronJob}},
 	} {
@@ -177,7 +177,8 @@ func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 			assert.Zero(t, decideCronJob(converted, c.reference(converted), known, true, 15*time.Second, after(20)).stale, "once for a leader")
 
 			for _, uid := range []string{"n1", "of its predecessor"} {
-				w.temporal.running[nativeID], w.temporal.began[nativeID] = uid, after(2)
+				// It has begun in the second of the last write.
+				w.temporal.running[nativeID], w.temporal.began[nativeID] = uid, after(5).Add(time.Second/2)
 				require.NoError(t, c.endStale(t.Context(), cronJobKey(converted), decision.stale))
 				_, runs := w.temporal.running[nativeID]
 				assert.Equal(t, test.want.stale.IsZero(), runs)
@@ -303,7 +304,7 @@ func TestJobsOfANativeCronJobWhereBothAreTakenOver(t *testing.T) {
 		want   jobDecision
 	}{
 		"a run, new: leave it to the CronJob's workflow": {nativeRun("r1", foreign), jobDecision{action: leaveJob, again: 59 * time.Second}},
-		"begun by the built-in controller: start":        {nativeRun("r1", foreign, running, statusBy(builtInManager, 1)), jobDecision{action: startJob, stale: after(1)}},
+		"begun by the built-in controller: start":        {nativeRun("r1", foreign, running, statusBy(builtInManager, 1)), jobDecision{action: startJob, stale: after(2)}},
 		"made by hand: start":                            {nativeRun("r1", foreign, madeByHand), jobDecision{action: startJob}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,14 +54,15 @@ func builtInWrote(before, after metav1.Object) bool {
 }
 
 // builtInWroteLast reports whether Kubernetes' own controller was the last of the two
-// to write the status of a Job or CronJob, and when. Within a second it counts as last.
-func builtInWroteLast(object metav1.Object) (at time.Time, last bool) {
+// to write the status of a Job or CronJob, and before when: times are stored in whole seconds. Within
+// a second it counts as last.
+func builtInWroteLast(object metav1.Object) (before time.Time, last bool) {
 	theirs := statusWrite(object, builtInManager)
 	ours := cmp.Or(statusWrite(object, k8s.JobFieldManager), statusWrite(object, k8s.CronJobFieldManager))
 	if theirs == nil || ours != nil && ours.Time.After(theirs.Time.Time) {
 		return time.Time{}, false
 	}
-	return theirs.Time.Time, true
+	return theirs.Time.Add(time.Second), true
 }
 
 // statusWrite returns what the API server noted of the manager's last write of

@@ -85,8 +85,8 @@ func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowRef
 	memory = memory.of(cronJob)
 	decision := decideCronJobMessage(cronJob, reference, memory, sweep, overdueGrace, now)
 	// What was sent or seen taken since leader start is known to come after.
-	if at, last := builtInWroteLast(cronJob); last && memory.generation == 0 {
-		decision.stale = at
+	if before, last := builtInWroteLast(cronJob); last && memory.generation == 0 {
+		decision.stale = before
 		if decision.action == leaveCronJob {
 			decision.action = ensureCronJob
 		}

@@ -67,8 +67,8 @@ type jobDecision struct {
 // workflow may have been lost.
 func decideJob(owner ownership, object *batchv1.Job, memory jobMemory, sweep bool, now time.Time) jobDecision {
 	decision := decideMessage(owner, object, memory, sweep, now)
-	if at, last := builtInWroteLast(object); last && decision.action != leaveJob && memory.uid != string(object.UID) {
-		decision.stale = at
+	if before, last := builtInWroteLast(object); last && decision.action != leaveJob && memory.uid != string(object.UID) {
+		decision.stale = before
 	}
 	return decision
 }
