@@ -95,16 +95,27 @@ func TestForgedSignalsChangeNothing(t *testing.T) {
 			expect(t, "counters", [2]int32{result.Succeeded, result.Failed}, [2]int32{1, 0})
 		})
 	}
-	t.Run("a spec that the object does not have", func(t *testing.T) {
-		kube := newJobKube(t)
-		forged := jobSpec(50, 50)
-		kube.after(time.Minute, func() {
-			kube.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: forged}})
-		})
-		kube.after(2*time.Minute, func() { kube.end(1, corev1.PodSucceeded) })
-		kube.mustEnd(jobSpec(1, 1), job.Complete)
-		expect(t, "Pods", len(kube.pods), 1)
-	})
+	for name, generation := range map[string]int64{"a spec that the object does not have": 1, "an edit of the object that wants more Pods": 2} {
+		for outage, failures := range map[string]int{"": 0, ", while the API server does not answer": 3} {
+			t.Run(name+outage, func(t *testing.T) {
+				kube := newJobKube(t)
+				forged := jobSpec(50, 50)
+				forged.Generation = generation
+				kube.after(time.Minute, func() {
+					kube.attempt = func(bool, protocol.JobRequest) error {
+						if failures--; failures >= 0 {
+							return errors.New("connection refused")
+						}
+						return nil
+					}
+					kube.environment.SignalWorkflow(protocol.JobSpecSignal, protocol.JobSpec{Input: protocol.JobInput{Job: hello, Spec: forged}})
+				})
+				kube.after(time.Hour, func() { kube.end(1, corev1.PodSucceeded) })
+				kube.mustEnd(jobSpec(1, 1), job.Complete)
+				expect(t, "Pods", len(kube.pods), 1)
+			})
+		}
+	}
 	t.Run("a deletion of a Job that exists", func(t *testing.T) {
 		kube := newJobKube(t)
 		kube.after(time.Minute, func() {

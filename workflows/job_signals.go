@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -22,6 +23,8 @@ type heard struct {
 	look bool
 	// edit: somebody has said that the Job is edited, and it was not read yet.
 	edit bool
+	// told is the spec that the last word of an edit has named.
+	told *job.Spec
 	// stranger is the input for another Job of the same name: a successor's, or one
 	// that is late and meant for a predecessor.
 	stranger *protocol.JobInput
@@ -135,13 +138,16 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 		w.heard.stranger = &input
 	case digest(input.Spec) != digest(w.spec):
 		w.hearOfEdit()
-		w.heard.look = true
+		w.heard.look, w.heard.told = true, &input.Spec
 	}
 }
 
 // look reads the Job: it may be gone, another controller's, or edited. The stranger
 // whose signal was the reason stays only where it is a successor.
 func (w *runningJob) look(ctx workflow.Context) error {
+	if done, err := w.raise(ctx); done {
+		return err
+	}
 	result, err := perform[protocol.JobResult](ctx, call{
 		summary:  "look at job " + w.input.Job.Name,
 		activity: protocol.CarryOutActivity,
@@ -158,6 +164,31 @@ func (w *runningJob) look(ctx workflow.Context) error {
 		w.heard.stranger = nil
 	}
 	return nil
+}
+
+// raise carries out the plan for an edit that wants more Pods, as it was told: its digest is compared with the Job's, so
+// that one read does for both. done is false where the Job is to be looked at first.
+func (w *runningJob) raise(ctx workflow.Context) (done bool, err error) {
+	told, now := w.heard.told, workflow.Now(ctx)
+	w.heard.told = nil
+	if told == nil || w.heard.stranger != nil || now.Before(w.slowUntil) {
+		return false, nil
+	}
+	plan, ok := job.DecideRaise(w.config, w.state, w.spec, *told, now)
+	if !ok {
+		return false, nil
+	}
+	w.spec = *told
+	switch err := w.execute(ctx, plan); {
+	case err == nil:
+		w.heard.look, w.heard.edit = false, false
+		return true, nil
+	case errors.Is(err, errGaveWay):
+		return true, nil
+	default:
+		w.pause.failed(now)
+		return true, w.unlessCancelled(ctx, "Carrying out an edit failed", err)
+	}
 }
 
 // learn takes what a result says of the Job object itself.

@@ -154,6 +154,7 @@ func TestJobFollowsEdits(t *testing.T) {
 	})
 	kube.after(2*time.Minute, func() {
 		expect(t, "Pods after scaling up", len(kube.pods), 3)
+		expect(t, "calls, without one that only reads", kube.calls, []string{protocol.CarryOutActivity, protocol.CarryOutActivity})
 		kube.remove()
 	})
 	kube.mustEnd(jobSpec(1, 5), job.Deleted)

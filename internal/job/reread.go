@@ -1,6 +1,8 @@
 package job
 
 import (
+	"time"
+
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -24,6 +26,20 @@ func (s State) Edited(from, to Spec) (State, Spec) {
 func (s Spec) wantsFewer(other Spec) bool {
 	return s.Suspend && !other.Suspend || s.Deleting && !other.Deleting || s.Parallelism < other.Parallelism ||
 		s.Completions != nil && (other.Completions == nil || *s.Completions < *other.Completions)
+}
+
+// DecideRaise returns the Plan for an edit that somebody has told and nobody has read, if all that it
+// changes is that more Pods are wanted, and the Plan creates some. It carries the edit's digest, so
+// nothing is done where the Job is not so.
+func DecideRaise(config Config, state State, from, to Spec, now time.Time) (plan Plan, ok bool) {
+	raised := from
+	raised.Generation, raised.Parallelism, raised.Completions = from.Generation+1, to.Parallelism, to.Completions
+	if raised.Digest() != to.Digest() || raised.Defaults != to.Defaults || to.wantsFewer(from) {
+		return Plan{}, false
+	}
+	state, _ = state.Edited(from, to)
+	plan = Decide(config, state, to, now)
+	return plan, len(plan.Creates) > 0 && !plan.Recorded() && !plan.Bulk()
 }
 
 // Reread takes in the Job as it was read after a status or Pods were refused: it was edited, or

@@ -75,6 +75,44 @@ func TestAnEditIsTakenWhateverItsGeneration(t *testing.T) {
 	})
 }
 
+// What is only told is planned with where it wants more Pods and the plan is one that a repeated
+// workflow task may make again.
+func TestAnEditThatIsOnlyToldIsPlannedWithWhereItWantsMorePods(t *testing.T) {
+	known := specOf(3, 6)
+	known.Generation = 7
+	for name, test := range map[string]struct {
+		edit    func(*job.Spec)
+		failed  bool
+		creates int
+	}{
+		"more Pods at a time":               {edit: func(spec *job.Spec) { spec.Parallelism = 5 }, creates: 2},
+		"more completions, and more Pods":   {edit: func(spec *job.Spec) { spec.Parallelism, spec.Completions = 8, pointer[int32](8) }, creates: 5},
+		"more completions":                  {edit: func(spec *job.Spec) { spec.Completions = pointer[int32](8) }},
+		"more Pods, after a failure":        {edit: func(spec *job.Spec) { spec.Parallelism = 5 }, failed: true},
+		"more Pods than are made at once":   {edit: func(spec *job.Spec) { spec.Parallelism, spec.Completions = 400, pointer[int32](400) }},
+		"fewer Pods":                        {edit: func(spec *job.Spec) { spec.Parallelism = 2 }},
+		"more Pods and fewer completions":   {edit: func(spec *job.Spec) { spec.Parallelism, spec.Completions = 5, pointer[int32](5) }},
+		"more Pods, and an edit in between": {edit: func(spec *job.Spec) { spec.Parallelism, spec.Generation = 5, 9 }},
+		"more Pods and something else":      {edit: func(spec *job.Spec) { spec.Parallelism, spec.BackoffLimit = 5, 9 }},
+		"more Pods of a suspended Job":      {edit: func(spec *job.Spec) { spec.Parallelism, spec.Suspend = 5, true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, known).settle()
+			if test.failed {
+				c.fail(1).deliver().pass(time.Hour).settle()
+			}
+			told := known
+			told.Generation++
+			test.edit(&told)
+			plan, ok := job.DecideRaise(c.config, c.state, known, told, c.now)
+			equal(t, "planned", ok, test.creates > 0)
+			if ok {
+				equal(t, "creates", len(plan.Creates), test.creates)
+			}
+		})
+	}
+}
+
 func TestAStatusThatSomebodyElseWroteIsTakenOver(t *testing.T) {
 	c := newCluster(t, specOf(1, 1)).settle()
 	c.refuseStatus, c.reread = 1, true
