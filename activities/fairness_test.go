@@ -22,7 +22,7 @@ import (
 // turns is how many Jobs a process creates at a time.
 const turns = 64
 
-// crowd is a herd of CronJobs on a stage, each create of a Job of which waits until it is let through.
+// crowd is a herd of CronJobs on a stage. Each create of a Job waits until it is let through.
 type crowd struct {
 	*stage
 	clock *clocktesting.FakeClock

@@ -136,7 +136,7 @@ func TestPodsThatAreNotToBeDeleted(t *testing.T) {
 					t.Fatalf("found %+v", result.Found)
 				}
 				if fact := result.Found[0]; test.disowned && (fact.Message != "" || fact.Node != "" || fact.Phase != "") {
-					t.Errorf("found %+v, which tells of a Pod that is not the Job's", fact)
+					t.Errorf("found %+v, which describes a Pod that is not the Job's", fact)
 				}
 			})
 		})

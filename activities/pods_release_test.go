@@ -125,7 +125,7 @@ func TestReleases(t *testing.T) {
 			case fact.UID != "a-uid" || fact.Disowned != test.disowned:
 				t.Errorf("found %+v", fact)
 			case test.disowned && (fact.Phase != "" || fact.Message != "" || fact.Node != ""):
-				t.Errorf("found %+v, which tells of a Pod that is not the Job's", fact)
+				t.Errorf("found %+v, which describes a Pod that is not the Job's", fact)
 			case !test.disowned && fact.Phase != before.Status.Phase:
 				t.Errorf("found %+v, want the phase %s", fact, before.Status.Phase)
 			}

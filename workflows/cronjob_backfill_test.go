@@ -12,7 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// answered is what came of an update.
+// answered is the answer to an update.
 type answered struct {
 	rejected, failed error
 	answer           protocol.BackfillAnswer

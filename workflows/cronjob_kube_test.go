@@ -207,7 +207,7 @@ func (k *cronJobKube) signal(delay time.Duration, name string, argument any) *cr
 	return k.after(delay, func() { k.send(name, argument) })
 }
 
-// send sends a signal of which what it says has come true.
+// send sends a signal after making true what it says.
 func (k *cronJobKube) send(name string, argument any) {
 	switch said := argument.(type) {
 	case protocol.Deleted:

@@ -92,7 +92,7 @@ func TestCronJobReplaceDeletesTheRunningJobFirst(t *testing.T) {
 	expectList(t, "a replaced run is not missed", k.reasons())
 }
 
-// TestCronJobDoesNotReplaceARunThatHasEnded: nobody but the answer tells of the end.
+// TestCronJobDoesNotReplaceARunThatHasEnded: only the answer says that it has ended.
 func TestCronJobDoesNotReplaceARunThatHasEnded(t *testing.T) {
 	k := newCronJobKube(t)
 	k.unmanaged = true

@@ -35,7 +35,7 @@ type fakeTemporal struct {
 	inputs []any
 	// failures is how many of the next calls fail.
 	failures int
-	// held are workflows of which every message waits until the channel is closed.
+	// held are workflows. Every message to one waits until its channel is closed.
 	held map[string]chan struct{}
 	// inside is how many messages are under way to a workflow, crowd the most there were.
 	inside map[string]int
@@ -270,7 +270,7 @@ func (f *fakeTemporal) Terminate(_ context.Context, workflowID string, before ti
 }
 
 // Running lists every workflow for either type: IDs of the other kind must be left
-// alone. It lists those too of which visibility does not know the end yet.
+// alone. It also lists those whose end visibility does not know yet.
 func (f *fakeTemporal) Running(_ context.Context, _ string, visit func([]string) bool) error {
 	f.mu.Lock()
 	if f.blind {

@@ -44,7 +44,7 @@ func noted(annotation, value string) func(*batchv1.CronJob) {
 	return func(n *batchv1.CronJob) { metav1.SetMetaDataAnnotation(&n.ObjectMeta, annotation, value) }
 }
 
-// nativeTaken makes the CronJob one of which the workflow of n1 has written the notes.
+// nativeTaken gives the CronJob the notes that the workflow of n1 writes.
 func nativeTaken(n *batchv1.CronJob) {
 	noted(names.ObservedUIDAnnotation, "n1")(n)
 	noted(names.WorkflowAnnotation, "default/"+nativeID)(n)

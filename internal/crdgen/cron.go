@@ -47,7 +47,7 @@ var cronFields = []cronField{
 		names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// pattern matches a schedule of five fields of which the one at index is right.
+// pattern matches a schedule of five fields whose field at index is right.
 func (f cronField) pattern(index int) string {
 	value := `\+?0*(` + f.number + `)`
 	if len(f.names) > 0 {

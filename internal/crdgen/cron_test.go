@@ -66,7 +66,7 @@ func TestEveryNumberAndNameOfEveryField(t *testing.T) {
 	}
 }
 
-// Schedules of random tokens, most of which are nearly right.
+// Schedules of random tokens; most are nearly right.
 func TestThePatternsTakeWhatBatchV1Takes(t *testing.T) {
 	tokens := []string{"*", "?", "/", "-", ",", "+", "0", "1", "2", "5", "7", "12", "31", "59", "60", "jan", "Dec", "sun", "SAT", "L", "#", "é", ".", "\u00a0", "\t", "\v", "\n"}
 	spaces := []string{" ", " ", " ", "  ", "\t", "\v", "\u00a0", "\u0085", "\u3000", "\u200b"}

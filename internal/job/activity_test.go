@@ -312,7 +312,7 @@ func (c *cluster) write(status batchv1.JobStatus, counted []string) (refusal str
 	}
 	if err := validateStatus(c.status, status, c.spec); err != nil {
 		if c.unknown {
-			// Written by a plan that was forgotten: the answer tells of it.
+			// Written by a plan of a lost workflow task: the answer says so.
 			c.unknown = false
 			return err.Error()
 		}

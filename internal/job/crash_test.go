@@ -8,7 +8,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// accident is how a plan comes to be forgotten of which some is done.
+// accident is how a plan that is partly carried out gets lost.
 type accident int
 
 const (

@@ -104,7 +104,7 @@ func (l *ledger) rebase() {
 	maps.Copy(l.failedIndexes, setOf(dereference(l.c.status.FailedIndexes)))
 }
 
-// report takes in what came of a plan.
+// report takes in the report on a plan.
 func (l *ledger) report(plan job.Plan, report job.Report) {
 	if report.CreateRefused == "" && report.StatusRefused == "" {
 		if plan.Status != nil {

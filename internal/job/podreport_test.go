@@ -12,7 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// desk decides for a Job of running Pods and takes in what came of it, step by step.
+// desk decides for a Job of running Pods and takes in the reports, step by step.
 type desk struct {
 	t     *testing.T
 	spec  job.Spec

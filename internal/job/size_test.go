@@ -212,7 +212,7 @@ func pods(count int, say func(*job.PodFact)) []job.PodFact {
 	return facts
 }
 
-// hard are Pods of which there is most to say.
+// hard are the Pods that take the most words.
 var hard = map[string]func(*job.PodFact){
 	"pending": func(fact *job.PodFact) {
 		fact.Phase, fact.Pending, fact.PendingMessage = corev1.PodPending, job.PendingUnschedulable, message(fact)

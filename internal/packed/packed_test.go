@@ -111,7 +111,7 @@ func TestBombsAreErrorsThatTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// whole is a value with a part, both of which are long.
+// whole is a long value with a long part.
 type whole struct {
 	Part part `json:"part"`
 }

@@ -104,7 +104,7 @@ func TestStatesWithBackfillsThatNoneCanHave(t *testing.T) {
 		"ten":                 {make10(good), true},
 		"eleven":              {append(make10(good), good), false},
 		"of no time":          {[]schedule.Backfill{{Sequence: 1, Parallelism: 1}}, false},
-		"none of which runs":  {[]schedule.Backfill{idle}, false},
+		"and none runs":       {[]schedule.Backfill{idle}, false},
 		"too many at once":    {[]schedule.Backfill{wide}, false},
 		"of too many":         {[]schedule.Backfill{many}, false},
 		"of no number":        {[]schedule.Backfill{nameless}, false},

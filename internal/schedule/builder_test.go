@@ -88,7 +88,7 @@ type fataler interface {
 }
 
 // cluster carries out what the planner says, as the workflow and the API server
-// would, and keeps what came of it.
+// would, and keeps the result.
 type cluster struct {
 	t     fataler
 	state schedule.State

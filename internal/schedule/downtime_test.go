@@ -12,7 +12,7 @@ import (
 )
 
 // Everything is stopped for three hours under a CronJob of every minute, or over the three
-// runs of a working day, of which upstream's estimate loses the last: every time has its
+// runs of a working day. Upstream's estimate loses the last: every time has its
 // outcome, whatever is caught up.
 func TestNoTimeOfADowntimeIsUnknown(t *testing.T) {
 	minutely, working := downtime{"* * * * *", "09:59:30", "10:00:30", "13:00:30", 180}, downtime{"30 10,11,12 * * 1-5", "2016-05-18T12:00:00Z", "10:00", "13:00", 3}

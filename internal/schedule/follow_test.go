@@ -18,7 +18,7 @@ func TestWhenTheStatusFollowsAStart(t *testing.T) {
 		"where it guards that there is one":    {every(forbid), func(*cluster) {}, false},
 		"where it guards that one is replaced": {every(replace), func(*cluster) {}, false},
 		"where it guards how many there are":   {every(atMost(5)), func(*cluster) {}, false},
-		"where it tells of an edit too":        {every(), func(c *cluster) { c.change(at("10:00:30"), limits(1, 1)) }, false},
+		"where it announces an edit too":       {every(), func(c *cluster) { c.change(at("10:00:30"), limits(1, 1)) }, false},
 		"where nothing was written before":     {every(), func(c *cluster) { c.state.Reported = nil }, false},
 		"of a run that somebody has asked for": {every(), func(c *cluster) { c.state = schedule.AddTrigger(c.state, schedule.TriggerRequest{}, at("10:00:30")) }, false},
 	} {

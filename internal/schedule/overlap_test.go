@@ -33,7 +33,7 @@ func TestOverlapTable(t *testing.T) {
 	}
 	situations := []struct {
 		name string
-		// from is the time from which runs come, of which each goes on.
+		// from is the time from which runs come. Each goes on.
 		from string
 		then func(*cluster)
 	}{

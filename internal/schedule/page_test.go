@@ -10,7 +10,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// hourlyLedger has a row for each hour from 10 to 14, of which 11 and 12 share one, and a manual one at 13:30.
+// hourlyLedger has a row for each hour from 10 to 14, where 11 and 12 share one, and a manual one at 13:30.
 func hourlyLedger() schedule.State {
 	row := func(from string) schedule.LedgerEntry {
 		return schedule.LedgerEntry{Scheduled: at(from), Outcome: schedule.Started}

@@ -74,7 +74,7 @@ func TestTheStatusInThreeWords(t *testing.T) {
 	}
 }
 
-// TestTheSummaryOutlivesTheLedger, of which a status has ten rows.
+// TestTheSummaryOutlivesTheLedger: a status has ten rows of it.
 func TestTheSummaryOutlivesTheLedger(t *testing.T) {
 	old := newCluster(t, cronSpec("0 * * * *"), at("09:15")).at(at("09:30")).runs(jobFailed, jobFailed)
 	old.status.RecentRuns = nil

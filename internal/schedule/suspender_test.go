@@ -31,12 +31,12 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 		who          schedule.Suspender
 		want         string
 	}{
-		"a person by a signal":     {suspended, ostinatov1.CronJobStatus{}, ada, "by ada (claimed) at 2016-05-19T10:00:00Z through signal: maintenance"},
-		"a signal without a word":  {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{At: at("10:00"), Through: schedule.ThroughSignal}, "at 2016-05-19T10:00:00Z through signal"},
-		"kubectl":                  {suspended, ostinatov1.CronJobStatus{}, kubectl, "at 2016-05-19T10:00:00Z through kubectl-edit"},
-		"nothing tells":            {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{}, ""},
-		"nothing tells any more":   {suspended, suspendedStatus(at("10:01"), "Suspended", "as before"), schedule.Suspender{}, "as before"},
-		"nothing tells of another": {suspended, suspendedStatus(at("09:01"), "Suspended", "of another"), schedule.Suspender{}, ""},
+		"a person by a signal":    {suspended, ostinatov1.CronJobStatus{}, ada, "by ada (claimed) at 2016-05-19T10:00:00Z through signal: maintenance"},
+		"a signal without a word": {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{At: at("10:00"), Through: schedule.ThroughSignal}, "at 2016-05-19T10:00:00Z through signal"},
+		"kubectl":                 {suspended, ostinatov1.CronJobStatus{}, kubectl, "at 2016-05-19T10:00:00Z through kubectl-edit"},
+		"nothing tells":           {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{}, ""},
+		"nothing tells any more":  {suspended, suspendedStatus(at("10:01"), "Suspended", "as before"), schedule.Suspender{}, "as before"},
+		"nothing names another":   {suspended, suspendedStatus(at("09:01"), "Suspended", "of another"), schedule.Suspender{}, ""},
 		"its manager has written something else since": {
 			suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), later, ada.String(),
 		},

@@ -37,7 +37,7 @@ func TestReferencesToParityResolve(t *testing.T) {
 		starts := startsReference.FindAllStringIndex(text, -1)
 		references := parityReference.FindAllStringSubmatchIndex(text, -1)
 		if len(starts) != len(references) {
-			t.Errorf("%s: %d references to parity, of which %d can be read", path, len(starts), len(references))
+			t.Errorf("%s: %d references to parity, only %d can be read", path, len(starts), len(references))
 		}
 		for _, reference := range references {
 			line := 1 + strings.Count(text[:reference[0]], "\n")

@@ -27,7 +27,7 @@ func TestTheTestsThatPagesNameExist(t *testing.T) {
 		page := read(t, path)
 		named := namedTest.FindAllStringSubmatch(page, -1)
 		if all := len(testName.FindAllString(page, -1)); len(named) != all || all == 0 {
-			t.Errorf("%s names %d tests, of which %d can be read as `package: TestName`", path, all, len(named))
+			t.Errorf("%s names %d tests, only %d can be read as `package: TestName`", path, all, len(named))
 		}
 		for _, name := range named {
 			pkg, test := name[1], name[2]

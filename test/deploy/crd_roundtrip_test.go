@@ -115,7 +115,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 	assertSameJSON(t, full, read.Spec)
 }
 
-// admissible makes a Job of which every field has a value one that is not refused.
+// admissible makes a Job with a value in every field one that is not refused.
 func admissible(job *batchv1.JobSpec) {
 	job.Selector, job.ManualSelector = nil, new(bool)
 	job.Completions, job.MaxFailedIndexes = ptr.To(int32(5)), ptr.To(int32(4))

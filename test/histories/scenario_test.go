@@ -58,7 +58,7 @@ func (s step) String() string {
 	text := fmt.Sprintf("+%s %s", s.At, s.Does)
 	switch {
 	case s.Edit != nil && s.Heard < 0:
-		text += " " + s.Called + ", of which nobody tells"
+		text += " " + s.Called + ", which nobody announces"
 	case s.Edit != nil:
 		text += fmt.Sprintf(" %s, heard %s later", s.Called, s.Heard)
 	}

@@ -85,7 +85,7 @@ const (
 )
 
 // TestEveryArgumentIsAnswered: people type signals by hand. Whatever they give, the signal does what it says, the ledger has
-// a row for each trigger and an Event tells of each suspend and resume, and the CronJob fires on.
+// a row for each trigger and an Event for each suspend and resume, and the CronJob fires on.
 func TestEveryArgumentIsAnswered(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)

@@ -61,7 +61,7 @@ func TestPodsWithMegabytesOfLabelsTakeNoMemory(t *testing.T) {
 	if err := createPods(t.Context(), namespace, 400, func(i int) *corev1.Pod { return fatPod(fmt.Sprintf("fat-%d", i), labels) }); err != nil {
 		t.Fatal(err)
 	}
-	// The watch tells of them in their order: a Job whose end is known came after them.
+	// The watch delivers them in their order: a Job whose end is known came after them.
 	stack.CreateJob(t, namespace, "after", harness.JobSpec(harness.RunSeconds(1)))
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		return stack.JobHas(ctx, namespace, "after", batchv1.JobComplete)

@@ -69,7 +69,7 @@ func rewrite(source []byte) ([]byte, error) {
 	return format.Source(source)
 }
 
-// withoutFunctions returns a file without some of its functions, each of which it must have.
+// withoutFunctions returns a file without some of its functions; it must have each of them.
 func withoutFunctions(source []byte, names []string) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "suite.go", source, parser.ParseComments|parser.SkipObjectResolution)

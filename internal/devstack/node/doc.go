@@ -22,7 +22,7 @@ const (
 	// AnnotationFailTimes, with restartPolicy OnFailure, is after how many restarts the containers end with exit code 0;
 	// with AnnotationFailEvery after how many failed Pods of their index.
 	AnnotationFailTimes = "ostinato.dev/test-fail-times"
-	// AnnotationFailEvery, with restartPolicy Never, is a number of which the completion index has to be a multiple for
+	// AnnotationFailEvery, with restartPolicy Never, is a number; the completion index has to be a multiple of it for
 	// the exit code to be AnnotationExitCode; that of all other Pods is 0. The failed Pods of an index are known where
 	// the Job has a backoffLimitPerIndex.
 	AnnotationFailEvery = "ostinato.dev/test-fail-every"

@@ -16,7 +16,7 @@ type timerTask struct {
 	at        any
 }
 
-// loseTimers deletes the tasks that would fire the timers of a workflow, of which its state goes on to say that they run:
+// loseTimers deletes the tasks that would fire the timers of a workflow, while its state goes on saying that they run:
 // nothing fires them any more. It is an error when there are none.
 func loseTimers(ctx context.Context, db *sql.DB, workflowID string) error {
 	tasks, err := timersOf(ctx, db, workflowID)

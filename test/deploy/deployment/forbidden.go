@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// NothingForbidden fails the test for every line of a log that tells of a
+// NothingForbidden fails the test for every line of a log that reports a
 // refused right.
 func NothingForbidden(t *testing.T, logFile string) {
 	t.Helper()

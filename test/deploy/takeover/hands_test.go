@@ -54,7 +54,7 @@ func TestASecondBridgeStandsBy(t *testing.T) {
 	}
 }
 
-// begun makes a Job of which two Pods have succeeded and two run.
+// begun makes a Job with two Pods that have succeeded and two that run.
 func begun(t *testing.T, namespace, name string, completions int32) {
 	t.Helper()
 	create(t, namespace, name, harness.Completions(completions), harness.Parallelism(2), harness.RunUntilEnded())
@@ -74,7 +74,7 @@ func succeeded(t *testing.T, namespace, name string, want int32) {
 	})
 }
 
-// counted checks that a Job is complete with exactly its Pods, none of which is
+// counted checks that a Job is complete with exactly its Pods, and that none is
 // held by the tracking finalizer.
 func counted(t *testing.T, namespace, name string, want int, record *harness.Record) {
 	t.Helper()

@@ -110,7 +110,7 @@ func (c *chaos) everyTimeHasOneOutcome(t *testing.T, cronJob *ostinatov1.CronJob
 		delete(told, at)
 	}
 	if len(told) > 0 || manual != 1 {
-		t.Errorf("%s has %d triggers and tells of %v too", cronJob.Name, manual, slices.Collect(maps.Keys(told)))
+		t.Errorf("%s has %d triggers and names %v too", cronJob.Name, manual, slices.Collect(maps.Keys(told)))
 	}
 }
 

@@ -56,7 +56,7 @@ const (
 	deletions = 10
 	// overlap is how far into the last minute long Pods run.
 	overlap = 5 * time.Second
-	// settling bounds how long what the chaos has left takes to end: hundreds of runs, some of which begin when all
+	// settling bounds how long what the chaos has left takes to end: hundreds of runs, and some begin when all
 	// is up again.
 	settling = harness.AfterOutage + harness.Recovery + 3*harness.Bulk
 )

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The order in which the Jobs are given doesn't matter: a watch tells of them in any.
+// The order in which the Jobs are given doesn't matter: a watch delivers them in any.
 func TestOverlaps(t *testing.T) {
 	const never = -1
 	type run struct{ created, ended int }
@@ -21,12 +21,12 @@ func TestOverlaps(t *testing.T) {
 		"no Job":                   {},
 		"one Job that never ended": {runs: []run{{0, never}}},
 		"one after the other":      {runs: []run{{0, 3}, {4, 5}, {9, never}}},
-		"created in the second in which one ended":  {runs: []run{{0, 3}, {3, 5}}},
-		"two in a second, of which one ended in it": {runs: []run{{3, 3}, {3, 4}}},
-		"two that came and went in a second":        {runs: []run{{3, 3}, {3, 3}}},
-		"created before one ended":                  {runs: []run{{0, 3}, {2, 5}}, want: true},
-		"created while one never ended":             {runs: []run{{0, never}, {2, 5}}, want: true},
-		"two in a second, which both outlived":      {runs: []run{{3, 4}, {3, 5}}, want: true},
+		"created in the second in which one ended": {runs: []run{{0, 3}, {3, 5}}},
+		"two in a second, and one ended in it":     {runs: []run{{3, 3}, {3, 4}}},
+		"two that came and went in a second":       {runs: []run{{3, 3}, {3, 3}}},
+		"created before one ended":                 {runs: []run{{0, 3}, {2, 5}}, want: true},
+		"created while one never ended":            {runs: []run{{0, never}, {2, 5}}, want: true},
+		"two in a second, which both outlived":     {runs: []run{{3, 4}, {3, 5}}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var jobs []*batchv1.Job

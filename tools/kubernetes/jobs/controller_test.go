@@ -52,7 +52,7 @@ func createJobControllerWithSharedInformers(tb testing.TB, restConfig *restclien
 	return ostinato{}, ctx, cancel
 }
 
-// clusterOf names the API server, each of which makes a token of its own: whoever goes on with its Jobs finds their workflows, and no
+// clusterOf names the API server by the token that each makes for itself: whoever goes on with its Jobs finds their workflows, and no
 // other does.
 func clusterOf(config *restclient.Config) string {
 	sum := sha256.Sum256([]byte(config.BearerToken))

@@ -276,7 +276,7 @@ func hasAJobMadeByHand(t *testing.T, namespace string) {
 		}
 		return errors.Join(errors.New("the Job exists beyond the history limit"), err)
 	})
-	// The status that tells of the end may come after the delete.
+	// The status with the end may come after the delete.
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
 		status := get(ctx, t, stack, namespace, "by-hand").Status
 		if status.LastSuccessfulTime == nil || status.LastScheduleTime != nil || len(status.Active) > 0 {

@@ -18,11 +18,11 @@ import (
 
 var (
 	stack *harness.Harness
-	// installed is what came of installing the manifests on it.
+	// installed is the result of installing the manifests on it.
 	installed access
 )
 
-// access is what came of installing manifests on a stack.
+// access is the result of installing manifests on a stack.
 type access struct {
 	// output is what kubectl said when the manifests were applied.
 	output string
