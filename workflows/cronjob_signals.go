@@ -75,7 +75,6 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 		}
 	}
 	c.takeAsked(ctx)
-	c.takeAskedTriggers(ctx)
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. If the spec is known, the bridge misses our
@@ -133,10 +132,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 		request:  protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: runs},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
-	switch {
-	case errors.Is(err, errGaveWay):
-		return
-	case err != nil:
+	if err != nil {
 		c.failed(ctx, "Looking at the CronJob failed", err)
 		return
 	}
@@ -147,15 +143,17 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	}
 }
 
-// learn takes what an answer says of the CronJob object: that it is gone, or that its spec is another one.
-func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) {
+// learn takes what an answer says of the CronJob object, and reports whether it is news: that it is gone, or that its
+// spec is another one.
+func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) (news bool) {
 	c.gone = c.gone || gone
 	if spec == nil || spec.Validate() != nil || digest(*spec) == digest(c.spec) {
-		return
+		return c.gone
 	}
 	c.state = schedule.SpecChanged(c.state, c.spec, *spec, workflow.Now(ctx))
 	c.state.Reported = nil
 	c.spec = *spec
+	return true
 }
 
 // takeFound takes in the runs that were looked up.
@@ -207,8 +205,11 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 	c.heard.steering = c.heard.steering[1:]
 }
 
-// failed pauses after a call that failed.
+// failed pauses after a call that failed, unless it gave way.
 func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
+	if errors.Is(err, errGaveWay) {
+		return
+	}
 	pause := c.pause.failed(workflow.Now(ctx))
 	workflow.GetLogger(ctx).Error(what, "error", err, "pause", pause)
 }
@@ -217,7 +218,7 @@ func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
 func shortError(err error) string {
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {
-		return truncate(application.Message(), maxSummary)
+		return schedule.Truncated(application.Message(), maxSummary)
 	}
-	return truncate(err.Error(), maxSummary)
+	return schedule.Truncated(err.Error(), maxSummary)
 }

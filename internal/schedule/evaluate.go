@@ -93,11 +93,7 @@ func (a Anchor) timeline(calculator *Calculator) timeline {
 
 // start returns the time after which scheduled times have no outcome.
 func (a Anchor) start() time.Time {
-	base := a.Created
-	if !a.Last.IsZero() {
-		base = a.Last
-	}
-	return later(later(base, a.Settled), dawn)
+	return later(later(a.timeline(nil).base, a.Settled), dawn)
 }
 
 // Evaluation is the part of a decision that depends on the time zone database. The workflow records it in a SideEffect.
@@ -208,10 +204,7 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 		e.Upcoming = append(e.Upcoming, next)
 	}
 	if first.After(soon) {
-		e.Recheck = first.Add(-recheckBefore)
-		if most := now.Add(recheckEvery); e.Recheck.After(most) {
-			e.Recheck = most
-		}
+		e.Recheck = slices.MinFunc([]time.Time{first.Add(-recheckBefore), now.Add(recheckEvery)}, time.Time.Compare)
 	}
 }
 
@@ -278,13 +271,12 @@ func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
 
 // lastLate returns the last of the times that were not noticed in time; zero if all were.
 func lastLate(times []time.Time, now time.Time) time.Time {
-	var late time.Time
-	for _, scheduled := range times {
+	for _, scheduled := range slices.Backward(times) {
 		if !prompt(scheduled, now) {
-			late = scheduled
+			return scheduled
 		}
 	}
-	return late
+	return time.Time{}
 }
 
 // deadlineStart is the earliest time that a run may still be late from.
@@ -340,10 +332,7 @@ func (s *State) closeFormer(spec Spec) {
 func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
 	since = a.start()
 	for _, former := range a.Former {
-		until := former.Until
-		if now.Before(until) {
-			until = now
-		}
+		until := slices.MinFunc([]time.Time{former.Until, now}, time.Time.Compare)
 		calculator, problem := Parse(former.Schedule, former.TimeZone)
 		if problem == nil && until.After(since) {
 			line := a.timeline(calculator)
@@ -366,7 +355,5 @@ func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []tim
 }
 
 func ascending(a, b []time.Time) []time.Time {
-	times := slices.Concat(a, b)
-	slices.SortFunc(times, time.Time.Compare)
-	return times
+	return slices.SortedFunc(slices.Values(slices.Concat(a, b)), time.Time.Compare)
 }

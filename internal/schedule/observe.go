@@ -156,7 +156,7 @@ func Missing(state State, run Run, now time.Time) State {
 	s := state.clone()
 	if index := s.activeIndex(run); index >= 0 {
 		s.Outbox = append(s.Outbox, event.Normal("MissingJob", "Active job went missing: "+s.Active[index].Name))
-		s.conclude(Finished{Run: s.Active[index], Condition: jobDeleted, EndTime: now.UTC()})
+		s.conclude(Finished{Run: s.Active[index], Condition: JobDeleted, EndTime: now.UTC()})
 		s.Active = slices.Delete(s.Active, index, index+1)
 	}
 	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
@@ -200,10 +200,7 @@ func (s *State) prune(spec Spec, now time.Time) []Delete {
 // byStart orders by start time, those without one last, then by name.
 func byStart(a, b Finished) int {
 	if a.StartTime.IsZero() != b.StartTime.IsZero() {
-		if a.StartTime.IsZero() {
-			return 1
-		}
-		return -1
+		return b.StartTime.Compare(a.StartTime)
 	}
 	return cmp.Or(a.StartTime.Compare(b.StartTime), strings.Compare(a.Run.Name, b.Run.Name))
 }

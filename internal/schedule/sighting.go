@@ -84,7 +84,7 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 		}
 		if run.Manual {
 			if !s.hasRow(run) {
-				entry := sighting.entry(s.found(run, now))
+				entry := s.found(sighting, now)
 				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
 				s.record(entry)
 			}
@@ -97,12 +97,9 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 
 // sighted returns the Job that was found for a single missed time.
 func (s *State) sighted(stretch MissedRuns) *Sighting {
-	for _, sighting := range s.Sighted {
-		if stretch.Count == 1 && sighting.Run.Scheduled.Equal(stretch.First) {
-			return &sighting
-		}
-	}
-	return nil
+	return firstOf(s.Sighted, func(sighting Sighting) bool {
+		return stretch.Count == 1 && sighting.Run.Scheduled.Equal(stretch.First)
+	})
 }
 
 // settleSighted records the start of the Jobs that were found whose times are settled.
@@ -110,11 +107,11 @@ func (s *State) settleSighted(now time.Time) {
 	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
 		switch run := sighting.Run; {
 		case s.waits(run):
-			s.settle(sighting.entry(s.found(run, now)))
+			s.settle(s.found(sighting, now))
 		case run.Scheduled.After(s.Settled):
 			return false
 		default:
-			s.correct(sighting.entry(s.found(run, now)))
+			s.correct(s.found(sighting, now))
 		}
 		s.LastScheduled = later(s.LastScheduled, sighting.Run.Scheduled)
 		return true
@@ -122,28 +119,26 @@ func (s *State) settleSighted(now time.Time) {
 }
 
 // found returns the outcome of a run whose Job was found.
-func (s *State) found(run Run, now time.Time) LedgerEntry {
+func (s *State) found(sighting Sighting, now time.Time) LedgerEntry {
+	run := sighting.Run
 	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
 	if run.Backfill != 0 {
 		start.Note = backfillNote("")
 	}
-	if run.Started.IsZero() {
+	switch {
+	case run.Started.IsZero():
 		// Nobody knows that it was late.
-		return start.entry(Run{Name: run.Name, Started: run.Scheduled}, now)
-	}
-	start.WhyLate, start.LateMessage = ReasonFoundLater, ""
-	if !run.Manual {
+		run.Started = run.Scheduled
+	case run.Manual:
+		start.WhyLate = ReasonFoundLater
+	default:
 		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ReasonFoundLater)
 	}
-	return start.entry(run, now)
-}
-
-// entry returns the outcome with the end of the Job.
-func (s Sighting) entry(found LedgerEntry) LedgerEntry {
-	if s.Finished == nil {
-		return found
+	entry := start.entry(run, now)
+	if sighting.Finished != nil {
+		entry = entry.ended(*sighting.Finished)
 	}
-	return found.ended(*s.Finished)
+	return entry
 }
 
 // hasRow reports whether the ledger has the run's Job.

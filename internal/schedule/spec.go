@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -89,17 +90,12 @@ func (s Spec) Validate() error {
 			s.MaxConcurrent, s.QueueLimit, s.CatchUpLimit, s.PauseAfterFailures)
 	case s.CatchUpWindowSeconds != nil && *s.CatchUpWindowSeconds < 0:
 		return fmt.Errorf("catchUpWindowSeconds is %d, want 0 or more", *s.CatchUpWindowSeconds)
-	}
-	switch s.CatchUp {
-	case "", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll:
-	default:
+	case !slices.Contains([]ostinatov1.CatchUpPolicy{"", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll}, s.CatchUp):
 		return fmt.Errorf("catchUp is %.70q", s.CatchUp)
+	case !slices.Contains(policies, s.ConcurrencyPolicy):
+		return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
 	}
-	switch s.ConcurrencyPolicy {
-	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent:
-		return nil
-	}
-	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
+	return nil
 }
 
 // runsAt reports whether the spec has this schedule and time zone.

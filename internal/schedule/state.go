@@ -106,17 +106,37 @@ func (c Calendar) rechecks() bool {
 type Pending struct {
 	// Scheduled is the run's scheduled time.
 	Scheduled time.Time `json:"scheduled"`
-	// Blocked is set while active runs hold the run back.
-	Blocked bool `json:"blocked,omitempty"`
-	Refused
+	Delay
 }
 
-// Refused is the API server's last answer to a run's create, and when to try again.
-type Refused struct {
-	// Reason is empty while there was no refusal.
+// Delay says what has kept a run from starting.
+type Delay struct {
+	// Blocked is set once it has waited for active runs.
+	Blocked bool `json:"blocked,omitempty"`
+	// Reason and Message are the API server's last answer to its create, empty while there was no refusal; Retry says when
+	// to try again.
 	Reason  string  `json:"reason,omitempty"`
 	Message string  `json:"message,omitempty"`
 	Retry   Backoff `json:"retry,omitzero"`
+}
+
+// why returns the delay as a reason of the ledger, with its message; both are empty if nothing has kept the run.
+func (d Delay) why() (reason, message string) {
+	switch {
+	case d.Reason != "":
+		return ReasonFailedCreate, d.Reason + ": " + d.Message
+	case d.Blocked:
+		return ReasonJobAlreadyActive, ""
+	}
+	return "", ""
+}
+
+// delay returns what has kept the run of a scheduled time from starting.
+func (s *State) delay(scheduled time.Time) Delay {
+	if s.Pending == nil || !s.Pending.Scheduled.Equal(scheduled) {
+		return Delay{}
+	}
+	return s.Pending.Delay
 }
 
 // Suspension is a stretch of time during which nothing starts.
@@ -134,11 +154,11 @@ func (s Suspension) covers(scheduled time.Time) bool {
 	return !s.From.IsZero() && !scheduled.Before(s.From) && (s.To.IsZero() || scheduled.Before(s.To))
 }
 
-// Finished is a finished Job.
+// Finished is a run that has ended.
 type Finished struct {
 	Run Run `json:"run"`
-	// Condition is Complete or Failed.
-	Condition batchv1.JobConditionType `json:"condition"`
+	// Condition is the Job's, Complete or Failed, or else JobDeleted.
+	Condition batchv1.JobConditionType `json:"outcome"`
 	// StartTime and CompletionTime are the Job's status fields; zero if unset.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
@@ -148,8 +168,13 @@ type Finished struct {
 	FailedPods int32     `json:"failedPods,omitempty"`
 }
 
-// jobDeleted is the Condition of a Finished whose Job is gone, while it is sighted.
-const jobDeleted batchv1.JobConditionType = "Deleted"
+// JobDeleted is the Condition of a Finished whose Job is gone.
+const JobDeleted batchv1.JobConditionType = "Deleted"
+
+// Gone reports whether there is no Job that has finished.
+func (f Finished) Gone() bool {
+	return f.Condition != batchv1.JobComplete && f.Condition != batchv1.JobFailed
+}
 
 // Backoff is a retry that doubles its delay.
 type Backoff struct {
@@ -165,28 +190,21 @@ const (
 
 // Next returns the back-off after one more failure: 10 s, doubling to 5 min.
 func (b Backoff) Next(now time.Time) Backoff {
-	delay := retryMost
-	if b.Attempts < 5 {
-		delay = min(retryFirst<<b.Attempts, retryMost)
-	}
-	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(delay)}
+	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(min(retryFirst<<min(b.Attempts, 5), retryMost))}
 }
 
 // NewState returns the state of a CronJob whose workflow starts anew, from its status and the finished Jobs that it
-// controls. A run later than the status knows was started by a workflow that could not write it.
-func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Finished) State {
+// controls; it leaves out those that are gone. A run later than the status knows was started by a workflow that could
+// not write it.
+func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished) State {
 	identity.Created = identity.Created.UTC()
-	state := State{Identity: identity}
+	state := State{
+		Identity:       identity,
+		LastScheduled:  timeOf(status.LastScheduleTime),
+		LastSuccessful: timeOf(status.LastSuccessfulTime),
+		Settled:        timeOf(status.AccountedUntil),
+	}
 	state.takeRows(status)
-	if status.LastScheduleTime != nil {
-		state.LastScheduled = status.LastScheduleTime.UTC()
-	}
-	if status.LastSuccessfulTime != nil {
-		state.LastSuccessful = status.LastSuccessfulTime.UTC()
-	}
-	if status.AccountedUntil != nil {
-		state.Settled = status.AccountedUntil.UTC()
-	}
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
 		if condition.Type == ostinatov1.ConditionSuspended && condition.Reason == conditionReasonPaused {
@@ -195,23 +213,22 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 	}
 	state.Forgiven = state.ConsecutiveFailures
 	for _, reference := range status.Active {
-		run := Run{
-			Name:            reference.Name,
-			UID:             string(reference.UID),
-			Scheduled:       scheduledOf(identity.Name, reference.Name),
-			ResourceVersion: reference.ResourceVersion,
-		}
-		run.Manual = run.Scheduled.IsZero()
-		state.Active = append(state.Active, run)
+		scheduled := scheduledOf(identity.Name, reference.Name)
+		state.Active = append(state.Active, Run{
+			Name: reference.Name, UID: string(reference.UID), ResourceVersion: reference.ResourceVersion,
+			Scheduled: scheduled, Manual: scheduled.IsZero(),
+		})
 	}
 	// A run that finished while nobody looked is in both lists: its end is still to be announced.
 	known := later(state.Settled, state.LastScheduled)
-	for _, entry := range finished {
-		if run := entry.Run; !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0 {
+	for _, entry := range ended {
+		switch run := entry.Run; {
+		case entry.Gone():
+		case !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0:
 			state = Found(state, []Sighting{{Run: run, Finished: &entry}})
-			continue
+		default:
+			state.finish(entry, true)
 		}
-		state.finish(entry, true)
 	}
 	return state
 }
@@ -236,6 +253,14 @@ func (s State) clone() State {
 	s.Conditions = slices.Clone(s.Conditions)
 	s.Outbox = slices.Clone(s.Outbox)
 	return s
+}
+
+// firstOf returns the first of a list that satisfies a condition; nil if none does.
+func firstOf[T any](list []T, condition func(T) bool) *T {
+	if index := slices.IndexFunc(list, condition); index >= 0 {
+		return &list[index]
+	}
+	return nil
 }
 
 // activeIndex finds a run among the active ones, by UID where both have one.

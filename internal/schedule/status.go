@@ -19,17 +19,12 @@ import (
 // StatusStarted returns the status with a started run in active, and unless it is manual in lastScheduleTime. It is
 // idempotent and leaves its argument.
 func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) ostinatov1.CronJobStatus {
-	active := make([]corev1.ObjectReference, 0, len(status.Active)+1)
-	known := false
-	for _, reference := range status.Active {
-		known = known || string(reference.UID) == run.UID
-		active = append(active, reference)
-	}
-	if !known {
-		active = append(active, reference(run, namespace))
+	started := reference(run, namespace)
+	if !slices.ContainsFunc(status.Active, func(active corev1.ObjectReference) bool { return active.UID == started.UID }) {
+		status.Active = append(slices.Clone(status.Active), started)
 		status.ActiveCount++
 	}
-	status.Active = active[max(len(active)-MaxStatusActive, 0):]
+	status.Active = status.Active[max(len(status.Active)-MaxStatusActive, 0):]
 	if !run.Manual && (status.LastScheduleTime == nil || status.LastScheduleTime.Time.Before(run.Scheduled)) {
 		status.LastScheduleTime = timestamp(run.Scheduled)
 	}
@@ -38,17 +33,14 @@ func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) o
 
 func reference(run Run, namespace string) corev1.ObjectReference {
 	return corev1.ObjectReference{
-		Kind:            "Job",
-		APIVersion:      "batch/v1",
-		Namespace:       namespace,
-		Name:            run.Name,
-		UID:             types.UID(run.UID),
-		ResourceVersion: run.ResourceVersion,
+		Kind: "Job", APIVersion: "batch/v1", Namespace: namespace,
+		Name: run.Name, UID: types.UID(run.UID), ResourceVersion: run.ResourceVersion,
 	}
 }
 
 // StatusOf renders the CronJob's status. Workflow is left to the activity.
 func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
+	ledger := state.Rows()
 	status := ostinatov1.CronJobStatus{
 		LastScheduleTime:   timestamp(state.LastScheduled),
 		LastSuccessfulTime: timestamp(state.LastSuccessful),
@@ -58,11 +50,12 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		ActiveCount:         int32(min(len(state.Active), math.MaxInt32)),
 		LastResult:          state.lastResult(),
 		Next:                state.next(spec),
-		RecentRuns:          rows(state.Rows()),
+		NextScheduleTime:    timestamp(state.nextTime(spec)),
+		RecentRuns:          rows(ledger),
 		LastFailureTime:     timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
 	}
-	if ledger := state.Rows(); len(ledger) > 0 {
+	if len(ledger) > 0 {
 		status.LastOutcome = string(ledger[len(ledger)-1].Outcome)
 	}
 	if queue := state.Queue(); queue != nil {
@@ -71,7 +64,6 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	for _, run := range state.Active[max(len(state.Active)-MaxStatusActive, 0):] {
 		status.Active = append(status.Active, reference(run, state.Namespace))
 	}
-	status.NextScheduleTime = timestamp(state.nextTime(spec))
 	for _, condition := range state.Conditions {
 		status.Conditions = append(status.Conditions, condition.render())
 	}
@@ -136,8 +128,8 @@ var lastResultPattern, nextPattern = regexp.MustCompile(LastResultPattern), rege
 
 // lastResult says how the run that started last has ended.
 func (s State) lastResult() string {
-	for index := len(s.Ledger) - 1; index >= 0; index-- {
-		if entry := s.Ledger[index]; entry.Outcome.HasJob() {
+	for _, entry := range slices.Backward(s.Ledger) {
+		if entry.Outcome.HasJob() {
 			return s.resultText(entry.Result)
 		}
 	}

@@ -34,8 +34,8 @@ func (s *State) pausing(spec Spec) bool {
 func Paused(state State) State {
 	s := state.clone()
 	s.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", s.ConsecutiveFailures)
-	for i := len(s.Ledger) - 1; i >= 0; i-- {
-		if entry := s.Ledger[i]; entry.Result == RunFailed {
+	for _, entry := range slices.Backward(s.Ledger) {
+		if entry.Result == RunFailed {
 			s.PausedWhy = bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
 				s.ConsecutiveFailures, entry.Job, entry.ResultReason))
 			break
