@@ -205,8 +205,7 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	return rest{plan.Wake, plan.WakeFor}, false, nil
 }
 
-// evaluated returns the state with scheduled times, recorded anew if they ran out: a replay with other time zone data
-// decides the same.
+// evaluated returns the state with scheduled times, recorded anew if they ran out: every replay has the same.
 func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, now time.Time) schedule.State {
 	if !schedule.NeedsEvaluation(state, c.spec, now) {
 		return state

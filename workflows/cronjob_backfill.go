@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,9 +109,7 @@ func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
 	request, mistake := decodeBackfill(received)
 	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", request.By, "note", request.Note)
 	now := workflow.Now(ctx)
-	if mistake == "" {
-		mistake = request.Mistake(c.spec, now)
-	}
+	mistake = cmp.Or(mistake, request.Mistake(c.spec, now))
 	var found schedule.BackfillTimes
 	if mistake == "" && !request.Cancel {
 		found = c.times(ctx, request)

@@ -14,8 +14,7 @@ import (
 // errUnusableSpec says that an activity has read a spec that no CronJob can have.
 var errUnusableSpec = errors.New("its spec is not valid")
 
-// taskBegan returns when the workflow task under way began, by Temporal's clock. The number of events at its beginning
-// tells it from others.
+// taskBegan returns when the workflow task under way, which its number of events tells from others, began.
 func (c *runningCronJob) taskBegan(ctx workflow.Context) time.Time {
 	if history := workflow.GetInfo(ctx).GetCurrentHistoryLength(); c.task.history != history || c.task.began.IsZero() {
 		c.task.history, c.task.began = history, workflow.Now(ctx)
@@ -82,8 +81,7 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	}
 }
 
-// answeredFor reports whether a call was carried out for the CronJob that was planned with. If not, it takes in the
-// difference.
+// answeredFor reports whether a call was carried out for the CronJob as planned; if not, it takes in the difference.
 func (c *runningCronJob) answeredFor(ctx workflow.Context, gone bool, spec *schedule.Spec, err error) bool {
 	switch {
 	case err != nil:

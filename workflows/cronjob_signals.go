@@ -12,11 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// mostRuns bounds the runs that are looked up in one call.
-const mostRuns = protocol.MaxLooks
-
-// cronJobHeard is what signals have asked for and is not done yet. What they say of the object or its runs is only a
-// reason to look.
+// cronJobHeard is what signals ask for and is not done yet. What they say is only a reason to look.
 type cronJobHeard struct {
 	// look: the CronJob may have been edited or deleted.
 	look bool
@@ -117,13 +113,12 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 		return
 	}
 	run := schedule.Run{Name: seen.Name, UID: seen.UID}
-	if seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < mostRuns && !slices.Contains(c.heard.runs, run) {
+	if seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < protocol.MaxLooks && !slices.Contains(c.heard.runs, run) {
 		c.heard.runs = append(c.heard.runs, run)
 	}
 }
 
-// look reads the CronJob and the runs that are said to have started or ended. A stranger stays only if it is a
-// successor.
+// look reads the CronJob and the runs said to have started or ended. A stranger stays only if it is a successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
 	runs := c.heard.runs
 	result, err := perform[protocol.FindRunsResult](ctx, call{
@@ -143,8 +138,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	}
 }
 
-// learn takes what an answer says of the CronJob object, and reports whether it is news: that it is gone, or that its
-// spec is another one.
+// learn takes what an answer says of the CronJob, and reports whether it is news: it is gone, or has another spec.
 func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) (news bool) {
 	c.gone = c.gone || gone
 	if spec == nil || spec.Validate() != nil || digest(*spec) == digest(c.spec) {

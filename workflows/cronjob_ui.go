@@ -155,9 +155,9 @@ var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`
 func escape(text string) string { return markdown.Replace(text) }
 
 const (
-	// pageRows is how many rows the ledger query answers with unless it says, mostPageRows how many at most.
-	pageRows     = 50
-	mostPageRows = 300
+	// pageRows is how many rows the ledger query answers with unless it says, maxPageRows how many at most.
+	pageRows    = 50
+	maxPageRows = 300
 )
 
 // ScheduledTimesMetric counts scheduled times and triggers by outcome. The SDK adds _total.
@@ -169,7 +169,7 @@ func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.Ledg
 	if mistake := asked.Mistake(); mistake != "" {
 		return protocol.LedgerPage{}, errors.New(mistake)
 	}
-	asked.Limit = min(cmp.Or(max(asked.Limit, 0), pageRows), mostPageRows)
+	asked.Limit = min(cmp.Or(max(asked.Limit, 0), pageRows), maxPageRows)
 	return schedule.PageOf(c.state, asked), nil
 }
 

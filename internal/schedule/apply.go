@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// triggerAttempts is how often the Job of a manual run, or of a run that others wait for, is tried; with the back-off
-// that is about fifteen minutes.
+// triggerAttempts bounds the tries of a manual run, or of one that others wait for: about 15 minutes with the back-off.
 const triggerAttempts = 8
 
 // Report says what came of a Plan.

@@ -40,8 +40,7 @@ type BackfillRequest struct {
 	Through string `json:"-"`
 }
 
-// Mistake says what the sender is to change; empty when nothing is wrong with the request itself. The times come from
-// TimesBetween.
+// Mistake says what the sender is to change; empty when nothing is. The times come from TimesBetween.
 func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 	if r.Cancel {
 		r.Note, r.By, r.Through, r.Cancel = "", "", "", false

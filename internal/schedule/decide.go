@@ -43,8 +43,7 @@ func (p Plan) Idle() bool {
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
-// Decide says what a CronJob does now. Scheduled times come from the last Evaluation taken; call it while
-// NeedsEvaluation reports true.
+// Decide says what a CronJob does now, by the last Evaluation taken: none may be needed (NeedsEvaluation).
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
@@ -179,8 +178,7 @@ func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerE
 	return entry
 }
 
-// tooLate reports whether startingDeadlineSeconds excludes a run. Lateness counts in whole seconds, so that a deadline
-// of 0 means: on time.
+// tooLate reports whether startingDeadlineSeconds excludes a run, in whole seconds: a deadline of 0 means on time.
 func tooLate(spec Spec, scheduled, now time.Time) bool {
 	return spec.StartingDeadlineSeconds != nil &&
 		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)

@@ -7,8 +7,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// upcomingTimes is the number of scheduled times computed ahead. The workflow records an Evaluation once for so many
-// runs.
+// upcomingTimes is how many scheduled times are computed ahead: the workflow records them once for so many runs.
 const upcomingTimes = 10
 
 // Zone data change: a time that was computed long ago may no longer be when the zone's clocks show it. So a time
@@ -21,8 +20,7 @@ const (
 	recheckEvery  = 30 * 24 * time.Hour
 )
 
-// lookUpEvery is how often a time zone is looked up that the database does not have: that of another worker may, or
-// this one's at its next start.
+// lookUpEvery is how often an unknown time zone is looked up: another worker, or this one restarted, may know it.
 const lookUpEvery = time.Hour
 
 // walkLimit bounds the scheduled times that are counted one by one.
@@ -102,8 +100,7 @@ type Evaluation struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Problem is set when the schedule can't be used; it then names no time, not even one that waits or is missed.
 	Problem *Problem `json:"problem,omitempty"`
-	// Due is the most recent scheduled time after the anchor and not after now; zero if no run is due, or if it came
-	// too long ago to be caught up.
+	// Due is the latest scheduled time after the anchor that has come; zero if none has, or too long ago to be caught up.
 	Due time.Time `json:"due,omitzero"`
 	// Waiting are those before Due that are to be started too, ascending.
 	Waiting []time.Time `json:"waiting,omitempty"`
@@ -120,8 +117,7 @@ type Evaluation struct {
 	// Recheck is when to compute Upcoming again, or to look up the time zone; zero when Upcoming comes soon, and where
 	// only an edit can end the Problem.
 	Recheck time.Time `json:"recheck,omitzero"`
-	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most; zero for at its time. It is the
-	// setting of the worker that computes them, and no part of what Evaluate does.
+	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most: a worker's setting, not Evaluate's.
 	Lead time.Duration `json:"lead,omitempty"`
 }
 
@@ -156,7 +152,7 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
 		}
 	}
-	both, changed, since := from.replaced(&line, max(spec.mostCaughtUp()+1, tooManyMissed), now)
+	both, changed, since := from.replaced(&line, max(spec.maxCaughtUp()+1, tooManyMissed), now)
 	line.came, line.since = both, since
 	apart := from.Apart
 	if len(changed) > 0 {
@@ -210,7 +206,7 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 
 // catchUp divides what has come since the anchor: Missed, Waiting and Due.
 func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apart []time.Time) {
-	kept, why := spec.caughtUp(line.recent(after, now, spec.mostCaughtUp()+1), now)
+	kept, why := spec.caughtUp(line.recent(after, now, spec.maxCaughtUp()+1), now)
 	until := now
 	if last := len(kept) - 1; last >= 0 {
 		e.Waiting, e.Due = kept[:last:last], kept[last]
@@ -228,16 +224,15 @@ func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apa
 // prompt reports whether a scheduled time is noticed in time, so that it was not missed.
 func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
 
-// caughtUp returns which of the scheduled times that have come since the last look, ascending, get their runs: they are
-// the last of them. Why says for those before them that they are not caught up; empty where a later one took their
-// place.
+// caughtUp returns which of the ascending times that have come since the last look get their runs, the last of them, and
+// why those before are not caught up; empty where a later one took their place.
 func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why string) {
 	last := len(times) - 1
 	if last < 0 {
 		return nil, ""
 	}
 	first := last
-	for first >= 0 && last-first < s.mostCaughtUp() && s.mayCatchUp(times[first], now) {
+	for first >= 0 && last-first < s.maxCaughtUp() && s.mayCatchUp(times[first], now) {
 		first--
 	}
 	if first >= 0 && !s.mayCatchUp(times[first], now) {
@@ -248,8 +243,8 @@ func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why 
 	return times[first+1:], why
 }
 
-// mostCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
-func (s Spec) mostCaughtUp() int {
+// maxCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
+func (s Spec) maxCaughtUp() int {
 	if s.catchesUpAll() {
 		return limit(s.CatchUpLimit, defaultCatchUpLimit)
 	}
@@ -293,8 +288,7 @@ func deadline(seconds int64) time.Duration {
 	return time.Duration(min(seconds, century)) * time.Second
 }
 
-// maxFormer bounds Calendar.Former. Where a CronJob is edited more often while it is suspended, the times of the oldest
-// schedule are taken for those of the next.
+// maxFormer bounds Calendar.Former: with more edits during a suspension, the oldest one's times count as the next one's.
 const maxFormer = 10
 
 // FormerSchedule is a schedule that an edit has replaced, kept while times that it named have no outcome.
@@ -305,16 +299,14 @@ type FormerSchedule struct {
 	Until time.Time `json:"until"`
 }
 
-// replaceSchedule notes that an edit has replaced the schedule. When it was made is not known: what the schedule names
-// before and after it stays due.
+// replaceSchedule notes that an edit has replaced the schedule, nobody knows when: times that both name stay due.
 func (s *State) replaceSchedule(from Spec, now time.Time) {
 	former := append(s.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: now})
 	s.Calendar.Former = former[max(len(former)-maxFormer, 0):]
 	s.Calendar.Upcoming = nil
 }
 
-// closeFormer forgets the former schedules once each of their times has its outcome. While the CronJob is suspended
-// they are not looked up.
+// closeFormer forgets the former schedules once each of their times has its outcome; a suspension puts that off.
 func (s *State) closeFormer(spec Spec) {
 	last := len(s.Calendar.Former) - 1
 	if last < 0 || spec.Suspend || spec.Deleting || !s.Calendar.madeFor(spec) {
@@ -328,8 +320,8 @@ func (s *State) closeFormer(spec Spec) {
 
 // replaced returns the times that have come by former schedules since the anchor: those that the present one names too,
 // and the stretches of those that it does not; and from when on the present one counts alone. The present one is nil
-// where it can't be used. Of times that both name the last ones are told apart, most at most.
-func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
+// where it can't be used. Of the times that both name, no more than limit are told apart, the last ones.
+func (a Anchor) replaced(present *timeline, limit int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
 	since = a.start()
 	for _, former := range a.Former {
 		until := slices.MinFunc([]time.Time{former.Until, now}, time.Time.Compare)
@@ -339,7 +331,7 @@ func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []tim
 			var named []time.Time
 			if present != nil {
 				named = line.both(*present, since, until)
-				named = named[max(len(named)-most, 0):]
+				named = named[max(len(named)-limit, 0):]
 			}
 			for _, stretch := range line.missed(since, until, ascending(a.Apart, named)) {
 				if _, found := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare); !found {

@@ -153,12 +153,12 @@ func (e LedgerEntry) bounded() LedgerEntry {
 
 func bounded(text string) string { return Truncated(text, maxMessage) }
 
-// Truncated returns a text of so many bytes at most, which ends in dots where it was cut.
-func Truncated(text string, most int) string {
-	if len(text) <= most {
+// Truncated returns the text within a limit of bytes, with dots at the end if it was cut.
+func Truncated(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }
 
 // settle records the outcome of a scheduled time, whose run is then no longer due.
@@ -252,8 +252,7 @@ func (s *State) tally(entry LedgerEntry) {
 	s.tallies = append(s.tallies, Tally{entry.Outcome, entry.Times()})
 }
 
-// Tallied returns how many scheduled times have got which outcome since the last call, and the state without that. It
-// is not carried over.
+// Tallied returns how many scheduled times got which outcome since the last call, and the state without these counts.
 func Tallied(state State) (State, []Tally) {
 	tallies := slices.Clone(state.tallies)
 	state.tallies = nil

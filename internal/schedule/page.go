@@ -133,8 +133,7 @@ func (a Archive) since(from time.Time) Archive {
 	return a
 }
 
-// first returns the first entry and the rest of the archive; both are empty if it can't be read (the state may be
-// forged).
+// first returns the first entry and the rest of the archive; both are empty if it can't be read, since it is forged.
 func (a Archive) first() (entry LedgerEntry, rest Archive) {
 	packed := a.Packed
 	apart, size := binary.Varint(packed)

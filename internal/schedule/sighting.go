@@ -9,8 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Sighting is a Job that the CronJob controls and that the state did not know: made by the workflow before, or by
-// somebody else.
+// Sighting is a Job of the CronJob that the state did not know: made by the workflow before, or by somebody else.
 type Sighting struct {
 	Run Run `json:"run"`
 	// Finished is how the Job has ended; nil while it runs.
@@ -36,8 +35,7 @@ func Found(state State, jobs []Sighting) State {
 	return s
 }
 
-// setApart forgets the times without an outcome, to compute them anew, if a Job was found for one that is summed up
-// with others.
+// setApart forgets the times without an outcome, to be computed anew, if a Job was found for one inside a stretch.
 func (s *State) setApart() {
 	if !slices.ContainsFunc(s.Sighted, func(sighting Sighting) bool {
 		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
@@ -79,7 +77,7 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
 			if sighting.Finished != nil {
-				*s = Finish(*s, spec, *sighting.Finished)
+				s.finish(*sighting.Finished, spec.HistoryLimit(sighting.Finished.Condition) > 0)
 			}
 		}
 		if run.Manual {

@@ -119,8 +119,7 @@ func (s Spec) Digest() string {
 type Start struct {
 	// Name is the Job's deterministic name.
 	Name string `json:"name"`
-	// Scheduled is the run's scheduled time, before which nothing is created or replaced; of a manual run the trigger's
-	// time.
+	// Scheduled is the scheduled time, or that of a trigger, before which nothing is created or replaced.
 	Scheduled time.Time `json:"scheduled"`
 	// Manual is set for a run that a trigger or a backfill asks for: it does not advance lastScheduleTime.
 	Manual bool `json:"manual,omitempty"`
@@ -133,8 +132,7 @@ type Start struct {
 	// Note is the trigger's note, Asked who has sent it.
 	Note string `json:"note,omitempty"`
 	Asked
-	// Before is when it is too late to create the Job, by the starting deadline or the next scheduled time; zero for
-	// never.
+	// Before is when it is too late to create the Job: the starting deadline or the next time; zero for never.
 	Before time.Time `json:"before,omitzero"`
 	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.
 	WhyLate     string `json:"whyLate,omitempty"`

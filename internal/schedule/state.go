@@ -21,8 +21,7 @@ type Identity struct {
 	Created time.Time `json:"created"`
 }
 
-// State is what a CronJob workflow remembers between wakes. It is carried through continue-as-new as JSON. NewState
-// makes one from an object's status.
+// State is what a CronJob workflow remembers between wakes, and carries through continue-as-new as JSON.
 type State struct {
 	Identity
 	// LastScheduled is status.lastScheduleTime: skips and manual runs do not advance it.
@@ -68,7 +67,7 @@ type State struct {
 	PausedWhy string `json:"pausedWhy,omitempty"`
 	// Poked is when somebody else last noticed that a run is overdue.
 	Poked time.Time `json:"poked,omitzero"`
-	// tallies are outcomes that are not counted by the metric yet.
+	// tallies are outcomes that the metric does not count yet; they are not carried over.
 	tallies []Tally
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
@@ -80,8 +79,7 @@ type State struct {
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
 
-// Calendar is the last Evaluation, as far as its times are not settled, so that a worker with other time zone data replays
-// the same.
+// Calendar is what is left of the last Evaluation: a worker with other time zone data replays the same.
 type Calendar struct {
 	Evaluation
 	// Made is set once there was an Evaluation.
@@ -185,17 +183,16 @@ type Backoff struct {
 // Delays after a refused create or a failed history delete.
 const (
 	retryFirst = 10 * time.Second
-	retryMost  = 5 * time.Minute
+	retryMax   = 5 * time.Minute
 )
 
 // Next returns the back-off after one more failure: 10 s, doubling to 5 min.
 func (b Backoff) Next(now time.Time) Backoff {
-	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(min(retryFirst<<min(b.Attempts, 5), retryMost))}
+	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(min(retryFirst<<min(b.Attempts, 5), retryMax))}
 }
 
-// NewState returns the state of a CronJob whose workflow starts anew, from its status and the finished Jobs that it
-// controls; it leaves out those that are gone. A run later than the status knows was started by a workflow that could
-// not write it.
+// NewState returns the state of a CronJob whose workflow starts anew, from its status and the Jobs that have finished; it
+// leaves out those that are gone. A run that the status does not know was started by a workflow that could not write it.
 func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished) State {
 	identity.Created = identity.Created.UTC()
 	state := State{
@@ -235,9 +232,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 
 // clone returns a copy that shares no slice or pointer that is written to.
 func (s State) clone() State {
-	s.Calendar.Upcoming = slices.Clone(s.Calendar.Upcoming)
 	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
-	s.Calendar.Waiting = slices.Clone(s.Calendar.Waiting)
 	s.Calendar.Former = slices.Clone(s.Calendar.Former)
 	s.Sighted = slices.Clone(s.Sighted)
 	if s.Pending != nil {
@@ -250,7 +245,6 @@ func (s State) clone() State {
 	s.Backfills = slices.Clone(s.Backfills)
 	s.Ledger = slices.Clone(s.Ledger)
 	s.tallies = slices.Clone(s.tallies)
-	s.Conditions = slices.Clone(s.Conditions)
 	s.Outbox = slices.Clone(s.Outbox)
 	return s
 }
@@ -287,13 +281,13 @@ const (
 	maxText = 128 << 10
 	// maxRuns bounds the lists of runs of a State.
 	maxRuns = 15_000
-	// mostCarried bounds those that are carried over: all are one value of 4 MiB at most (package packed).
-	mostCarried = 3_500
+	// maxCarried bounds those that are carried over: all are one value of 4 MiB at most (package packed).
+	maxCarried = 3_500
 )
 
 // Bounded returns the state with its lists cut to what can be carried over.
 func (s State) Bounded() State {
-	if len(s.Active) > mostCarried {
+	if len(s.Active) > maxCarried {
 		// The status, which names them too, is rewritten.
 		s.Reported = nil
 	}
@@ -304,7 +298,7 @@ func (s State) Bounded() State {
 	return s
 }
 
-func newest[T any](list []T) []T { return list[max(len(list)-mostCarried, 0):] }
+func newest[T any](list []T) []T { return list[max(len(list)-maxCarried, 0):] }
 
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
@@ -323,7 +317,7 @@ func (s State) Validate() error {
 		{"triggers", len(s.Triggers), maxTriggers},
 		{"backfills", len(s.Backfills), maxBackfills},
 		{"former schedules", len(s.Calendar.Former), maxFormer},
-		{"waiting", len(s.Calendar.Waiting), mostInState},
+		{"waiting", len(s.Calendar.Waiting), maxInState},
 	} {
 		if field.count > field.bound {
 			return fmt.Errorf("%s: %d, want %d at most", field.name, field.count, field.bound)

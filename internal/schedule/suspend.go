@@ -45,8 +45,7 @@ func Paused(state State) State {
 	return s
 }
 
-// PauseRefused returns the state after the API server refused to suspend the CronJob. The failures are forgiven: as
-// many more ask again.
+// PauseRefused returns the state after the suspension was refused: it takes as many more failures to ask again.
 func PauseRefused(state State, why string) State {
 	s := state.clone()
 	s.Forgiven = s.ConsecutiveFailures

@@ -18,10 +18,10 @@ const (
 	defaultQueueLimit = 10
 	// defaultCatchUpLimit stands in for spec.catchUpLimit.
 	defaultCatchUpLimit = 100
-	// mostWaiting is the most that either may be.
-	mostWaiting = 1000
-	// mostInState bounds all that waits, also before an edit of the limits drops some.
-	mostInState = 4 * mostWaiting
+	// maxWaiting bounds both.
+	maxWaiting = 1000
+	// maxInState bounds all that waits, also before an edit of the limits drops some.
+	maxInState = 4 * maxWaiting
 )
 
 // Capacity returns how many runs may be active at once; 0 means any number.
@@ -51,7 +51,7 @@ func limit(value int32, otherwise int) int {
 	if value <= 0 {
 		return otherwise
 	}
-	return min(int(value), mostWaiting)
+	return min(int(value), maxWaiting)
 }
 
 // full reports whether no more runs may be active.
@@ -157,12 +157,12 @@ func (s *State) dropOverflow(spec Spec) {
 	}
 	caught, came := split(s.queue(), s.Calendar.CaughtUp)
 	// A run that can start at once does not wait.
-	room := mostWaiting
+	room := maxWaiting
 	if capacity := spec.Capacity(); capacity > 0 {
 		room = max(capacity-len(s.Active)-len(caught), 0)
 	}
 	s.missAll(came[:max(len(came)-limit(spec.QueueLimit, defaultQueueLimit)-room, 0)], ReasonQueueFull)
-	s.missAll(caught[:max(len(caught)-mostWaiting, 0)], ReasonCatchUpLimit)
+	s.missAll(caught[:max(len(caught)-maxWaiting, 0)], ReasonCatchUpLimit)
 }
 
 // disband leaves only the latest of the runs that wait, where the CronJob no longer asks for an order.
