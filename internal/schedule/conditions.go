@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -84,12 +85,7 @@ func with(conditions []Condition, generation int64, now time.Time, fresh ...Cond
 
 // find returns the condition of a type; the zero Condition where there is none.
 func find(conditions []Condition, kind string) Condition {
-	for _, condition := range conditions {
-		if condition.Type == kind {
-			return condition
-		}
-	}
-	return Condition{}
+	return ptr.Deref(firstOf(conditions, func(condition Condition) bool { return condition.Type == kind }), Condition{})
 }
 
 func (s *State) scheduleValid() Condition {

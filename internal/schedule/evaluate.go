@@ -165,7 +165,11 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	if came.IsZero() && len(evaluation.Upcoming) == 0 {
 		return unusable(spec, calculator.neverFires(), from, now)
 	}
-	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(deadlineStart(spec, after, now), now, tooManyMissed)
+	late := after
+	if spec.StartingDeadlineSeconds != nil {
+		late = later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
+	}
+	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(late, now, tooManyMissed)
 	evaluation.Missed = append(changed, evaluation.Missed...)
 	slices.SortStableFunc(evaluation.Missed, MissedRuns.compare)
 	return evaluation
@@ -272,14 +276,6 @@ func lastLate(times []time.Time, now time.Time) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// deadlineStart is the earliest time that a run may still be late from.
-func deadlineStart(spec Spec, after, now time.Time) time.Time {
-	if spec.StartingDeadlineSeconds == nil {
-		return after
-	}
-	return later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
 }
 
 // deadline converts startingDeadlineSeconds without overflow: a century is as good as none.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -243,24 +244,13 @@ func (s *State) takeRows(status ostinatov1.CronJobStatus) {
 			s.Ledger = append(s.Ledger, entryOf(row))
 		}
 	}
-	s.Ledger = withoutQueue(s.Ledger, timeOf(status.AccountedUntil))
+	// Where runs waited, they and the later times without a Job are computed anew.
+	queued := slices.ContainsFunc(s.Ledger, func(e LedgerEntry) bool { return e.Outcome == Queued })
+	s.Ledger = slices.DeleteFunc(s.Ledger, func(e LedgerEntry) bool {
+		return queued && (e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(timeOf(status.AccountedUntil)))
+	})
 	slices.Reverse(s.Ledger)
 	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
 }
 
-// withoutQueue leaves out the runs that waited, and later times without a Job: they are computed anew.
-func withoutQueue(rows []LedgerEntry, accounted time.Time) []LedgerEntry {
-	if !slices.ContainsFunc(rows, func(e LedgerEntry) bool { return e.Outcome == Queued }) {
-		return rows
-	}
-	return slices.DeleteFunc(rows, func(e LedgerEntry) bool {
-		return e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(accounted)
-	})
-}
-
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
+func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).UTC() }

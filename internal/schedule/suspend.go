@@ -126,11 +126,10 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 		who = Suspender{At: condition.LastTransitionTime.Time, Through: throughFailures, Why: pausedWhy(condition.Message)}
 	}
 	message := who.String()
-	if known := slices.IndexFunc(read.Conditions, isSuspended); known >= 0 {
-		if before := read.Conditions[known]; before.LastTransitionTime.Equal(&condition.LastTransitionTime) && (message == "" || timeless(message) == timeless(before.Message)) {
-			// A field manager's time moves with each of its writes.
-			message = before.Message
-		}
+	if before := firstOf(read.Conditions, isSuspended); before != nil && before.LastTransitionTime.Equal(&condition.LastTransitionTime) &&
+		(message == "" || timeless(message) == timeless(before.Message)) {
+		// A field manager's time moves with each of its writes.
+		message = before.Message
 	}
 	if message == "" {
 		return status

@@ -1,5 +1,4 @@
-// Package steering decides which of the signals that people send through Temporal
-// an object takes. It is pure.
+// Package steering decides which of the signals that people send through Temporal an object takes. It is pure.
 package steering
 
 import (
@@ -11,8 +10,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Signals that people send. Suspend and Resume are for CronJobs and Jobs, Trigger and
-// Backfill are for CronJobs.
+// Signals that people send. Suspend and Resume are for CronJobs and Jobs, Trigger and Backfill are for CronJobs.
 const (
 	Suspend  = "suspend"
 	Resume   = "resume"
@@ -84,9 +82,8 @@ func parse(list string) (signals Signals, mistake string) {
 	return signals, strings.Join(mistakes[:min(len(mistakes), 3)], "; ") + ": want " + wanted
 }
 
-// Accepts reports whether an object takes a signal that someone sends through
-// Temporal, and if not, why, in words for an Event. The object's annotation
-// (names.AcceptSignalsAnnotation) can only narrow what is allowed, which is the
+// Accepts reports whether an object takes a signal that someone sends through Temporal, and if not, why, in words for
+// an Event. The object's annotation (names.AcceptSignalsAnnotation) can only narrow what is allowed, which is the
 // worker's flag. A word of it that can't be read accepts nothing.
 func Accepts(allowed Signals, annotations map[string]string, signal string) (ok bool, why string) {
 	if !slices.Contains(people, signal) {
