@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -55,11 +54,11 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	if manual := result.Running[1]; manual.By != "ada" || len(manual.Changed) > 600 {
 		t.Errorf("made by %q, with changes of %d bytes", manual.By, len(manual.Changed))
 	}
-	if len(result.Ended) != 3 || result.Ended[0].Run.Name != ended.Name || result.Ended[0].Outcome != job.Failed {
+	if len(result.Ended) != 3 || result.Ended[0].Run.Name != ended.Name || result.Ended[0].Condition != batchv1.JobFailed {
 		t.Fatalf("ended %+v", result.Ended)
 	}
 	for i, name := range []string{"hello-gone", others.Name} {
-		if one := result.Ended[i+1]; one.Run.Name != name || one.Outcome != job.Deleted {
+		if one := result.Ended[i+1]; one.Run.Name != name || one.Condition != schedule.JobDeleted {
 			t.Errorf("what the status lists and has no Job of the CronJob: %+v", one)
 		}
 	}

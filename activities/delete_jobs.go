@@ -30,7 +30,7 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 	}
 	type replacement struct {
 		gone  bool
-		ended *protocol.FinishedJob
+		ended *schedule.Finished
 	}
 	replacements, err := gather(request.Replace, func(target schedule.Delete) (replacement, error) {
 		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)

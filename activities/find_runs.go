@@ -11,7 +11,6 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -56,7 +55,7 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	for _, active := range cronJob.Status.Active {
 		if !exists[active.UID] {
 			run := schedule.Run{Name: active.Name, UID: string(active.UID)}
-			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
+			result.Ended = append(result.Ended, schedule.Finished{Run: run, Condition: schedule.JobDeleted})
 		}
 	}
 	return result, nil
@@ -90,7 +89,7 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 		switch {
 		case found[i].unread:
 		case found[i].job == nil:
-			result.Ended = append(result.Ended, protocol.FinishedJob{Run: run, Outcome: job.Deleted})
+			result.Ended = append(result.Ended, schedule.Finished{Run: run, Condition: schedule.JobDeleted})
 		default:
 			a.report(result, cronJob, found[i].job)
 		}
@@ -153,13 +152,13 @@ func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 }
 
 // finishedJob returns how a run has ended; nil for one that has not.
-func finishedJob(found *batchv1.Job, run schedule.Run) *protocol.FinishedJob {
+func finishedJob(found *batchv1.Job, run schedule.Run) *schedule.Finished {
 	condition := claim.Finished(found)
 	if condition == nil {
 		return nil
 	}
-	finished := &protocol.FinishedJob{
-		Run: run, Outcome: job.Outcome(condition.Type), EndTime: condition.LastTransitionTime.UTC(), Reason: condition.Reason,
+	finished := &schedule.Finished{
+		Run: run, Condition: condition.Type, EndTime: condition.LastTransitionTime.UTC(), Reason: condition.Reason,
 		FailedPods: found.Status.Failed,
 	}
 	if found.Status.StartTime != nil {

@@ -17,7 +17,6 @@ import (
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -191,7 +190,7 @@ func TestNoJobIsDeletedThatTheOtherCronJobControls(t *testing.T) {
 				result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{
 					CronJob: reference, Digest: digest, Look: []schedule.Run{{Name: target.Name, UID: target.UID}},
 				})
-				if !own && (len(result.Running) != 0 || len(result.Ended) != 1 || result.Ended[0].Outcome != job.Deleted || !result.Ended[0].StartTime.IsZero()) {
+				if !own && (len(result.Running) != 0 || len(result.Ended) != 1 || result.Ended[0].Condition != schedule.JobDeleted || !result.Ended[0].StartTime.IsZero()) {
 					t.Errorf("running %+v, ended %+v", result.Running, result.Ended)
 				}
 				s.wantNothingDone()

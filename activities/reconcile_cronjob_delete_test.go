@@ -14,7 +14,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -116,7 +115,7 @@ func TestARunThatHasEndedIsNotReplaced(t *testing.T) {
 			if result.Started == nil || !s.jobExists(start().Name) {
 				t.Errorf("result %+v", result)
 			}
-			if len(result.Ended) != 1 || result.Ended[0].Run.UID != "ended-uid" || result.Ended[0].Outcome != job.Outcome(kind) {
+			if len(result.Ended) != 1 || result.Ended[0].Run.UID != "ended-uid" || result.Ended[0].Condition != kind {
 				t.Errorf("ended %+v", result.Ended)
 			}
 			if writes := s.writes(); slices.Contains(writes, "update cronjobs/status hello") {
@@ -191,12 +190,13 @@ func TestRunsThatAreSaidToHaveEndedAreLookedUp(t *testing.T) {
 		look = append(look, schedule.Run{Name: name, UID: name + "-uid", Scheduled: scheduled})
 	}
 	result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, Look: look})
-	outcomes := map[string]job.Outcome{}
+	outcomes := map[string]batchv1.JobConditionType{}
 	for _, ended := range result.Ended {
-		outcomes[ended.Run.Name] = ended.Outcome
+		outcomes[ended.Run.Name] = ended.Condition
 	}
-	want := map[string]job.Outcome{
-		"complete": job.Complete, "failed": job.Failed, "recreated": job.Deleted, "anothers": job.Deleted, "gone": job.Deleted,
+	want := map[string]batchv1.JobConditionType{
+		"complete": batchv1.JobComplete, "failed": batchv1.JobFailed,
+		"recreated": schedule.JobDeleted, "anothers": schedule.JobDeleted, "gone": schedule.JobDeleted,
 	}
 	for _, run := range look {
 		if outcomes[run.Name] != want[run.Name] {
@@ -238,7 +238,7 @@ func TestLookReportsAnOutage(t *testing.T) {
 			if test.outage {
 				return
 			}
-			if len(result.Ended) != 1 || result.Ended[0].Run.Name != "other" || result.Ended[0].Outcome != job.Complete || len(result.Running) != 0 {
+			if len(result.Ended) != 1 || result.Ended[0].Run.Name != "other" || result.Ended[0].Condition != batchv1.JobComplete || len(result.Running) != 0 {
 				t.Errorf("result %+v, want the other run and no word about the one", result)
 			}
 		})

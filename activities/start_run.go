@@ -13,7 +13,6 @@ import (
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/herd"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -58,7 +57,7 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 		result.Started.Pods = a.firstPods(ctx, stored)
 	}
 	if ranAndIsGone(result.Started) {
-		result.Ended = append(result.Ended, protocol.FinishedJob{Run: result.Started.Run, Outcome: job.Deleted})
+		result.Ended = append(result.Ended, schedule.Finished{Run: result.Started.Run, Condition: schedule.JobDeleted})
 	} else if result.Started != nil {
 		moment.Yield(ctx)
 		a.remember(cronJob)

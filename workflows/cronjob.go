@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -54,14 +55,17 @@ type runningCronJob struct {
 	mailbox *mailbox
 	alarm   alarm
 	heard   cronJobHeard
-	// asked are the backfills that updates have asked for.
-	asked []askedBackfill
-	// askedTriggers are the runs that updates have asked for.
-	askedTriggers []*askedTrigger
+	// asked is what updates have asked for. The main loop does it: it replaces the state, and their handlers run beside it.
+	// askedBackfills are the times of the backfills that it adds.
+	asked          []func(now time.Time)
+	askedBackfills [][]time.Time
 	// children are the runs whose Job workflows this workflow run has started.
 	children []*childRun
-	// task is the workflow task under way, as present returns it.
-	task workflowTask
+	// task is the workflow task under way, as taskBegan has seen it.
+	task struct {
+		history int
+		began   time.Time
+	}
 	// unread says that the object's status and Jobs are still to be read.
 	unread bool
 	// pause follows calls that failed.
@@ -136,18 +140,9 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
-	var finished []schedule.Finished
-	var gone []protocol.FinishedJob
-	for _, ended := range result.Ended {
-		if hasFinished(ended) {
-			finished = append(finished, finishedOf(ended))
-		} else {
-			gone = append(gone, ended)
-		}
-	}
-	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), finished)
+	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended)
 	c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
-	result.Ended = gone
+	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }
 
@@ -175,7 +170,7 @@ type rest struct {
 
 // act handles what was received and carries out at most one plan. done says that the workflow is over.
 func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error) {
-	c.present(ctx)
+	c.taskBegan(ctx)
 	c.hear(ctx)
 	c.answerCancellation(ctx)
 	now := workflow.Now(ctx)
@@ -207,11 +202,10 @@ func (c *runningCronJob) act(ctx workflow.Context) (_ rest, done bool, err error
 	if c.mayContinueAsNew(ctx) {
 		return rest{}, true, c.continueAsNew(ctx)
 	}
-	return rest{plan.Wake, wakeReason(plan)}, false, nil
+	return rest{plan.Wake, plan.WakeFor}, false, nil
 }
 
-// evaluated returns the state with scheduled times, recorded anew if they ran out: a replay with other time zone data
-// decides the same.
+// evaluated returns the state with scheduled times, recorded anew if they ran out: every replay has the same.
 func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, now time.Time) schedule.State {
 	if !schedule.NeedsEvaluation(state, c.spec, now) {
 		return state
@@ -228,19 +222,6 @@ func (c *runningCronJob) evaluated(ctx workflow.Context, state schedule.State, n
 		panic(fmt.Errorf("read recorded scheduled times of CronJob %s/%s: %w", c.cronJob.Namespace, c.cronJob.Name, err))
 	}
 	return schedule.Take(state, c.spec, schedule.Evaluation(evaluation))
-}
-
-// wakeReason says what a plan's wake is for.
-func wakeReason(plan schedule.Plan) string {
-	switch calendar := plan.Next.Calendar; {
-	case len(calendar.Upcoming) > 0 && calendar.Upcoming[0].Equal(plan.Wake):
-		return "next run"
-	case schedule.WakesAhead(plan.Next, plan.Wake):
-		return "before next run"
-	case calendar.Recheck.Equal(plan.Wake) && !plan.Wake.IsZero():
-		return "time zone check"
-	}
-	return "retry"
 }
 
 // answerCancellation emits an Event that says what a cancellation does.
@@ -260,7 +241,7 @@ func (c *runningCronJob) wait(ctx workflow.Context, until rest) {
 	c.alarm.set(ctx, until.wake, until.reason, until.reason+" "+until.wake.UTC().Format(time.RFC3339))
 	// The only error is that of a cancelled context, which this one never is.
 	_ = workflow.Await(ctx, func() bool {
-		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0 || len(c.askedTriggers) > 0 || c.cancelled() && !c.answered
+		return c.mailbox.pending() || c.childrenPending() || c.alarm.ringing() || len(c.asked) > 0 || c.cancelled() && !c.answered
 	})
 }
 
@@ -292,7 +273,7 @@ func (c *runningCronJob) mayContinueAsNew(ctx workflow.Context) bool {
 			return false
 		}
 	}
-	return !c.mailbox.pending() && len(c.asked) == 0 && len(c.askedTriggers) == 0 && workflow.AllHandlersFinished(ctx)
+	return !c.mailbox.pending() && len(c.asked) == 0 && workflow.AllHandlersFinished(ctx)
 }
 
 // continueAsNew goes on in a new workflow run, which hears of the ends of active runs by signal.

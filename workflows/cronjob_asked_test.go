@@ -31,7 +31,7 @@ type cronJobResult struct {
 	CurrentSpec  *schedule.Spec
 	Started      *protocol.StartedJob
 	Refused      *protocol.Refusal
-	Ended        []protocol.FinishedJob
+	Ended        []schedule.Finished
 	Running      []schedule.Run
 	Children     []protocol.StartedJob
 	Found        *ostinatov1.CronJobStatus

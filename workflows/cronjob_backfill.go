@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -12,15 +14,6 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
-
-// askedBackfill is a backfill, or the end of all, that an update has asked for. The main loop takes it: it replaces the
-// state, and the update's handler runs beside it.
-type askedBackfill struct {
-	request schedule.BackfillRequest
-	// spec is what times were computed from.
-	spec  schedule.Spec
-	times []time.Time
-}
 
 // handleBackfills serves the update "backfill".
 func (c *runningCronJob) handleBackfills(ctx workflow.Context) error {
@@ -40,7 +33,7 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 		mistake = schedule.TimesBetween(c.spec, c.state.Anchor(), asked.From, asked.To).Mistake
 	}
 	if mistake == "" && !asked.Cancel && !asked.DryRun {
-		mistake = schedule.NoRoom(c.state, len(c.asked))
+		mistake = schedule.NoRoom(c.state, len(c.askedBackfills))
 	}
 	if mistake != "" {
 		return errors.New(mistake)
@@ -50,7 +43,7 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 
 // backfill answers the update, after asking whether the object takes backfills.
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
-	asked := askedBackfill{request: noted(schedule.BackfillRequest(request), schedule.ThroughUpdate), spec: c.spec}
+	asked := noted(schedule.BackfillRequest(request), schedule.ThroughUpdate)
 	result, err := perform[protocol.SignalAcceptedResult](ctx, call{
 		summary:  "ask " + c.cronJob.Name + " for a backfill",
 		activity: protocol.SignalAcceptedActivity,
@@ -63,28 +56,26 @@ func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.Backfil
 		return answer, refusedBackfill("the CronJob is gone")
 	case result.Refused != nil:
 		return answer, refusedBackfill(result.Refused.Message)
-	case asked.request.Cancel:
+	case asked.Cancel:
 		for _, backfill := range c.state.Backfills {
 			answer.Cancelled += len(backfill.Times)
 		}
-		for _, other := range c.asked {
-			answer.Cancelled += len(other.times)
-		}
-		answer.Accepted = true
-		c.asked = append(c.asked, asked)
+		answer.Accepted, answer.Cancelled = true, answer.Cancelled+len(slices.Concat(c.askedBackfills...))
+		c.asked = append(c.asked, func(time.Time) { c.state = schedule.CancelBackfills(c.state) })
 		return answer, nil
 	}
-	found := c.times(ctx, asked.request)
-	if asked.spec, asked.times = c.spec, found.Times; found.Mistake != "" {
+	spec, found := c.spec, c.times(ctx, asked)
+	if found.Mistake != "" {
 		return answer, refusedBackfill(found.Mistake)
 	}
-	if !asked.request.DryRun {
-		if full := schedule.NoRoom(c.state, len(c.asked)); full != "" {
+	if !asked.DryRun {
+		if full := schedule.NoRoom(c.state, len(c.askedBackfills)); full != "" {
 			return answer, refusedBackfill(full)
 		}
-		c.asked = append(c.asked, asked)
+		c.asked = append(c.asked, func(now time.Time) { c.state = schedule.AddBackfill(c.state, spec, asked, found.Times, now) })
+		c.askedBackfills = append(c.askedBackfills, found.Times)
 	}
-	return protocol.BackfillAnswerOf(asked.times, asked.request.DryRun), nil
+	return protocol.BackfillAnswerOf(found.Times, asked.DryRun), nil
 }
 
 func refusedBackfill(why string) error {
@@ -107,14 +98,10 @@ func (c *runningCronJob) times(ctx workflow.Context, request schedule.BackfillRe
 
 // takeAsked takes what updates have asked for.
 func (c *runningCronJob) takeAsked(ctx workflow.Context) {
-	for _, asked := range c.asked {
-		if asked.request.Cancel {
-			c.state = schedule.CancelBackfills(c.state)
-			continue
-		}
-		c.state = schedule.AddBackfill(c.state, asked.spec, asked.request, asked.times, workflow.Now(ctx))
+	for _, do := range c.asked {
+		do(workflow.Now(ctx))
 	}
-	c.asked = nil
+	c.asked, c.askedBackfills = nil, nil
 }
 
 // takeBackfill takes the signal "backfill", which Events on the object answer.
@@ -122,9 +109,7 @@ func (c *runningCronJob) takeBackfill(ctx workflow.Context, received message) {
 	request, mistake := decodeBackfill(received)
 	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", request.By, "note", request.Note)
 	now := workflow.Now(ctx)
-	if mistake == "" {
-		mistake = request.Mistake(c.spec, now)
-	}
+	mistake = cmp.Or(mistake, request.Mistake(c.spec, now))
 	var found schedule.BackfillTimes
 	if mistake == "" && !request.Cancel {
 		found = c.times(ctx, request)

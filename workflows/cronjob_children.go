@@ -71,7 +71,7 @@ func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string
 	default:
 		summary += ", triggered " + at
 	}
-	return truncate(summary+askedText(start.Asked), maxSummary)
+	return schedule.Truncated(summary+askedText(start.Asked), maxSummary)
 }
 
 // childrenBegun reports whether each child has begun, or won't.
@@ -117,8 +117,8 @@ func (c *runningCronJob) childClosed(ctx workflow.Context, child *childRun) {
 		// The Job was re-created under its name and the child went over to it.
 		result.Outcome = job.Deleted
 	}
-	c.runEnded(ctx, protocol.FinishedJob{
-		Run: child.run, Outcome: result.Outcome, StartTime: result.StartTime, CompletionTime: result.CompletionTime,
+	c.runEnded(ctx, schedule.Finished{
+		Run: child.run, Condition: batchv1.JobConditionType(result.Outcome), StartTime: result.StartTime, CompletionTime: result.CompletionTime,
 		EndTime: result.CompletionTime, Reason: result.Reason, FailedPods: result.Failed,
 	})
 }
@@ -134,35 +134,17 @@ func resultOf(ctx workflow.Context, child workflow.Future) (result protocol.JobC
 }
 
 // runEnded merges the end of a run into the state.
-func (c *runningCronJob) runEnded(ctx workflow.Context, ended protocol.FinishedJob) {
-	finished := finishedOf(ended)
-	if finished.EndTime.IsZero() {
+func (c *runningCronJob) runEnded(ctx workflow.Context, ended schedule.Finished) {
+	if ended.EndTime.IsZero() {
 		// A failed Job has no completion time.
-		finished.EndTime = workflow.Now(ctx)
+		ended.EndTime = workflow.Now(ctx)
 	}
 	switch {
-	case !hasFinished(ended):
+	case ended.Gone():
 		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))
 	case c.state.Knows(ended.Run):
-		c.state = schedule.Finish(c.state, c.spec, finished)
+		c.state = schedule.Finish(c.state, c.spec, ended)
 	default:
-		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
-	}
-}
-
-// hasFinished reports whether there is a Job, which has finished.
-func hasFinished(ended protocol.FinishedJob) bool {
-	return ended.Outcome == job.Complete || ended.Outcome == job.Failed
-}
-
-func finishedOf(ended protocol.FinishedJob) schedule.Finished {
-	return schedule.Finished{
-		Run:            ended.Run,
-		Condition:      batchv1.JobConditionType(ended.Outcome),
-		StartTime:      ended.StartTime,
-		CompletionTime: ended.CompletionTime,
-		EndTime:        ended.EndTime,
-		Reason:         ended.Reason,
-		FailedPods:     ended.FailedPods,
+		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &ended}})
 	}
 }

@@ -14,20 +14,12 @@ import (
 // errUnusableSpec says that an activity has read a spec that no CronJob can have.
 var errUnusableSpec = errors.New("its spec is not valid")
 
-// workflowTask is the workflow task under way.
-type workflowTask struct {
-	// history is the number of events at its beginning, which tells it from others.
-	history int
-	// began is when that was, by Temporal's clock.
-	began time.Time
-}
-
-// present returns the workflow task under way.
-func (c *runningCronJob) present(ctx workflow.Context) workflowTask {
+// taskBegan returns when the workflow task under way, which its number of events tells from others, began.
+func (c *runningCronJob) taskBegan(ctx workflow.Context) time.Time {
 	if history := workflow.GetInfo(ctx).GetCurrentHistoryLength(); c.task.history != history || c.task.began.IsZero() {
-		c.task = workflowTask{history: history, began: workflow.Now(ctx)}
+		c.task.history, c.task.began = history, workflow.Now(ctx)
 	}
-	return c.task
+	return c.task.began
 }
 
 // execute carries out a plan in one idempotent call. If that fails or gives way, the state stays as it was.
@@ -80,7 +72,7 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 		summary:  summary(plan),
 		activity: protocol.WriteStatusActivity,
 		request: protocol.WriteStatusRequest{
-			CronJob: c.cronJob, Task: c.present(ctx).began, Digest: digest(c.spec), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
+			CronJob: c.cronJob, Task: c.taskBegan(ctx), Digest: digest(c.spec), Judge: plan.Judge, Status: plan.Status, Prune: plan.Deletes, Events: plan.Events,
 		},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
@@ -89,18 +81,14 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	}
 }
 
-// answeredFor reports whether a call was carried out for the CronJob that was planned with. If not, it takes in the
-// difference.
+// answeredFor reports whether a call was carried out for the CronJob as planned; if not, it takes in the difference.
 func (c *runningCronJob) answeredFor(ctx workflow.Context, gone bool, spec *schedule.Spec, err error) bool {
 	switch {
-	case errors.Is(err, errGaveWay):
-		return false
 	case err != nil:
 		c.failed(ctx, "Carrying out the plan failed", err)
 		return false
 	case gone, spec != nil:
-		planned := digest(c.spec)
-		if c.learn(ctx, gone, spec); !c.gone && digest(c.spec) == planned {
+		if !c.learn(ctx, gone, spec) {
 			// Without a pause the same plan would be refused for ever.
 			c.failed(ctx, "The CronJob can't be planned with", errUnusableSpec)
 		}
@@ -123,8 +111,6 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
 	switch {
-	case errors.Is(err, errGaveWay):
-		return
 	case err != nil && !final(err):
 		c.failed(ctx, "Suspending the CronJob after failures failed", err)
 		return
@@ -138,8 +124,7 @@ func (c *runningCronJob) pauseAfterFailures(ctx workflow.Context) {
 	if result.CronJobSpec != nil && result.CronJobSpec.Suspend {
 		c.state = paused
 	}
-	planned := digest(c.spec)
-	if c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec); !c.gone && digest(c.spec) == planned {
+	if !c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec) {
 		c.failed(ctx, "The CronJob does not want to be suspended yet", errUnusableSpec)
 		return
 	}
@@ -176,15 +161,8 @@ func summary(plan schedule.Plan) string {
 	default:
 		return "update status"
 	}
-	return truncate(strings.Join(parts, ", "), maxSummary)
+	return schedule.Truncated(strings.Join(parts, ", "), maxSummary)
 }
 
 // maxSummary bounds a summary, in bytes; the server accepts 400.
 const maxSummary = 200
-
-func truncate(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
-}

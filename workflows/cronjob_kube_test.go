@@ -74,7 +74,7 @@ type cronJobKube struct {
 	closed map[string]job.Result
 	gone   bool
 	// found and running are the Jobs that there are when the workflow begins.
-	found   []protocol.FinishedJob
+	found   []schedule.Finished
 	running []schedule.Run
 }
 
@@ -223,12 +223,12 @@ func (k *cronJobKube) send(name string, argument any) {
 }
 
 // ended answers for runs that are to be looked up.
-func (k *cronJobKube) ended(runs []schedule.Run) []protocol.FinishedJob {
-	var ended []protocol.FinishedJob
+func (k *cronJobKube) ended(runs []schedule.Run) []schedule.Finished {
+	var ended []schedule.Finished
 	for _, run := range runs {
 		if result, ok := k.closed[run.Name]; ok {
-			ended = append(ended, protocol.FinishedJob{
-				Run: run, Outcome: result.Outcome, StartTime: result.StartTime, CompletionTime: result.CompletionTime,
+			ended = append(ended, schedule.Finished{
+				Run: run, Condition: batchv1.JobConditionType(result.Outcome), StartTime: result.StartTime, CompletionTime: result.CompletionTime,
 			})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -20,7 +19,7 @@ func TestCronJobARunWhoseJobIsGoneHasStarted(t *testing.T) {
 		}
 		run := schedule.Run{Name: request.Start.Name, Scheduled: request.Start.Scheduled, Started: request.Start.Scheduled}
 		return &cronJobResult{
-			Started: &protocol.StartedJob{Run: run}, Ended: []protocol.FinishedJob{{Run: run, Outcome: job.Deleted}},
+			Started: &protocol.StartedJob{Run: run}, Ended: []schedule.Finished{{Run: run, Condition: schedule.JobDeleted}},
 		}, nil
 	}
 	k.runUntil(2*time.Minute, cron("* * * * *", forbid))
@@ -40,7 +39,7 @@ func TestCronJobBeginsWithoutTheRunsWhoseJobsAreGone(t *testing.T) {
 	k := newCronJobKube(t)
 	lost := schedule.Run{Name: "hello-lost", UID: "uid-lost"}
 	k.status.Active = []corev1.ObjectReference{{Name: lost.Name, UID: "uid-lost"}}
-	k.found = []protocol.FinishedJob{{Run: lost, Outcome: job.Deleted}}
+	k.found = []schedule.Finished{{Run: lost, Condition: schedule.JobDeleted}}
 	k.runUntil(time.Minute, cron("* * * * *", forbid))
 	expectList(t, "runs", k.scheduled(), "00:00")
 	var reasons []string

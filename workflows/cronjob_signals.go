@@ -12,11 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// mostRuns bounds the runs that are looked up in one call.
-const mostRuns = protocol.MaxLooks
-
-// cronJobHeard is what signals have asked for and is not done yet. What they say of the object or its runs is only a
-// reason to look.
+// cronJobHeard is what signals ask for and is not done yet. What they say is only a reason to look.
 type cronJobHeard struct {
 	// look: the CronJob may have been edited or deleted.
 	look bool
@@ -75,7 +71,6 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 		}
 	}
 	c.takeAsked(ctx)
-	c.takeAskedTriggers(ctx)
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. If the spec is known, the bridge misses our
@@ -118,13 +113,12 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 		return
 	}
 	run := schedule.Run{Name: seen.Name, UID: seen.UID}
-	if seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < mostRuns && !slices.Contains(c.heard.runs, run) {
+	if seen.CronJobUID == c.cronJob.UID && len(c.heard.runs) < protocol.MaxLooks && !slices.Contains(c.heard.runs, run) {
 		c.heard.runs = append(c.heard.runs, run)
 	}
 }
 
-// look reads the CronJob and the runs that are said to have started or ended. A stranger stays only if it is a
-// successor.
+// look reads the CronJob and the runs said to have started or ended. A stranger stays only if it is a successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
 	runs := c.heard.runs
 	result, err := perform[protocol.FindRunsResult](ctx, call{
@@ -133,10 +127,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 		request:  protocol.FindRunsRequest{CronJob: c.cronJob, Digest: digest(c.spec), Look: runs},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
 	})
-	switch {
-	case errors.Is(err, errGaveWay):
-		return
-	case err != nil:
+	if err != nil {
 		c.failed(ctx, "Looking at the CronJob failed", err)
 		return
 	}
@@ -147,15 +138,16 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	}
 }
 
-// learn takes what an answer says of the CronJob object: that it is gone, or that its spec is another one.
-func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) {
+// learn takes what an answer says of the CronJob, and reports whether it is news: it is gone, or has another spec.
+func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.Spec) (news bool) {
 	c.gone = c.gone || gone
 	if spec == nil || spec.Validate() != nil || digest(*spec) == digest(c.spec) {
-		return
+		return c.gone
 	}
 	c.state = schedule.SpecChanged(c.state, c.spec, *spec, workflow.Now(ctx))
 	c.state.Reported = nil
 	c.spec = *spec
+	return true
 }
 
 // takeFound takes in the runs that were looked up.
@@ -207,8 +199,11 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 	c.heard.steering = c.heard.steering[1:]
 }
 
-// failed pauses after a call that failed.
+// failed pauses after a call that failed, unless it gave way.
 func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
+	if errors.Is(err, errGaveWay) {
+		return
+	}
 	pause := c.pause.failed(workflow.Now(ctx))
 	workflow.GetLogger(ctx).Error(what, "error", err, "pause", pause)
 }
@@ -217,7 +212,7 @@ func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
 func shortError(err error) string {
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {
-		return truncate(application.Message(), maxSummary)
+		return schedule.Truncated(application.Message(), maxSummary)
 	}
-	return truncate(err.Error(), maxSummary)
+	return schedule.Truncated(err.Error(), maxSummary)
 }

@@ -331,10 +331,10 @@ func TestCronJobStartsOverFromTheObject(t *testing.T) {
 	status := schedule.StatusStarted(ostinatov1.CronJobStatus{
 		ObservedGeneration: 1, LastSuccessfulTime: &metav1.Time{Time: cronStart.Add(-time.Hour)},
 	}, running, "default")
-	children := []protocol.FinishedJob{
-		{Run: schedule.Run{Name: "old-1", UID: "o1"}, Outcome: job.Complete, StartTime: cronStart.Add(-3 * time.Hour)},
-		{Run: schedule.Run{Name: "old-2", UID: "o2"}, Outcome: job.Failed, StartTime: cronStart.Add(-2 * time.Hour)},
-		{Run: schedule.Run{Name: "old-3", UID: "o3"}, Outcome: job.Failed, StartTime: cronStart.Add(-1 * time.Hour)},
+	children := []schedule.Finished{
+		{Run: schedule.Run{Name: "old-1", UID: "o1"}, Condition: batchv1.JobComplete, StartTime: cronStart.Add(-3 * time.Hour)},
+		{Run: schedule.Run{Name: "old-2", UID: "o2"}, Condition: batchv1.JobFailed, StartTime: cronStart.Add(-2 * time.Hour)},
+		{Run: schedule.Run{Name: "old-3", UID: "o3"}, Condition: batchv1.JobFailed, StartTime: cronStart.Add(-1 * time.Hour)},
 	}
 	k.after(20*time.Second, func() {
 		k.send(protocol.JobClosedSignal, protocol.JobClosed{

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -24,13 +25,6 @@ func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 	c.state = schedule.AddTrigger(c.state, request, workflow.Now(ctx))
 }
 
-// askedTrigger is a run that an update has asked for, which the main loop takes.
-type askedTrigger struct {
-	request schedule.TriggerRequest
-	// sequence is the trigger's number; 0 until the main loop has taken it.
-	sequence int64
-}
-
 // handleTriggers serves the update "trigger".
 func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, protocol.TriggerUpdate, c.trigger, workflow.UpdateHandlerOptions{
@@ -46,16 +40,21 @@ func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 
 // trigger answers the update once it is known what becomes of the run.
 func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerRequest) (answer protocol.TriggerAnswer, err error) {
-	asked := &askedTrigger{request: schedule.TriggerRequest{
+	asked := schedule.TriggerRequest{
 		Note: trimNote(request.Note), Overlap: request.Overlap,
 		Asked: schedule.Asked{By: trimNote(request.By), Through: schedule.ThroughUpdate},
-	}}
-	c.askedTriggers = append(c.askedTriggers, asked)
+	}
+	// sequence is the trigger's number; 0 until the main loop has taken it.
+	var sequence int64
+	c.asked = append(c.asked, func(now time.Time) {
+		c.state = schedule.AddTrigger(c.state, asked, now)
+		sequence = c.state.TriggerSequence
+	})
 	// A cancellation of the workflow stops nothing.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err = workflow.Await(ctx, func() (known bool) {
-		if asked.sequence != 0 {
-			answer, known = schedule.Answer(c.state, asked.sequence)
+		if sequence != 0 {
+			answer, known = schedule.Answer(c.state, sequence)
 		}
 		if !known && c.gone {
 			answer, known = protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: "the CronJob is gone"}, true
@@ -63,13 +62,4 @@ func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerR
 		return known
 	})
 	return answer, err
-}
-
-// takeAskedTriggers takes what updates have asked for.
-func (c *runningCronJob) takeAskedTriggers(ctx workflow.Context) {
-	for _, asked := range c.askedTriggers {
-		c.state = schedule.AddTrigger(c.state, asked.request, workflow.Now(ctx))
-		asked.sequence = c.state.TriggerSequence
-	}
-	c.askedTriggers = nil
 }

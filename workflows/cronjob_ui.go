@@ -93,7 +93,7 @@ func ledgerRow(entry schedule.LedgerEntry) string {
 		when = fmt.Sprintf("%s to %s (%s%d times)", timeText(entry.Scheduled), timeText(entry.Until), about, entry.Times())
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n",
-		when, escape(string(entry.Outcome)), escape(resultText(entry)), tookText(entry), escape(truncate(whatText(entry), maxSummary)))
+		when, escape(string(entry.Outcome)), escape(resultText(entry)), entry.Took(), escape(schedule.Truncated(whatText(entry), maxSummary)))
 }
 
 // resultText says how a run has ended.
@@ -112,14 +112,7 @@ func resultText(entry schedule.LedgerEntry) string {
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
 	}
-	return truncate(text, maxSummary)
-}
-
-func tookText(entry schedule.LedgerEntry) string {
-	if entry.Ended.IsZero() {
-		return ""
-	}
-	return entry.Duration().Round(time.Second).String()
+	return schedule.Truncated(text, maxSummary)
 }
 
 // whatText names the Job and says what kept it from starting, or from starting in time, and who has asked for it.
@@ -162,9 +155,9 @@ var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`
 func escape(text string) string { return markdown.Replace(text) }
 
 const (
-	// pageRows is how many rows the ledger query answers with unless it says, mostPageRows how many at most.
-	pageRows     = 50
-	mostPageRows = 300
+	// pageRows is how many rows the ledger query answers with unless it says, maxPageRows how many at most.
+	pageRows    = 50
+	maxPageRows = 300
 )
 
 // ScheduledTimesMetric counts scheduled times and triggers by outcome. The SDK adds _total.
@@ -176,17 +169,8 @@ func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.Ledg
 	if mistake := asked.Mistake(); mistake != "" {
 		return protocol.LedgerPage{}, errors.New(mistake)
 	}
-	asked.Limit = min(cmp.Or(max(asked.Limit, 0), pageRows), mostPageRows)
-	page := schedule.PageOf(c.state, asked)
-	answer := protocol.LedgerPage{Rows: []protocol.LedgerRow{}, Before: page.Before, Dropped: page.Dropped}
-	for _, entry := range page.Rows {
-		row := protocol.LedgerRow{LedgerEntry: entry}
-		if !entry.Ended.IsZero() {
-			row.Duration = entry.Duration().Round(time.Second).String()
-		}
-		answer.Rows = append(answer.Rows, row)
-	}
-	return answer, nil
+	asked.Limit = min(cmp.Or(max(asked.Limit, 0), pageRows), maxPageRows)
+	return schedule.PageOf(c.state, asked), nil
 }
 
 // tally counts the outcomes that are new. The SDK's handler counts nothing during a replay, so each counts once unless

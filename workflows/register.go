@@ -6,6 +6,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -54,22 +55,15 @@ func Register(registry worker.WorkflowRegistry, options Options) {
 // cronJob is the registered workflow of a CronJob. Its input is a pointer: a waiting workflow keeps a copy of a value
 // for each frame of its stack.
 func (o *Options) cronJob(ctx workflow.Context, input *protocol.CronJobInput) error {
-	input = orZero(input)
+	// A missing input is not valid.
+	input = cmp.Or(input, new(protocol.CronJobInput))
 	return cronJobWorkflow(inOrder(ctx, o.Weights, input.CronJob.Namespace), o, input)
 }
 
 // job is the registered workflow of a Job.
 func (o *Options) job(ctx workflow.Context, input *protocol.JobInput) (job.Result, error) {
-	input = orZero(input)
+	input = cmp.Or(input, new(protocol.JobInput))
 	return jobWorkflow(inOrder(ctx, o.Weights, input.Job.Namespace), o.Cluster, input)
-}
-
-// orZero stands in for a missing input, and is not valid.
-func orZero[Input any](input *Input) *Input {
-	if input == nil {
-		return new(Input)
-	}
-	return input
 }
 
 // valid returns the error with which a workflow ends that Ostinato has not started: its input is invalid, or its ID is

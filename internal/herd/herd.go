@@ -1,6 +1,6 @@
-// Package herd orders what one process does for runs that are due at once: each waits until its time has
-// come, takes its turn to create, and lets the others of its moment go first before it does what is less
-// urgent. Namespaces share the places to wait in, and the turns.
+// Package herd orders what one process does for runs that are due at once: each waits until its time has come, takes its
+// turn to create, and lets the others of its moment go first before it does what is less urgent. Namespaces share the
+// places to wait in, and the turns.
 package herd
 
 import (
@@ -25,8 +25,9 @@ var ErrNoPlace = errors.New("too many starts wait")
 type Herd struct {
 	clock clock.WithTicker
 	turns *Turns
-	mutex sync.Mutex
 	room  room
+	// mutex guards the moments.
+	mutex sync.Mutex
 	at    map[int64]*moment
 }
 
@@ -42,17 +43,10 @@ func (h *Herd) Hold(ctx context.Context, namespace string, early func() time.Dur
 	if left <= 0 {
 		return false, nil
 	}
-	h.mutex.Lock()
-	entered := h.room.enter(namespace)
-	h.mutex.Unlock()
-	if !entered {
+	if !h.room.enter(namespace) {
 		return false, ErrNoPlace
 	}
-	defer func() {
-		h.mutex.Lock()
-		defer h.mutex.Unlock()
-		h.room.exit(namespace)
-	}()
+	defer h.room.exit(namespace)
 	for ; left > 0; left = early() {
 		timer := h.clock.NewTimer(left)
 		select {
@@ -75,10 +69,9 @@ const generosity = 64
 
 // room is a number of places that are taken or refused at once, without a line. A namespace may have 64 times as many, by
 // its weight, as would be left free: one alone gets nearly all (1,009 of 1,024), and what is left is for others. (The
-// dynamic threshold by which switches share a buffer, by Choudhury and Hahne.)
-//
-// It is not safe for concurrent use.
+// dynamic threshold by which switches share a buffer, by Choudhury and Hahne.) It is safe for concurrent use.
 type room struct {
+	mutex   sync.Mutex
 	weights order.Weights
 	// places is how many there are.
 	places int
@@ -88,6 +81,8 @@ type room struct {
 
 // enter takes a place; it reports whether the namespace may have it.
 func (r *room) enter(namespace string) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	if left := r.places - r.taken; left <= 0 || float64(r.by[namespace]) >= generosity*r.weights.Of(namespace)*float64(left) {
 		return false
 	}
@@ -101,6 +96,8 @@ func (r *room) enter(namespace string) bool {
 
 // exit gives a place back.
 func (r *room) exit(namespace string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	r.taken--
 	if r.by[namespace]--; r.by[namespace] == 0 {
 		delete(r.by, namespace)

@@ -39,7 +39,7 @@ type StartRunResult struct {
 	// Refused says why there is no Job. The Event was emitted.
 	Refused *Refusal `json:"refused,omitempty"`
 	// Ended are those of Replace that had finished, which are left.
-	Ended []FinishedJob `json:"ended,omitempty"`
+	Ended []schedule.Finished `json:"ended,omitempty"`
 	// Replaced names those of Replace that were deleted or already gone.
 	Replaced []string `json:"replaced,omitempty"`
 	// StatusLeft says that the status was not to be written, since it is to be planned anew.
@@ -94,8 +94,8 @@ type FindRunsRequest struct {
 type FindRunsResult struct {
 	Gone        bool           `json:"gone,omitempty"`
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
-	// Ended are the runs that have ended: finished, or gone (job.Deleted).
-	Ended []FinishedJob `json:"ended,omitempty"`
+	// Ended are the runs that have ended: finished, or gone.
+	Ended []schedule.Finished `json:"ended,omitempty"`
 	// Running are those that run.
 	Running []schedule.Run `json:"running,omitempty"`
 	// Children are those whose Job workflow the CronJob's starts, if it does not know them yet.

@@ -31,22 +31,11 @@ type Described struct {
 // LedgerQuestion asks for a part of the ledger; without a limit for 50 rows.
 type LedgerQuestion schedule.Question
 
-// LedgerPage is a part of the ledger.
-type LedgerPage struct {
-	// Rows come newest first.
-	Rows []LedgerRow `json:"rows"`
-	// Before is to be asked with for older rows; 0 where there are none.
-	Before int64 `json:"before,omitempty"`
-	// Dropped is how many older rows there were: the ledger holds the last 300.
-	Dropped int64 `json:"dropped,omitempty"`
-}
-
-// LedgerRow is an outcome, and how long the run took.
-type LedgerRow struct {
-	schedule.LedgerEntry
-	// Duration is that of an ended run, such as 1m30s.
-	Duration string `json:"duration,omitempty"`
-}
+// LedgerPage answers LedgerQuery, LedgerRow is one of its outcomes.
+type (
+	LedgerPage = schedule.Page
+	LedgerRow  = schedule.LedgerRow
+)
 
 // JobDescription answers DescribeQuery on a Job workflow.
 type JobDescription struct {

@@ -88,20 +88,6 @@ type CronJobHeard struct {
 	Runs []schedule.Run `json:"runs,omitempty"`
 }
 
-// FinishedJob is a Job that has ended.
-type FinishedJob struct {
-	Run     schedule.Run `json:"run"`
-	Outcome job.Outcome  `json:"outcome"`
-	// StartTime and CompletionTime are the Job's status fields.
-	StartTime      time.Time `json:"startTime,omitzero"`
-	CompletionTime time.Time `json:"completionTime,omitzero"`
-	// EndTime is when it ended, Failed or Complete; Reason is that of the condition.
-	EndTime time.Time `json:"endTime,omitzero"`
-	Reason  string    `json:"reason,omitempty"`
-	// FailedPods is status.failed.
-	FailedPods int32 `json:"failedPods,omitempty"`
-}
-
 // JobInput starts or continues a Job workflow. The workflow returns a job.Result, for
 // a failed Job as the details of a JobFailedErrorType error.
 type JobInput struct {

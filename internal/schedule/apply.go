@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// triggerAttempts is how often the Job of a manual run, or of a run that others wait for, is tried; with the back-off
-// that is about fifteen minutes.
+// triggerAttempts bounds the tries of a manual run, or of one that others wait for: about 15 minutes with the back-off.
 const triggerAttempts = 8
 
 // Report says what came of a Plan.
@@ -75,8 +74,7 @@ func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) 
 		pruned = pruned || !wanted.Replaced
 		switch done := slices.Contains(deleted, wanted.Name); {
 		case done && wanted.Replaced:
-			s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
-			s.conclude(wanted.replaced(now))
+			s.replace(wanted, now)
 		case done:
 			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 		case !wanted.Replaced:
@@ -96,55 +94,57 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 	if s.activeIndex(run) < 0 {
 		s.Active = append(s.Active, run)
 	}
-	if start.Backfill != 0 {
+	switch {
+	case start.Backfill != 0:
 		s.settleBackfilled(start.Backfill, start.Scheduled)
 		if !s.hasRow(run) {
 			s.record(start.entry(run, now))
 		}
-		return
-	}
-	if start.Manual {
-		if index := s.triggerIndex(start); index >= 0 {
-			s.Triggers = slices.Delete(s.Triggers, index, index+1)
-		}
+	case start.Manual:
+		s.dropTrigger(start.Sequence)
 		s.record(start.entry(run, now))
-		return
+	default:
+		s.LastScheduled = later(s.LastScheduled, start.Scheduled)
+		s.settle(start.entry(run, now))
 	}
-	s.LastScheduled = later(s.LastScheduled, start.Scheduled)
-	s.settle(start.entry(run, now))
 }
 
+// applyRefused takes in that a run's Job was refused. A run that others wait for, or that somebody asked for, is given
+// up after some attempts; all times of a backfill are if the object takes none.
 func (s *State) applyRefused(start Start, report Report, now time.Time) {
-	reason := cmp.Or(report.Refusal, RefusedOtherwise)
-	if report.Refusal == TooLate && s.Pending != nil {
+	var delay *Delay
+	trigger, backfill := s.trigger(start.Sequence), s.backfill(start.Backfill)
+	switch {
+	case !start.Manual:
+		delay = &s.Pending.Delay
+	case backfill != nil:
+		delay = &backfill.Delay
+	case start.Backfill == 0 && trigger != nil:
+		delay = &trigger.Delay
+	default:
+		return
+	}
+	if report.Refusal == TooLate {
 		// The next plan settles the run, or waits a little if the activity's clock is ahead of ours.
-		s.Pending.Retry = s.Pending.Retry.Next(now)
+		delay.Retry = delay.Retry.Next(now)
 		return
 	}
-	if !start.Manual {
-		s.Pending = &Pending{Scheduled: start.Scheduled, Refused: Refused{
-			Reason: reason, Message: report.Message, Retry: s.Pending.Retry.Next(now),
-		}}
-		if len(s.Calendar.Waiting) > 0 && s.Pending.Retry.Attempts >= triggerAttempts {
-			// Others must not wait for it for ever.
-			s.settle(LedgerEntry{Scheduled: start.Scheduled, Recorded: now, Outcome: FailedToCreate, Reason: reason, Message: report.Message})
+	*delay = Delay{Reason: cmp.Or(report.Refusal, RefusedOtherwise), Message: report.Message, Retry: delay.Retry.Next(now)}
+	row, never := start.row(FailedToCreate, delay.Reason, delay.Message, now), start.Manual && report.Refusal == SignalRefused
+	switch {
+	case delay.Retry.Attempts < triggerAttempts && !never:
+	case !start.Manual:
+		if len(s.Calendar.Waiting) > 0 {
+			s.settle(row)
 		}
-		return
-	}
-	if start.Backfill != 0 {
-		s.refuseBackfilled(start, Refused{Reason: reason, Message: report.Message}, now)
-		return
-	}
-	index := s.triggerIndex(start)
-	if index < 0 {
-		return
-	}
-	trigger := &s.Triggers[index]
-	trigger.Refused = Refused{Reason: reason, Message: report.Message, Retry: trigger.Retry.Next(now)}
-	if trigger.Retry.Attempts >= triggerAttempts || report.Refusal == SignalRefused {
-		entry := trigger.entry(FailedToCreate, reason, now)
-		entry.Message = report.Message
-		s.Triggers = slices.Delete(s.Triggers, index, index+1)
-		s.record(entry)
+	case backfill == nil:
+		s.dropTrigger(start.Sequence)
+		s.record(row)
+	case never:
+		s.record(backfill.entry(FailedToCreate, row.Reason, row.Message, now))
+		s.dropBackfill(start.Backfill)
+	default:
+		s.record(row)
+		s.settleBackfilled(start.Backfill, start.Scheduled)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // allRows returns every row that the ledger answers with, oldest first.
-func allRows(state schedule.State) []schedule.LedgerEntry {
+func allRows(state schedule.State) []schedule.LedgerRow {
 	rows := schedule.PageOf(state, schedule.Question{Limit: 1 << 20}).Rows
 	slices.Reverse(rows)
 	return rows

@@ -40,8 +40,7 @@ type BackfillRequest struct {
 	Through string `json:"-"`
 }
 
-// Mistake says what the sender is to change; empty when nothing is wrong with the request itself. The times come from
-// TimesBetween.
+// Mistake says what the sender is to change; empty when nothing is. The times come from TimesBetween.
 func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 	if r.Cancel {
 		r.Note, r.By, r.Through, r.Cancel = "", "", "", false
@@ -135,8 +134,8 @@ type Backfill struct {
 	Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Refused is about the first of Times.
-	Refused
+	// Delay is of the first of Times.
+	Delay
 }
 
 // AddBackfill returns the state with one more backfill, of times that TimesBetween has found.
@@ -184,14 +183,8 @@ func NoRoom(state State, others int) string {
 func (b Backfill) start(cronJob Identity) Start {
 	at := b.Times[0]
 	return Start{
-		Name:      names.BackfilledJob(cronJob.Name, cronJob.UID, b.Sequence, at),
-		Scheduled: at,
-		Manual:    true,
-		Sequence:  b.Sequence,
-		Backfill:  b.Sequence,
-		Overlap:   b.Overlap,
-		Note:      backfillNote(b.Note),
-		Asked:     b.Asked,
+		Name: names.BackfilledJob(cronJob.Name, cronJob.UID, b.Sequence, at), Scheduled: at, Manual: true,
+		Sequence: b.Sequence, Backfill: b.Sequence, Overlap: b.Overlap, Note: backfillNote(b.Note), Asked: b.Asked,
 	}
 }
 
@@ -206,9 +199,7 @@ func backfillNote(note string) string {
 // entry returns the outcome of all of the times that wait.
 func (b Backfill) entry(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
 	rest := MissedRuns{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}
-	return rest.entry(LedgerEntry{
-		Recorded: now, Outcome: outcome, Reason: reason, Message: message, Manual: true, Asked: b.Asked, Sequence: b.Sequence,
-	})
+	return rest.entry(Start{Manual: true, Sequence: b.Sequence, Asked: b.Asked}.row(outcome, reason, message, now))
 }
 
 // dropBackfills forgets the backfills that nothing is to start of any more.
@@ -272,51 +263,32 @@ func (s *State) backfillStart(spec Spec, now time.Time) *Start {
 
 // settleBackfilled takes a time off its backfill; it reports whether it waited there.
 func (s *State) settleBackfilled(sequence int64, at time.Time) bool {
-	index := s.backfillIndex(sequence)
-	if index < 0 {
+	backfill := s.backfill(sequence)
+	if backfill == nil {
 		return false
 	}
-	backfill := &s.Backfills[index]
 	found := slices.IndexFunc(backfill.Times, at.Equal)
 	if found < 0 {
 		return false
 	}
 	if found == 0 {
-		backfill.Refused = Refused{}
+		backfill.Delay = Delay{}
 	}
 	// The times are shared with other states.
 	backfill.Times = slices.Concat(backfill.Times[:found], backfill.Times[found+1:])
 	if len(backfill.Times) == 0 {
-		s.Backfills = slices.Delete(s.Backfills, index, index+1)
+		s.dropBackfill(sequence)
 	}
 	return true
 }
 
-func (s *State) backfillIndex(sequence int64) int {
-	return slices.IndexFunc(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
+// backfill returns the backfill of a number; nil when it is done.
+func (s *State) backfill(sequence int64) *Backfill {
+	return firstOf(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
-// refuseBackfilled takes in that the Job of a time was refused. Like a trigger, the time is given up after some
-// attempts; all are if the object takes no backfills.
-func (s *State) refuseBackfilled(start Start, refused Refused, now time.Time) {
-	index := s.backfillIndex(start.Backfill)
-	if index < 0 {
-		return
-	}
-	backfill := &s.Backfills[index]
-	refused.Retry = backfill.Retry.Next(now)
-	backfill.Refused = refused
-	switch {
-	case refused.Reason == SignalRefused:
-		s.record(backfill.entry(FailedToCreate, refused.Reason, refused.Message, now))
-		s.Backfills = slices.Delete(s.Backfills, index, index+1)
-	case refused.Retry.Attempts >= triggerAttempts:
-		s.record(LedgerEntry{
-			Scheduled: start.Scheduled, Recorded: now, Outcome: FailedToCreate, Reason: refused.Reason, Message: refused.Message, Manual: true,
-			Asked: backfill.Asked, Sequence: backfill.Sequence,
-		})
-		s.settleBackfilled(start.Backfill, start.Scheduled)
-	}
+func (s *State) dropBackfill(sequence int64) {
+	s.Backfills = slices.DeleteFunc(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
 // validate reports whether the Backfill can be one that was carried over.

@@ -40,8 +40,6 @@ type Calculator struct {
 	schedule cron.Schedule
 	// written is the schedule as the user wrote it, for messages.
 	written string
-	// zone is the location that a schedule without one of its own is read in.
-	zone *time.Location
 }
 
 // Parse reads a schedule and its time zone; nil means the local zone. A zone in the schedule itself (TZ=, CRON_TZ=)
@@ -62,9 +60,9 @@ func Parse(schedule string, timeZone *string) (*Calculator, *Problem) {
 	if err != nil {
 		return nil, &Problem{UnparseableSchedule, fmt.Sprintf("unparseable schedule: %q : %s", schedule, err)}
 	}
-	calculator := &Calculator{schedule: parsed, written: schedule, zone: zone}
+	calculator := &Calculator{schedule: parsed, written: schedule}
 	if spec, ok := parsed.(*cron.SpecSchedule); ok {
-		if !setsZone(schedule) {
+		if spec.Location == time.Local {
 			spec.Location = zone
 		}
 		if nextWall(spec, time.UTC, dawn).IsZero() {
@@ -136,11 +134,7 @@ func (l timeline) next(t time.Time) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	zone := spec.Location
-	if zone == time.Local {
-		zone = l.zone
-	}
-	return nextWall(spec, zone, t).UTC()
+	return nextWall(spec, spec.Location, t).UTC()
 }
 
 // nextEvery computes "@every" on the grid base + n x delay, whatever the gap. Jobs are named by the minute: of several
@@ -222,8 +216,7 @@ func (l timeline) both(other timeline, after, until time.Time) []time.Time {
 	return times
 }
 
-// firstSecond returns the first second in (after, until] from which on a condition holds, or until. It bisects: about
-// thirty steps for any distance.
+// firstSecond returns the first second in (after, until] from which on a condition holds, or until, by bisection.
 func firstSecond(after, until time.Time, holds func(time.Time) bool) time.Time {
 	first := after.Unix() + 1
 	steps := sort.Search(int(max(until.Unix()-first, 0)), func(i int) bool { return holds(time.Unix(first+int64(i), 0)) })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -61,27 +62,21 @@ func (s *State) setConditions(spec Spec, now time.Time) {
 	if succeeded, known := s.lastRunSucceeded(); known {
 		fresh = append(fresh, succeeded)
 	}
-	for _, condition := range fresh {
-		condition.ObservedGeneration = spec.Generation
-		conditions = with(conditions, condition, now)
-	}
-	for _, condition := range readiness(conditions) {
-		if condition.ObservedGeneration = spec.Generation; spec.Deleting && condition.Type == ostinatov1.ConditionReady {
-			condition.Status, condition.Reason, condition.Message = false, ReasonDeleting, ""
-		}
-		conditions = with(conditions, condition, now)
-	}
-	s.Conditions = conditions
+	conditions = with(conditions, spec.Generation, now, fresh...)
+	s.Conditions = with(conditions, spec.Generation, now, readiness(conditions, spec.Deleting)...)
 }
 
-// with returns the conditions with one replaced. Its transition time changes only with its status.
-func with(conditions []Condition, condition Condition, now time.Time) []Condition {
-	condition.Since = now.UTC().Truncate(time.Second)
-	if known := find(conditions, condition.Type); known.Type != "" && known.Status == condition.Status {
-		condition.Since = known.Since
+// with returns the conditions with some replaced. The transition time of one changes only with its status.
+func with(conditions []Condition, generation int64, now time.Time, fresh ...Condition) []Condition {
+	conditions = slices.Clone(conditions)
+	for _, condition := range fresh {
+		condition.ObservedGeneration, condition.Since = generation, now.UTC().Truncate(time.Second)
+		if known := find(conditions, condition.Type); known.Type != "" && known.Status == condition.Status {
+			condition.Since = known.Since
+		}
+		conditions = slices.DeleteFunc(conditions, func(other Condition) bool { return other.Type == condition.Type })
+		conditions = append(conditions, condition)
 	}
-	conditions = slices.DeleteFunc(slices.Clone(conditions), func(other Condition) bool { return other.Type == condition.Type })
-	conditions = append(conditions, condition)
 	slices.SortStableFunc(conditions, func(a, b Condition) int {
 		return slices.Index(ConditionTypes, a.Type) - slices.Index(ConditionTypes, b.Type)
 	})
@@ -90,12 +85,7 @@ func with(conditions []Condition, condition Condition, now time.Time) []Conditio
 
 // find returns the condition of a type; the zero Condition where there is none.
 func find(conditions []Condition, kind string) Condition {
-	for _, condition := range conditions {
-		if condition.Type == kind {
-			return condition
-		}
-	}
-	return Condition{}
+	return ptr.Deref(firstOf(conditions, func(condition Condition) bool { return condition.Type == kind }), Condition{})
 }
 
 func (s *State) scheduleValid() Condition {
@@ -140,7 +130,7 @@ func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 }
 
 // readiness returns Ready and Stalled, which follow from the other conditions. Failed runs change neither.
-func readiness(conditions []Condition) []Condition {
+func readiness(conditions []Condition, deleting bool) []Condition {
 	ready := Condition{Type: ostinatov1.ConditionReady, Status: true, Reason: conditionReasonScheduled}
 	stalled := Condition{Type: ostinatov1.ConditionStalled, Reason: conditionReasonNotStalled}
 	valid, template := find(conditions, ostinatov1.ConditionScheduleValid), find(conditions, ostinatov1.ConditionTemplateValid)
@@ -156,6 +146,9 @@ func readiness(conditions []Condition) []Condition {
 	if stalled.Status {
 		ready.Status, ready.Reason, ready.Message = false, stalled.Reason, stalled.Message
 	}
+	if deleting {
+		ready.Status, ready.Reason, ready.Message = false, ReasonDeleting, ""
+	}
 	return []Condition{ready, stalled}
 }
 
@@ -163,16 +156,14 @@ func readiness(conditions []Condition) []Condition {
 func judged(conditions []Condition, judgement Judgement) []Condition {
 	valid := Condition{
 		Type: ostinatov1.ConditionTemplateValid, Status: judgement.Refusal == "", Reason: conditionReasonTemplateTaken, Message: judgement.Refusal,
-		ObservedGeneration: judgement.Generation,
 	}
 	if judgement.Refusal != "" {
 		valid.Reason = conditionReasonTemplateRefused
 	}
-	conditions = with(conditions, valid, judgement.At)
-	for _, condition := range readiness(conditions) {
+	conditions = with(conditions, judgement.Generation, judgement.At, valid)
+	for _, condition := range readiness(conditions, false) {
 		if known := find(conditions, condition.Type); known.Type != "" {
-			condition.ObservedGeneration = known.ObservedGeneration
-			conditions = with(conditions, condition, judgement.At)
+			conditions = with(conditions, known.ObservedGeneration, judgement.At, condition)
 		}
 	}
 	return conditions

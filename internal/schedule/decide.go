@@ -30,8 +30,9 @@ type Plan struct {
 	Pause bool
 	// Events are to be emitted after the writes.
 	Events []event.Event
-	// Wake is when to plan again; zero for not before something happens.
-	Wake time.Time
+	// Wake is when to plan again; zero for not before something happens. WakeFor says in words what for.
+	Wake    time.Time
+	WakeFor string
 	// Next is the state with the decisions made, and nothing carried out yet.
 	Next State
 }
@@ -42,8 +43,7 @@ func (p Plan) Idle() bool {
 		!(p.Judge && p.Next.Judging.Attempts > 0)
 }
 
-// Decide says what a CronJob does now. Scheduled times come from the last Evaluation taken; call it while
-// NeedsEvaluation reports true.
+// Decide says what a CronJob does now, by the last Evaluation taken: none may be needed (NeedsEvaluation).
 func Decide(state State, spec Spec, now time.Time) Plan {
 	s, now := state.clone(), now.UTC()
 	s.markSuspension(spec, now)
@@ -75,7 +75,7 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	plan.Judge = plan.Start == nil && s.toJudge(spec, now)
 	plan.Status = s.changedStatus(spec, plan, now)
 	plan.Events, s.Outbox = s.Outbox[max(len(s.Outbox)-event.MaxPerRequest, 0):], nil
-	plan.Wake = s.wake(spec, now)
+	plan.Wake, plan.WakeFor = s.wake(spec, now)
 	plan.Next = s
 	if plan.Idle() {
 		plan.Pause = s.pausing(spec)
@@ -103,7 +103,7 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 	// A run that became due before others were settled can't be looked up at the end.
 	kept := !s.Calendar.Due.IsZero() && !s.Calendar.Due.After(s.Settled) && !spec.Deleting
 	if s.Calendar.Upcoming = nil; !spec.inOrder() && !kept || spec.Deleting {
-		s.Calendar.Due, s.Calendar.Waiting = time.Time{}, nil
+		s.setQueue(nil)
 	}
 }
 
@@ -114,8 +114,7 @@ func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
 		return now
 	}
 	for _, scheduled := range slices.Concat(s.queue(), s.Calendar.Upcoming) {
-		tried := s.Pending != nil && s.Pending.Scheduled.Equal(scheduled) && (s.Pending.Blocked || s.Pending.Reason != "")
-		if !tried && !scheduled.After(now) && prompt(scheduled, now) {
+		if tried, _ := s.delay(scheduled).why(); tried == "" && !scheduled.After(now) && prompt(scheduled, now) {
 			return scheduled
 		}
 	}
@@ -144,7 +143,7 @@ func (s *State) settleMissed(spec Spec, now time.Time) {
 	slices.SortStableFunc(missed, MissedRuns.compare)
 	for _, stretch := range missed {
 		if sighting := s.sighted(stretch); sighting != nil {
-			s.settle(sighting.entry(s.found(sighting.Run, now)))
+			s.settle(s.found(*sighting, now))
 			continue
 		}
 		s.settle(stretch.entry(s.notStarted(spec, stretch, now)))
@@ -155,19 +154,15 @@ func (s *State) settleMissed(spec Spec, now time.Time) {
 func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerEntry {
 	scheduled := stretch.Last
 	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonOutage}
-	pending := Pending{}
-	if s.Pending != nil && s.Pending.Scheduled.Equal(scheduled) {
-		pending = *s.Pending
-	}
-	late := tooLate(spec, scheduled, now)
+	delay, late := s.delay(scheduled), tooLate(spec, scheduled, now)
 	switch {
 	case stretch.Reason == ReasonScheduleChanged && !s.Suspension.covers(scheduled):
 		entry.Reason = stretch.Reason
-	case pending.Reason != "":
-		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, pending.Reason, pending.Message
+	case delay.Reason != "":
+		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, delay.Reason, delay.Message
 	case stretch.Reason == ReasonQueueFull:
 		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
-	case pending.Blocked && !(late && spec.inOrder()):
+	case delay.Blocked && !(late && spec.inOrder()):
 		entry.Outcome, entry.Reason = SkippedOverlap, ReasonJobAlreadyActive
 	case s.Suspension.covers(scheduled):
 		entry.Outcome, entry.Reason = SkippedSuspended, ReasonSuspended
@@ -183,8 +178,7 @@ func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerE
 	return entry
 }
 
-// tooLate reports whether startingDeadlineSeconds excludes a run. Lateness counts in whole seconds, so that a deadline
-// of 0 means: on time.
+// tooLate reports whether startingDeadlineSeconds excludes a run, in whole seconds: a deadline of 0 means on time.
 func tooLate(spec Spec, scheduled, now time.Time) bool {
 	return spec.StartingDeadlineSeconds != nil &&
 		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
@@ -225,17 +219,11 @@ func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 // block keeps the due run waiting.
 func (s *State) block(spec Spec) {
 	if due := s.Calendar.Due; !due.IsZero() && !spec.Suspend {
-		s.makePending(due)
+		s.Pending = &Pending{Scheduled: due, Delay: s.delay(due)}
 		if !s.Pending.Blocked && !spec.inOrder() {
 			s.Outbox = append(s.Outbox, alreadyActive(spec))
 		}
 		s.Pending.Blocked = true
-	}
-}
-
-func (s *State) makePending(due time.Time) {
-	if s.Pending == nil || !s.Pending.Scheduled.Equal(due) {
-		s.Pending = &Pending{Scheduled: due}
 	}
 }
 
@@ -250,7 +238,7 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 	if !s.mayStartDue(spec) {
 		return nil
 	}
-	if s.makePending(due); now.Before(s.Pending.Retry.Until) {
+	if s.Pending = (&Pending{Scheduled: due, Delay: s.delay(due)}); now.Before(s.Pending.Retry.Until) {
 		return nil
 	}
 	start := &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
@@ -275,14 +263,15 @@ func (s *State) startBefore(spec Spec, due time.Time) time.Time {
 
 // changedStatus returns the status to apply: what the state says, without the runs that are to be replaced.
 func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.CronJobStatus {
-	rest := *s
-	rest.Active = slices.DeleteFunc(slices.Clone(s.Active), func(run Run) bool {
-		return slices.ContainsFunc(plan.Deletes, func(d Delete) bool { return d.Replaced && d.UID == run.UID })
-	})
+	rest := s.clone()
+	for _, wanted := range plan.Deletes {
+		if wanted.Replaced {
+			rest.replace(wanted, now)
+		}
+	}
 	if plan.Start != nil && !plan.Start.Manual {
 		rest.takeOut(plan.Start.Scheduled)
 	}
-	rest.Ledger = withoutReplaced(s.Ledger, plan.Deletes, now)
 	status := StatusOf(rest, spec)
 	if s.pausing(spec) && s.Reported != nil && s.Reported.ConsecutiveFailures != status.ConsecutiveFailures {
 		// The API server is asked to suspend on the strength of what the status says.
@@ -326,52 +315,44 @@ func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 	return plan, true
 }
 
-// WakesAhead reports whether a wake is for Ahead.
-func WakesAhead(state State, wake time.Time) bool {
-	if len(state.Calendar.Upcoming) == 0 {
-		return false
-	}
-	lead := state.lead()
-	return lead > 0 && wake.Equal(state.Calendar.Upcoming[0].Add(-lead))
-}
-
 // lead is how long before its time the next run is prepared, whatever a forged state says.
 func (s State) lead() time.Duration { return min(max(s.Calendar.Lead, 0), MaxLead) }
 
-// wake returns the next time at which the plan can change by itself.
-func (s *State) wake(spec Spec, now time.Time) time.Time {
-	var wake time.Time
-	earliest := func(t time.Time) {
+// wake returns the next time at which the plan can change by itself, and what it is for.
+func (s *State) wake(spec Spec, now time.Time) (wake time.Time, why string) {
+	why = "retry"
+	earliest := func(t time.Time, reason string) {
 		if !t.IsZero() && (wake.IsZero() || t.Before(wake)) {
-			wake = t
+			wake, why = t, reason
 		}
 	}
-	earliest(s.Prune.Until)
-	earliest(s.StatusRetry.Until)
+	if len(s.Calendar.Upcoming) > 0 && !spec.Deleting {
+		next := s.Calendar.Upcoming[0]
+		earliest(next, "next run")
+		if early := next.Add(-s.lead()); early.After(now) && !s.heldBack(spec) {
+			earliest(early, "before next run")
+		}
+	}
+	if s.Calendar.rechecks() && !spec.Suspend && !spec.Deleting {
+		earliest(s.Calendar.Recheck, "time zone check")
+	}
+	earliest(s.Prune.Until, "retry")
+	earliest(s.StatusRetry.Until, "retry")
 	if spec.Deleting {
-		return wake
+		return wake, why
 	}
 	if s.template().ObservedGeneration != spec.Generation {
 		// A run may have proved it since.
-		earliest(s.Judging.Until)
+		earliest(s.Judging.Until, "retry")
 	}
 	if trigger := s.nextTrigger(spec); trigger != nil {
-		earliest(trigger.Retry.Until)
+		earliest(trigger.Retry.Until, "retry")
 	}
 	if backfill := s.nextBackfill(spec); backfill != nil {
-		earliest(backfill.Retry.Until)
-	}
-	if s.Calendar.rechecks() && !spec.Suspend {
-		earliest(s.Calendar.Recheck)
-	}
-	if len(s.Calendar.Upcoming) > 0 {
-		earliest(s.Calendar.Upcoming[0])
-		if early := s.Calendar.Upcoming[0].Add(-s.lead()); early.After(now) && !s.heldBack(spec) {
-			earliest(early)
-		}
+		earliest(backfill.Retry.Until, "retry")
 	}
 	if s.Pending != nil && s.mayStartDue(spec) && !s.heldBack(spec) {
-		earliest(s.Pending.Retry.Until)
+		earliest(s.Pending.Retry.Until, "retry")
 	}
-	return wake
+	return wake, why
 }

@@ -7,15 +7,12 @@
 //
 // Its words are:
 //
-//   - The scheduled time of a run is the instant at which the schedule says that it
-//     is to start, whenever it does: that of status.lastScheduleTime and of the
-//     annotation batch.kubernetes.io/cronjob-scheduled-timestamp.
-//   - A scheduled run is the run of a scheduled time; a manual run is that of a
-//     trigger, and the trigger's time stands in for the scheduled one.
-//   - A run is due when its scheduled time has come and is not settled. At most one
-//     is: the most recent.
-//   - A scheduled time, and its run, are settled when the outcome is known: the run
-//     started, or will not start any more. The ledger has the outcomes.
+//   - The scheduled time of a run is when the schedule says that it starts, whenever it does: that of
+//     status.lastScheduleTime and of the annotation batch.kubernetes.io/cronjob-scheduled-timestamp.
+//   - A scheduled run is the run of a scheduled time; a manual run is that of a trigger, whose time stands in for it.
+//   - A run is due when its scheduled time has come and is not settled. At most one is: the most recent.
+//   - A scheduled time, and its run, are settled when the outcome is known: the run started, or never will. The ledger has
+//     the outcomes.
 //   - Upcoming are the scheduled times that have not come.
 //
 // The package is pure. It imports API types, cron and time; it takes no context, clock, logger or client, and a user's

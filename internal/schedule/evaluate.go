@@ -7,8 +7,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// upcomingTimes is the number of scheduled times computed ahead. The workflow records an Evaluation once for so many
-// runs.
+// upcomingTimes is how many scheduled times are computed ahead: the workflow records them once for so many runs.
 const upcomingTimes = 10
 
 // Zone data change: a time that was computed long ago may no longer be when the zone's clocks show it. So a time
@@ -21,8 +20,7 @@ const (
 	recheckEvery  = 30 * 24 * time.Hour
 )
 
-// lookUpEvery is how often a time zone is looked up that the database does not have: that of another worker may, or
-// this one's at its next start.
+// lookUpEvery is how often an unknown time zone is looked up: another worker, or this one restarted, may know it.
 const lookUpEvery = time.Hour
 
 // walkLimit bounds the scheduled times that are counted one by one.
@@ -93,11 +91,7 @@ func (a Anchor) timeline(calculator *Calculator) timeline {
 
 // start returns the time after which scheduled times have no outcome.
 func (a Anchor) start() time.Time {
-	base := a.Created
-	if !a.Last.IsZero() {
-		base = a.Last
-	}
-	return later(later(base, a.Settled), dawn)
+	return later(later(a.timeline(nil).base, a.Settled), dawn)
 }
 
 // Evaluation is the part of a decision that depends on the time zone database. The workflow records it in a SideEffect.
@@ -106,8 +100,7 @@ type Evaluation struct {
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Problem is set when the schedule can't be used; it then names no time, not even one that waits or is missed.
 	Problem *Problem `json:"problem,omitempty"`
-	// Due is the most recent scheduled time after the anchor and not after now; zero if no run is due, or if it came
-	// too long ago to be caught up.
+	// Due is the latest scheduled time after the anchor that has come; zero if none has, or too long ago to be caught up.
 	Due time.Time `json:"due,omitzero"`
 	// Waiting are those before Due that are to be started too, ascending.
 	Waiting []time.Time `json:"waiting,omitempty"`
@@ -124,8 +117,7 @@ type Evaluation struct {
 	// Recheck is when to compute Upcoming again, or to look up the time zone; zero when Upcoming comes soon, and where
 	// only an edit can end the Problem.
 	Recheck time.Time `json:"recheck,omitzero"`
-	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most; zero for at its time. It is the
-	// setting of the worker that computes them, and no part of what Evaluate does.
+	// Lead is how long before its time to wake for a run of Upcoming, MaxLead at most: a worker's setting, not Evaluate's.
 	Lead time.Duration `json:"lead,omitempty"`
 }
 
@@ -160,7 +152,7 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
 		}
 	}
-	both, changed, since := from.replaced(&line, max(spec.mostCaughtUp()+1, tooManyMissed), now)
+	both, changed, since := from.replaced(&line, max(spec.maxCaughtUp()+1, tooManyMissed), now)
 	line.came, line.since = both, since
 	apart := from.Apart
 	if len(changed) > 0 {
@@ -173,7 +165,11 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	if came.IsZero() && len(evaluation.Upcoming) == 0 {
 		return unusable(spec, calculator.neverFires(), from, now)
 	}
-	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(deadlineStart(spec, after, now), now, tooManyMissed)
+	late := after
+	if spec.StartingDeadlineSeconds != nil {
+		late = later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
+	}
+	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(late, now, tooManyMissed)
 	evaluation.Missed = append(changed, evaluation.Missed...)
 	slices.SortStableFunc(evaluation.Missed, MissedRuns.compare)
 	return evaluation
@@ -208,16 +204,13 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 		e.Upcoming = append(e.Upcoming, next)
 	}
 	if first.After(soon) {
-		e.Recheck = first.Add(-recheckBefore)
-		if most := now.Add(recheckEvery); e.Recheck.After(most) {
-			e.Recheck = most
-		}
+		e.Recheck = slices.MinFunc([]time.Time{first.Add(-recheckBefore), now.Add(recheckEvery)}, time.Time.Compare)
 	}
 }
 
 // catchUp divides what has come since the anchor: Missed, Waiting and Due.
 func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apart []time.Time) {
-	kept, why := spec.caughtUp(line.recent(after, now, spec.mostCaughtUp()+1), now)
+	kept, why := spec.caughtUp(line.recent(after, now, spec.maxCaughtUp()+1), now)
 	until := now
 	if last := len(kept) - 1; last >= 0 {
 		e.Waiting, e.Due = kept[:last:last], kept[last]
@@ -235,16 +228,15 @@ func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apa
 // prompt reports whether a scheduled time is noticed in time, so that it was not missed.
 func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
 
-// caughtUp returns which of the scheduled times that have come since the last look, ascending, get their runs: they are
-// the last of them. Why says for those before them that they are not caught up; empty where a later one took their
-// place.
+// caughtUp returns which of the ascending times that have come since the last look get their runs, the last of them, and
+// why those before are not caught up; empty where a later one took their place.
 func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why string) {
 	last := len(times) - 1
 	if last < 0 {
 		return nil, ""
 	}
 	first := last
-	for first >= 0 && last-first < s.mostCaughtUp() && s.mayCatchUp(times[first], now) {
+	for first >= 0 && last-first < s.maxCaughtUp() && s.mayCatchUp(times[first], now) {
 		first--
 	}
 	if first >= 0 && !s.mayCatchUp(times[first], now) {
@@ -255,8 +247,8 @@ func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why 
 	return times[first+1:], why
 }
 
-// mostCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
-func (s Spec) mostCaughtUp() int {
+// maxCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
+func (s Spec) maxCaughtUp() int {
 	if s.catchesUpAll() {
 		return limit(s.CatchUpLimit, defaultCatchUpLimit)
 	}
@@ -278,21 +270,12 @@ func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
 
 // lastLate returns the last of the times that were not noticed in time; zero if all were.
 func lastLate(times []time.Time, now time.Time) time.Time {
-	var late time.Time
-	for _, scheduled := range times {
+	for _, scheduled := range slices.Backward(times) {
 		if !prompt(scheduled, now) {
-			late = scheduled
+			return scheduled
 		}
 	}
-	return late
-}
-
-// deadlineStart is the earliest time that a run may still be late from.
-func deadlineStart(spec Spec, after, now time.Time) time.Time {
-	if spec.StartingDeadlineSeconds == nil {
-		return after
-	}
-	return later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
+	return time.Time{}
 }
 
 // deadline converts startingDeadlineSeconds without overflow: a century is as good as none.
@@ -301,8 +284,7 @@ func deadline(seconds int64) time.Duration {
 	return time.Duration(min(seconds, century)) * time.Second
 }
 
-// maxFormer bounds Calendar.Former. Where a CronJob is edited more often while it is suspended, the times of the oldest
-// schedule are taken for those of the next.
+// maxFormer bounds Calendar.Former: with more edits during a suspension, the oldest one's times count as the next one's.
 const maxFormer = 10
 
 // FormerSchedule is a schedule that an edit has replaced, kept while times that it named have no outcome.
@@ -313,16 +295,14 @@ type FormerSchedule struct {
 	Until time.Time `json:"until"`
 }
 
-// replaceSchedule notes that an edit has replaced the schedule. When it was made is not known: what the schedule names
-// before and after it stays due.
+// replaceSchedule notes that an edit has replaced the schedule, nobody knows when: times that both name stay due.
 func (s *State) replaceSchedule(from Spec, now time.Time) {
 	former := append(s.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: now})
 	s.Calendar.Former = former[max(len(former)-maxFormer, 0):]
 	s.Calendar.Upcoming = nil
 }
 
-// closeFormer forgets the former schedules once each of their times has its outcome. While the CronJob is suspended
-// they are not looked up.
+// closeFormer forgets the former schedules once each of their times has its outcome; a suspension puts that off.
 func (s *State) closeFormer(spec Spec) {
 	last := len(s.Calendar.Former) - 1
 	if last < 0 || spec.Suspend || spec.Deleting || !s.Calendar.madeFor(spec) {
@@ -336,21 +316,18 @@ func (s *State) closeFormer(spec Spec) {
 
 // replaced returns the times that have come by former schedules since the anchor: those that the present one names too,
 // and the stretches of those that it does not; and from when on the present one counts alone. The present one is nil
-// where it can't be used. Of times that both name the last ones are told apart, most at most.
-func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
+// where it can't be used. Of the times that both name, no more than limit are told apart, the last ones.
+func (a Anchor) replaced(present *timeline, limit int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
 	since = a.start()
 	for _, former := range a.Former {
-		until := former.Until
-		if now.Before(until) {
-			until = now
-		}
+		until := slices.MinFunc([]time.Time{former.Until, now}, time.Time.Compare)
 		calculator, problem := Parse(former.Schedule, former.TimeZone)
 		if problem == nil && until.After(since) {
 			line := a.timeline(calculator)
 			var named []time.Time
 			if present != nil {
 				named = line.both(*present, since, until)
-				named = named[max(len(named)-most, 0):]
+				named = named[max(len(named)-limit, 0):]
 			}
 			for _, stretch := range line.missed(since, until, ascending(a.Apart, named)) {
 				if _, found := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare); !found {
@@ -366,7 +343,5 @@ func (a Anchor) replaced(present *timeline, most int, now time.Time) (both []tim
 }
 
 func ascending(a, b []time.Time) []time.Time {
-	times := slices.Concat(a, b)
-	slices.SortFunc(times, time.Time.Compare)
-	return times
+	return slices.SortedFunc(slices.Values(slices.Concat(a, b)), time.Time.Compare)
 }

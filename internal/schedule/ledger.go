@@ -75,6 +75,14 @@ func (e LedgerEntry) Duration() time.Duration {
 	return max(e.Ended.Sub(e.Recorded), 0)
 }
 
+// Took is the Duration of a run that has ended, such as 1m30s.
+func (e LedgerEntry) Took() string {
+	if e.Ended.IsZero() {
+		return ""
+	}
+	return e.Duration().Round(time.Second).String()
+}
+
 // last returns the last scheduled time of the entry.
 func (e LedgerEntry) last() time.Time {
 	if e.Until.IsZero() {
@@ -143,11 +151,14 @@ func (e LedgerEntry) bounded() LedgerEntry {
 	return e
 }
 
-func bounded(text string) string {
-	if len(text) <= maxMessage {
+func bounded(text string) string { return Truncated(text, maxMessage) }
+
+// Truncated returns the text within a limit of bytes, with dots at the end if it was cut.
+func Truncated(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxMessage-3], "") + "..."
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
 }
 
 // settle records the outcome of a scheduled time, whose run is then no longer due.
@@ -169,12 +180,18 @@ func (e LedgerEntry) covers(scheduled time.Time) bool {
 	return !scheduled.Before(e.Scheduled) && !scheduled.After(e.last())
 }
 
-// entry returns the outcome of a start whose Job exists.
-func (s Start) entry(job Run, now time.Time) LedgerEntry {
-	entry := LedgerEntry{
-		Scheduled: s.Scheduled, Recorded: now, Outcome: Started, Message: s.Note, Job: job.Name, Manual: s.Manual,
+// row returns an outcome of the start.
+func (s Start) row(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
+	return LedgerEntry{
+		Scheduled: s.Scheduled, Recorded: now, Outcome: outcome, Reason: reason, Message: message, Manual: s.Manual,
 		Asked: s.Asked, Sequence: s.Sequence,
 	}
+}
+
+// entry returns the outcome of a start whose Job exists.
+func (s Start) entry(job Run, now time.Time) LedgerEntry {
+	entry := s.row(Started, "", s.Note, now)
+	entry.Job = job.Name
 	if !job.Started.IsZero() {
 		entry.Recorded = job.Started.UTC()
 	}
@@ -193,32 +210,22 @@ func (s Start) entry(job Run, now time.Time) LedgerEntry {
 
 // whyLate says what holds up a run, should it start late; otherwise if nothing is known.
 func (s *State) whyLate(due time.Time, otherwise string) (reason, message string) {
-	pending := s.Pending
-	if pending == nil || !pending.Scheduled.Equal(due) {
-		pending = &Pending{}
-	}
+	reason, message = s.delay(due).why()
+	caughtUp := !due.After(s.Calendar.CaughtUp)
 	switch {
-	case pending.Reason != "":
-		return ReasonFailedCreate, pending.text()
-	case !due.After(s.Calendar.CaughtUp):
-		if s.Suspension.covers(due) {
-			return ReasonSuspended, ""
-		}
-		return ReasonOutage, ""
-	case !due.After(s.Calendar.Announced):
-		return ReasonJobAlreadyActive, ""
-	case pending.Blocked:
+	case reason == ReasonFailedCreate:
+		return reason, message
+	case !caughtUp && (reason != "" || !due.After(s.Calendar.Announced)):
 		return ReasonJobAlreadyActive, ""
 	case s.Suspension.covers(due):
 		return ReasonSuspended, ""
+	case caughtUp:
+		return ReasonOutage, ""
 	case !s.Poked.Before(due):
 		return ReasonTimerLost, ""
 	}
 	return otherwise, ""
 }
-
-// text is the refusal in one line.
-func (r Refused) text() string { return r.Reason + ": " + r.Message }
 
 // Poke returns the state after the bridge noticed an overdue run whose timer has not fired.
 func Poke(state State, now time.Time) State {
@@ -245,8 +252,7 @@ func (s *State) tally(entry LedgerEntry) {
 	s.tallies = append(s.tallies, Tally{entry.Outcome, entry.Times()})
 }
 
-// Tallied returns how many scheduled times have got which outcome since the last call, and the state without that. It
-// is not carried over.
+// Tallied returns how many scheduled times got which outcome since the last call, and the state without these counts.
 func Tallied(state State) (State, []Tally) {
 	tallies := slices.Clone(state.tallies)
 	state.tallies = nil
@@ -260,7 +266,7 @@ func (e LedgerEntry) ended(job Finished) LedgerEntry {
 	switch job.Condition {
 	case batchv1.JobComplete:
 		result, reason = RunComplete, ""
-	case jobDeleted:
+	case JobDeleted:
 		result = RunDeleted
 	}
 	if !e.Outcome.HasJob() || e.Result != "" && (e.Result != RunDeleted || result == RunDeleted) {
@@ -303,18 +309,9 @@ func (s *State) count(job Finished) {
 	s.LastFailure = later(s.LastFailure, job.ended())
 }
 
-// withoutReplaced returns the ledger as it is once the runs are replaced.
-func withoutReplaced(ledger []LedgerEntry, deletes []Delete, now time.Time) []LedgerEntry {
-	after := State{Ledger: slices.Clone(ledger)}
-	for _, wanted := range deletes {
-		if wanted.Replaced {
-			after.conclude(wanted.replaced(now))
-		}
-	}
-	return after.Ledger
-}
-
-// replaced is the end of a run that the next one replaces.
-func (d Delete) replaced(now time.Time) Finished {
-	return Finished{Run: Run{Name: d.Name, UID: d.UID}, Condition: jobDeleted, EndTime: now, Reason: ResultReasonReplaced}
+// replace ends a run that the next one replaces.
+func (s *State) replace(wanted Delete, now time.Time) {
+	run := Run{Name: wanted.Name, UID: wanted.UID}
+	s.Active = slices.DeleteFunc(s.Active, func(other Run) bool { return sameRun(other, run) })
+	s.conclude(Finished{Run: run, Condition: JobDeleted, EndTime: now, Reason: ResultReasonReplaced})
 }

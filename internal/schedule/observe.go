@@ -102,8 +102,7 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 	return s
 }
 
-// JudgeAgain returns the state in which a schedule's Problem is judged anew: the worker of a new workflow run may have
-// other code or zone data.
+// JudgeAgain returns the state in which a Problem is judged anew: another worker may have other code or zone data.
 func JudgeAgain(state State, now time.Time) State {
 	if state.Calendar.Problem != nil {
 		state.Calendar.Recheck = now.UTC()
@@ -118,13 +117,9 @@ func Announce(state State, announced event.Event) State {
 	return s
 }
 
-// Finish returns the state after a Job of the CronJob finished. It may be called twice for a Job, and for Jobs that the
-// workflow did not start.
+// Finish returns the state after a Job finished. It may be called twice, and for Jobs that the workflow did not start.
 func Finish(state State, spec Spec, finished Finished) State {
 	s := state.clone()
-	if index := s.activeIndex(finished.Run); index >= 0 {
-		finished.Run = s.Active[index]
-	}
 	// Without history the Job is deleted before it is seen (parity 1.8).
 	s.finish(finished, spec.HistoryLimit(finished.Condition) > 0)
 	return s
@@ -133,6 +128,7 @@ func Finish(state State, spec Spec, finished Finished) State {
 // finish takes in that a Job has finished. The end of an active run counts, and may be announced.
 func (s *State) finish(finished Finished, announce bool) {
 	if index := s.activeIndex(finished.Run); index >= 0 {
+		finished.Run = s.Active[index]
 		s.Active = slices.Delete(s.Active, index, index+1)
 		s.count(finished)
 		if announce {
@@ -156,7 +152,7 @@ func Missing(state State, run Run, now time.Time) State {
 	s := state.clone()
 	if index := s.activeIndex(run); index >= 0 {
 		s.Outbox = append(s.Outbox, event.Normal("MissingJob", "Active job went missing: "+s.Active[index].Name))
-		s.conclude(Finished{Run: s.Active[index], Condition: jobDeleted, EndTime: now.UTC()})
+		s.conclude(Finished{Run: s.Active[index], Condition: JobDeleted, EndTime: now.UTC()})
 		s.Active = slices.Delete(s.Active, index, index+1)
 	}
 	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
@@ -174,8 +170,7 @@ func (s Spec) HistoryLimit(condition batchv1.JobConditionType) int32 {
 	return s.FailedJobsHistoryLimit
 }
 
-// prune returns the history deletes that are due (parity 1.8): of each kind the oldest beyond its limit, also while
-// suspended or being deleted.
+// prune returns the history deletes that are due (parity 1.8), of each kind the oldest, even of a CronJob being deleted.
 func (s *State) prune(spec Spec, now time.Time) []Delete {
 	if now.Before(s.Prune.Until) {
 		return nil
@@ -200,10 +195,7 @@ func (s *State) prune(spec Spec, now time.Time) []Delete {
 // byStart orders by start time, those without one last, then by name.
 func byStart(a, b Finished) int {
 	if a.StartTime.IsZero() != b.StartTime.IsZero() {
-		if a.StartTime.IsZero() {
-			return 1
-		}
-		return -1
+		return b.StartTime.Compare(a.StartTime)
 	}
 	return cmp.Or(a.StartTime.Compare(b.StartTime), strings.Compare(a.Run.Name, b.Run.Name))
 }

@@ -29,11 +29,18 @@ func (q Question) Mistake() string {
 
 // Page is part of a ledger, newest first.
 type Page struct {
-	Rows []LedgerEntry
+	Rows []LedgerRow `json:"rows"`
 	// Before asks for the rows before these; 0 where there are none.
-	Before int64
+	Before int64 `json:"before,omitempty"`
 	// Dropped is how many rows there were that neither ledger nor archive holds any more.
-	Dropped int64
+	Dropped int64 `json:"dropped,omitempty"`
+}
+
+// LedgerRow is an outcome, and how long the run took.
+type LedgerRow struct {
+	LedgerEntry
+	// Duration is that of an ended run, such as 1m30s.
+	Duration string `json:"duration,omitempty"`
 }
 
 // PageOf returns the entries that are asked for. Archived ones have a time, an outcome and a result only. If entries
@@ -42,7 +49,7 @@ func PageOf(state State, question Question) Page {
 	archived := state.Archive.Entries()
 	ledger := slices.Concat(archived, state.Rows(), state.waitingTriggers())
 	next := len(ledger)
-	page := Page{Dropped: max(state.LedgerDropped-int64(len(archived)), 0)}
+	page := Page{Rows: []LedgerRow{}, Dropped: max(state.LedgerDropped-int64(len(archived)), 0)}
 	if question.Before > 0 {
 		next = int(min(max(question.Before-1-page.Dropped, 0), int64(next)))
 	}
@@ -55,7 +62,7 @@ func PageOf(state State, question Question) Page {
 			page.Before = page.Dropped + int64(next) + 2
 			break
 		}
-		page.Rows = append(page.Rows, ledger[next])
+		page.Rows = append(page.Rows, LedgerRow{ledger[next], ledger[next].Took()})
 	}
 	return page
 }
@@ -126,8 +133,7 @@ func (a Archive) since(from time.Time) Archive {
 	return a
 }
 
-// first returns the first entry and the rest of the archive; both are empty if it can't be read (the state may be
-// forged).
+// first returns the first entry and the rest of the archive; both are empty if it can't be read, since it is forged.
 func (a Archive) first() (entry LedgerEntry, rest Archive) {
 	packed := a.Packed
 	apart, size := binary.Varint(packed)

@@ -56,7 +56,7 @@ func TestTheLedgerAnswersByTime(t *testing.T) {
 // TestTheLedgerHasARowOfATriggerThatWaits, until it has its outcome.
 func TestTheLedgerHasARowOfATriggerThatWaits(t *testing.T) {
 	ada := schedule.TriggerRequest{Asked: schedule.Asked{Through: schedule.ThroughSignal}}
-	newest := func(c *cluster) schedule.LedgerEntry {
+	newest := func(c *cluster) schedule.LedgerRow {
 		return schedule.PageOf(c.state, schedule.Question{Limit: 1}).Rows[0]
 	}
 	c := newCluster(t, cronSpec("0 * * * *", queue), at("09:30")).at(at("10:00")).ask("10:10", ada)
@@ -89,7 +89,7 @@ func TestPagesHaveEveryRowOnce(t *testing.T) {
 		all := question
 		all.Limit = 50
 		want := schedule.PageOf(hourlyLedger(), all).Rows
-		var got []schedule.LedgerEntry
+		var got []schedule.LedgerRow
 		for range 10 {
 			page := schedule.PageOf(hourlyLedger(), question)
 			got = append(got, page.Rows...)

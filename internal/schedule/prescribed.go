@@ -19,6 +19,14 @@ const clockSkew = time.Minute
 // CronJob prescribes no such run; empty if it does, as far as the object tells.
 func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	spec := SpecOf(object)
+	want, of := names.ScheduledJob(object.Name, start.Scheduled), "the run of "+clock(start.Scheduled)
+	switch {
+	case start.Backfill != 0:
+		want = names.BackfilledJob(object.Name, string(object.UID), start.Backfill, start.Scheduled)
+		of = fmt.Sprintf("%s in backfill %d", clock(start.Scheduled), start.Backfill)
+	case start.Manual:
+		want, of = names.TriggeredJob(object.Name, string(object.UID), start.Sequence), fmt.Sprintf("trigger %d", start.Sequence)
+	}
 	switch {
 	case spec.Deleting:
 		return "the CronJob is being deleted"
@@ -26,36 +34,16 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "the time of the run has not come"
 	case start.Overlap != "" && (!start.Manual || OverlapMistake(start.Overlap) != ""):
 		return fmt.Sprintf("no run may ask for overlap %.40q", string(start.Overlap))
-	case start.Backfill != 0:
-		return prescribedBackfill(object, spec, start)
-	case start.Manual:
-		if want := names.TriggeredJob(object.Name, string(object.UID), start.Sequence); start.Name != want {
-			return fmt.Sprintf("Job %.70q has not the name of trigger %d, %s", start.Name, start.Sequence, want)
-		}
-		return ""
-	case spec.Suspend:
-		return "the CronJob is suspended"
-	case object.Status.LastScheduleTime != nil && start.Scheduled.Before(object.Status.LastScheduleTime.Time):
-		return "a later run has started"
-	case !isScheduledTime(spec, start.Scheduled):
-		return fmt.Sprintf("%s is no time of the schedule", start.Scheduled.UTC().Format(time.RFC3339))
-	}
-	if want := names.ScheduledJob(object.Name, start.Scheduled); start.Name != want {
-		return fmt.Sprintf("Job %.70q has not the name of the run of %s, %s", start.Name, start.Scheduled.UTC().Format(time.RFC3339), want)
-	}
-	return ""
-}
-
-// prescribedBackfill judges the run of a past time.
-func prescribedBackfill(object *ostinatov1.CronJob, spec Spec, start Start) string {
-	want := names.BackfilledJob(object.Name, string(object.UID), start.Backfill, start.Scheduled)
-	switch {
-	case !start.Manual:
+	case start.Backfill != 0 && !start.Manual:
 		return "a backfilled run is a manual one"
-	case start.Name != want:
-		return fmt.Sprintf("Job %.70q has not the name of %s in backfill %d, %s", start.Name, clock(start.Scheduled), start.Backfill, want)
-	case !isScheduledTime(spec, start.Scheduled):
+	case !start.Manual && spec.Suspend:
+		return "the CronJob is suspended"
+	case !start.Manual && object.Status.LastScheduleTime != nil && start.Scheduled.Before(object.Status.LastScheduleTime.Time):
+		return "a later run has started"
+	case (!start.Manual || start.Backfill != 0) && !isScheduledTime(spec, start.Scheduled):
 		return clock(start.Scheduled) + " is no time of the schedule"
+	case start.Name != want:
+		return fmt.Sprintf("Job %.70q has not the name of %s, %s", start.Name, of, want)
 	}
 	return ""
 }

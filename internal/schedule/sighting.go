@@ -9,8 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Sighting is a Job that the CronJob controls and that the state did not know: made by the workflow before, or by
-// somebody else.
+// Sighting is a Job of the CronJob that the state did not know: made by the workflow before, or by somebody else.
 type Sighting struct {
 	Run Run `json:"run"`
 	// Finished is how the Job has ended; nil while it runs.
@@ -36,8 +35,7 @@ func Found(state State, jobs []Sighting) State {
 	return s
 }
 
-// setApart forgets the times without an outcome, to compute them anew, if a Job was found for one that is summed up
-// with others.
+// setApart forgets the times without an outcome, to be computed anew, if a Job was found for one inside a stretch.
 func (s *State) setApart() {
 	if !slices.ContainsFunc(s.Sighted, func(sighting Sighting) bool {
 		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
@@ -79,12 +77,12 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
 			if sighting.Finished != nil {
-				*s = Finish(*s, spec, *sighting.Finished)
+				s.finish(*sighting.Finished, spec.HistoryLimit(sighting.Finished.Condition) > 0)
 			}
 		}
 		if run.Manual {
 			if !s.hasRow(run) {
-				entry := sighting.entry(s.found(run, now))
+				entry := s.found(sighting, now)
 				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
 				s.record(entry)
 			}
@@ -97,12 +95,9 @@ func (s *State) takeSighted(spec Spec, now time.Time) {
 
 // sighted returns the Job that was found for a single missed time.
 func (s *State) sighted(stretch MissedRuns) *Sighting {
-	for _, sighting := range s.Sighted {
-		if stretch.Count == 1 && sighting.Run.Scheduled.Equal(stretch.First) {
-			return &sighting
-		}
-	}
-	return nil
+	return firstOf(s.Sighted, func(sighting Sighting) bool {
+		return stretch.Count == 1 && sighting.Run.Scheduled.Equal(stretch.First)
+	})
 }
 
 // settleSighted records the start of the Jobs that were found whose times are settled.
@@ -110,11 +105,11 @@ func (s *State) settleSighted(now time.Time) {
 	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
 		switch run := sighting.Run; {
 		case s.waits(run):
-			s.settle(sighting.entry(s.found(run, now)))
+			s.settle(s.found(sighting, now))
 		case run.Scheduled.After(s.Settled):
 			return false
 		default:
-			s.correct(sighting.entry(s.found(run, now)))
+			s.correct(s.found(sighting, now))
 		}
 		s.LastScheduled = later(s.LastScheduled, sighting.Run.Scheduled)
 		return true
@@ -122,28 +117,26 @@ func (s *State) settleSighted(now time.Time) {
 }
 
 // found returns the outcome of a run whose Job was found.
-func (s *State) found(run Run, now time.Time) LedgerEntry {
+func (s *State) found(sighting Sighting, now time.Time) LedgerEntry {
+	run := sighting.Run
 	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
 	if run.Backfill != 0 {
 		start.Note = backfillNote("")
 	}
-	if run.Started.IsZero() {
+	switch {
+	case run.Started.IsZero():
 		// Nobody knows that it was late.
-		return start.entry(Run{Name: run.Name, Started: run.Scheduled}, now)
-	}
-	start.WhyLate, start.LateMessage = ReasonFoundLater, ""
-	if !run.Manual {
+		run.Started = run.Scheduled
+	case run.Manual:
+		start.WhyLate = ReasonFoundLater
+	default:
 		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ReasonFoundLater)
 	}
-	return start.entry(run, now)
-}
-
-// entry returns the outcome with the end of the Job.
-func (s Sighting) entry(found LedgerEntry) LedgerEntry {
-	if s.Finished == nil {
-		return found
+	entry := start.entry(run, now)
+	if sighting.Finished != nil {
+		entry = entry.ended(*sighting.Finished)
 	}
-	return found.ended(*s.Finished)
+	return entry
 }
 
 // hasRow reports whether the ledger has the run's Job.

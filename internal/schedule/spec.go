@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -89,17 +90,12 @@ func (s Spec) Validate() error {
 			s.MaxConcurrent, s.QueueLimit, s.CatchUpLimit, s.PauseAfterFailures)
 	case s.CatchUpWindowSeconds != nil && *s.CatchUpWindowSeconds < 0:
 		return fmt.Errorf("catchUpWindowSeconds is %d, want 0 or more", *s.CatchUpWindowSeconds)
-	}
-	switch s.CatchUp {
-	case "", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll:
-	default:
+	case !slices.Contains([]ostinatov1.CatchUpPolicy{"", ostinatov1.CatchUpNone, ostinatov1.CatchUpLatest, ostinatov1.CatchUpAll}, s.CatchUp):
 		return fmt.Errorf("catchUp is %.70q", s.CatchUp)
+	case !slices.Contains(policies, s.ConcurrencyPolicy):
+		return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
 	}
-	switch s.ConcurrencyPolicy {
-	case batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent:
-		return nil
-	}
-	return fmt.Errorf("concurrencyPolicy is %.70q", s.ConcurrencyPolicy)
+	return nil
 }
 
 // runsAt reports whether the spec has this schedule and time zone.
@@ -123,8 +119,7 @@ func (s Spec) Digest() string {
 type Start struct {
 	// Name is the Job's deterministic name.
 	Name string `json:"name"`
-	// Scheduled is the run's scheduled time, before which nothing is created or replaced; of a manual run the trigger's
-	// time.
+	// Scheduled is the scheduled time, or that of a trigger, before which nothing is created or replaced.
 	Scheduled time.Time `json:"scheduled"`
 	// Manual is set for a run that a trigger or a backfill asks for: it does not advance lastScheduleTime.
 	Manual bool `json:"manual,omitempty"`
@@ -137,8 +132,7 @@ type Start struct {
 	// Note is the trigger's note, Asked who has sent it.
 	Note string `json:"note,omitempty"`
 	Asked
-	// Before is when it is too late to create the Job, by the starting deadline or the next scheduled time; zero for
-	// never.
+	// Before is when it is too late to create the Job: the starting deadline or the next time; zero for never.
 	Before time.Time `json:"before,omitzero"`
 	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.
 	WhyLate     string `json:"whyLate,omitempty"`

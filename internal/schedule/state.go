@@ -21,8 +21,7 @@ type Identity struct {
 	Created time.Time `json:"created"`
 }
 
-// State is what a CronJob workflow remembers between wakes. It is carried through continue-as-new as JSON. NewState
-// makes one from an object's status.
+// State is what a CronJob workflow remembers between wakes, and carries through continue-as-new as JSON.
 type State struct {
 	Identity
 	// LastScheduled is status.lastScheduleTime: skips and manual runs do not advance it.
@@ -68,7 +67,7 @@ type State struct {
 	PausedWhy string `json:"pausedWhy,omitempty"`
 	// Poked is when somebody else last noticed that a run is overdue.
 	Poked time.Time `json:"poked,omitzero"`
-	// tallies are outcomes that are not counted by the metric yet.
+	// tallies are outcomes that the metric does not count yet; they are not carried over.
 	tallies []Tally
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
@@ -80,8 +79,7 @@ type State struct {
 	Outbox []event.Event `json:"outbox,omitempty"`
 }
 
-// Calendar is the last Evaluation, as far as its times are not settled, so that a worker with other time zone data replays
-// the same.
+// Calendar is what is left of the last Evaluation: a worker with other time zone data replays the same.
 type Calendar struct {
 	Evaluation
 	// Made is set once there was an Evaluation.
@@ -106,17 +104,37 @@ func (c Calendar) rechecks() bool {
 type Pending struct {
 	// Scheduled is the run's scheduled time.
 	Scheduled time.Time `json:"scheduled"`
-	// Blocked is set while active runs hold the run back.
-	Blocked bool `json:"blocked,omitempty"`
-	Refused
+	Delay
 }
 
-// Refused is the API server's last answer to a run's create, and when to try again.
-type Refused struct {
-	// Reason is empty while there was no refusal.
+// Delay says what has kept a run from starting.
+type Delay struct {
+	// Blocked is set once it has waited for active runs.
+	Blocked bool `json:"blocked,omitempty"`
+	// Reason and Message are the API server's last answer to its create, empty while there was no refusal; Retry says when
+	// to try again.
 	Reason  string  `json:"reason,omitempty"`
 	Message string  `json:"message,omitempty"`
 	Retry   Backoff `json:"retry,omitzero"`
+}
+
+// why returns the delay as a reason of the ledger, with its message; both are empty if nothing has kept the run.
+func (d Delay) why() (reason, message string) {
+	switch {
+	case d.Reason != "":
+		return ReasonFailedCreate, d.Reason + ": " + d.Message
+	case d.Blocked:
+		return ReasonJobAlreadyActive, ""
+	}
+	return "", ""
+}
+
+// delay returns what has kept the run of a scheduled time from starting.
+func (s *State) delay(scheduled time.Time) Delay {
+	if s.Pending == nil || !s.Pending.Scheduled.Equal(scheduled) {
+		return Delay{}
+	}
+	return s.Pending.Delay
 }
 
 // Suspension is a stretch of time during which nothing starts.
@@ -134,11 +152,11 @@ func (s Suspension) covers(scheduled time.Time) bool {
 	return !s.From.IsZero() && !scheduled.Before(s.From) && (s.To.IsZero() || scheduled.Before(s.To))
 }
 
-// Finished is a finished Job.
+// Finished is a run that has ended.
 type Finished struct {
 	Run Run `json:"run"`
-	// Condition is Complete or Failed.
-	Condition batchv1.JobConditionType `json:"condition"`
+	// Condition is the Job's, Complete or Failed, or else JobDeleted.
+	Condition batchv1.JobConditionType `json:"outcome"`
 	// StartTime and CompletionTime are the Job's status fields; zero if unset.
 	StartTime      time.Time `json:"startTime,omitzero"`
 	CompletionTime time.Time `json:"completionTime,omitzero"`
@@ -148,8 +166,13 @@ type Finished struct {
 	FailedPods int32     `json:"failedPods,omitempty"`
 }
 
-// jobDeleted is the Condition of a Finished whose Job is gone, while it is sighted.
-const jobDeleted batchv1.JobConditionType = "Deleted"
+// JobDeleted is the Condition of a Finished whose Job is gone.
+const JobDeleted batchv1.JobConditionType = "Deleted"
+
+// Gone reports whether there is no Job that has finished.
+func (f Finished) Gone() bool {
+	return f.Condition != batchv1.JobComplete && f.Condition != batchv1.JobFailed
+}
 
 // Backoff is a retry that doubles its delay.
 type Backoff struct {
@@ -160,33 +183,25 @@ type Backoff struct {
 // Delays after a refused create or a failed history delete.
 const (
 	retryFirst = 10 * time.Second
-	retryMost  = 5 * time.Minute
+	retryMax   = 5 * time.Minute
 )
 
 // Next returns the back-off after one more failure: 10 s, doubling to 5 min.
 func (b Backoff) Next(now time.Time) Backoff {
-	delay := retryMost
-	if b.Attempts < 5 {
-		delay = min(retryFirst<<b.Attempts, retryMost)
-	}
-	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(delay)}
+	return Backoff{Attempts: b.Attempts + 1, Until: now.Add(min(retryFirst<<min(b.Attempts, 5), retryMax))}
 }
 
-// NewState returns the state of a CronJob whose workflow starts anew, from its status and the finished Jobs that it
-// controls. A run later than the status knows was started by a workflow that could not write it.
-func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Finished) State {
+// NewState returns the state of a CronJob whose workflow starts anew, from its status and the Jobs that have finished; it
+// leaves out those that are gone. A run that the status does not know was started by a workflow that could not write it.
+func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finished) State {
 	identity.Created = identity.Created.UTC()
-	state := State{Identity: identity}
+	state := State{
+		Identity:       identity,
+		LastScheduled:  timeOf(status.LastScheduleTime),
+		LastSuccessful: timeOf(status.LastSuccessfulTime),
+		Settled:        timeOf(status.AccountedUntil),
+	}
 	state.takeRows(status)
-	if status.LastScheduleTime != nil {
-		state.LastScheduled = status.LastScheduleTime.UTC()
-	}
-	if status.LastSuccessfulTime != nil {
-		state.LastSuccessful = status.LastSuccessfulTime.UTC()
-	}
-	if status.AccountedUntil != nil {
-		state.Settled = status.AccountedUntil.UTC()
-	}
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
 		if condition.Type == ostinatov1.ConditionSuspended && condition.Reason == conditionReasonPaused {
@@ -195,32 +210,29 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, finished []Fin
 	}
 	state.Forgiven = state.ConsecutiveFailures
 	for _, reference := range status.Active {
-		run := Run{
-			Name:            reference.Name,
-			UID:             string(reference.UID),
-			Scheduled:       scheduledOf(identity.Name, reference.Name),
-			ResourceVersion: reference.ResourceVersion,
-		}
-		run.Manual = run.Scheduled.IsZero()
-		state.Active = append(state.Active, run)
+		scheduled := scheduledOf(identity.Name, reference.Name)
+		state.Active = append(state.Active, Run{
+			Name: reference.Name, UID: string(reference.UID), ResourceVersion: reference.ResourceVersion,
+			Scheduled: scheduled, Manual: scheduled.IsZero(),
+		})
 	}
 	// A run that finished while nobody looked is in both lists: its end is still to be announced.
 	known := later(state.Settled, state.LastScheduled)
-	for _, entry := range finished {
-		if run := entry.Run; !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0 {
+	for _, entry := range ended {
+		switch run := entry.Run; {
+		case entry.Gone():
+		case !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0:
 			state = Found(state, []Sighting{{Run: run, Finished: &entry}})
-			continue
+		default:
+			state.finish(entry, true)
 		}
-		state.finish(entry, true)
 	}
 	return state
 }
 
 // clone returns a copy that shares no slice or pointer that is written to.
 func (s State) clone() State {
-	s.Calendar.Upcoming = slices.Clone(s.Calendar.Upcoming)
 	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
-	s.Calendar.Waiting = slices.Clone(s.Calendar.Waiting)
 	s.Calendar.Former = slices.Clone(s.Calendar.Former)
 	s.Sighted = slices.Clone(s.Sighted)
 	if s.Pending != nil {
@@ -233,9 +245,16 @@ func (s State) clone() State {
 	s.Backfills = slices.Clone(s.Backfills)
 	s.Ledger = slices.Clone(s.Ledger)
 	s.tallies = slices.Clone(s.tallies)
-	s.Conditions = slices.Clone(s.Conditions)
 	s.Outbox = slices.Clone(s.Outbox)
 	return s
+}
+
+// firstOf returns the first of a list that satisfies a condition; nil if none does.
+func firstOf[T any](list []T, condition func(T) bool) *T {
+	if index := slices.IndexFunc(list, condition); index >= 0 {
+		return &list[index]
+	}
+	return nil
 }
 
 // activeIndex finds a run among the active ones, by UID where both have one.
@@ -262,13 +281,13 @@ const (
 	maxText = 128 << 10
 	// maxRuns bounds the lists of runs of a State.
 	maxRuns = 15_000
-	// mostCarried bounds those that are carried over: all are one value of 4 MiB at most (package packed).
-	mostCarried = 3_500
+	// maxCarried bounds those that are carried over: all are one value of 4 MiB at most (package packed).
+	maxCarried = 3_500
 )
 
 // Bounded returns the state with its lists cut to what can be carried over.
 func (s State) Bounded() State {
-	if len(s.Active) > mostCarried {
+	if len(s.Active) > maxCarried {
 		// The status, which names them too, is rewritten.
 		s.Reported = nil
 	}
@@ -279,7 +298,7 @@ func (s State) Bounded() State {
 	return s
 }
 
-func newest[T any](list []T) []T { return list[max(len(list)-mostCarried, 0):] }
+func newest[T any](list []T) []T { return list[max(len(list)-maxCarried, 0):] }
 
 // Validate reports whether the State can be one that was carried over.
 func (s State) Validate() error {
@@ -298,7 +317,7 @@ func (s State) Validate() error {
 		{"triggers", len(s.Triggers), maxTriggers},
 		{"backfills", len(s.Backfills), maxBackfills},
 		{"former schedules", len(s.Calendar.Former), maxFormer},
-		{"waiting", len(s.Calendar.Waiting), mostInState},
+		{"waiting", len(s.Calendar.Waiting), maxInState},
 	} {
 		if field.count > field.bound {
 			return fmt.Errorf("%s: %d, want %d at most", field.name, field.count, field.bound)

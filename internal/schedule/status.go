@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -19,17 +20,12 @@ import (
 // StatusStarted returns the status with a started run in active, and unless it is manual in lastScheduleTime. It is
 // idempotent and leaves its argument.
 func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) ostinatov1.CronJobStatus {
-	active := make([]corev1.ObjectReference, 0, len(status.Active)+1)
-	known := false
-	for _, reference := range status.Active {
-		known = known || string(reference.UID) == run.UID
-		active = append(active, reference)
-	}
-	if !known {
-		active = append(active, reference(run, namespace))
+	started := reference(run, namespace)
+	if !slices.ContainsFunc(status.Active, func(active corev1.ObjectReference) bool { return active.UID == started.UID }) {
+		status.Active = append(slices.Clone(status.Active), started)
 		status.ActiveCount++
 	}
-	status.Active = active[max(len(active)-MaxStatusActive, 0):]
+	status.Active = status.Active[max(len(status.Active)-MaxStatusActive, 0):]
 	if !run.Manual && (status.LastScheduleTime == nil || status.LastScheduleTime.Time.Before(run.Scheduled)) {
 		status.LastScheduleTime = timestamp(run.Scheduled)
 	}
@@ -38,17 +34,14 @@ func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) o
 
 func reference(run Run, namespace string) corev1.ObjectReference {
 	return corev1.ObjectReference{
-		Kind:            "Job",
-		APIVersion:      "batch/v1",
-		Namespace:       namespace,
-		Name:            run.Name,
-		UID:             types.UID(run.UID),
-		ResourceVersion: run.ResourceVersion,
+		Kind: "Job", APIVersion: "batch/v1", Namespace: namespace,
+		Name: run.Name, UID: types.UID(run.UID), ResourceVersion: run.ResourceVersion,
 	}
 }
 
 // StatusOf renders the CronJob's status. Workflow is left to the activity.
 func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
+	ledger := state.Rows()
 	status := ostinatov1.CronJobStatus{
 		LastScheduleTime:   timestamp(state.LastScheduled),
 		LastSuccessfulTime: timestamp(state.LastSuccessful),
@@ -58,11 +51,12 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		ActiveCount:         int32(min(len(state.Active), math.MaxInt32)),
 		LastResult:          state.lastResult(),
 		Next:                state.next(spec),
-		RecentRuns:          rows(state.Rows()),
+		NextScheduleTime:    timestamp(state.nextTime(spec)),
+		RecentRuns:          rows(ledger),
 		LastFailureTime:     timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
 	}
-	if ledger := state.Rows(); len(ledger) > 0 {
+	if len(ledger) > 0 {
 		status.LastOutcome = string(ledger[len(ledger)-1].Outcome)
 	}
 	if queue := state.Queue(); queue != nil {
@@ -71,7 +65,6 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	for _, run := range state.Active[max(len(state.Active)-MaxStatusActive, 0):] {
 		status.Active = append(status.Active, reference(run, state.Namespace))
 	}
-	status.NextScheduleTime = timestamp(state.nextTime(spec))
 	for _, condition := range state.Conditions {
 		status.Conditions = append(status.Conditions, condition.render())
 	}
@@ -136,8 +129,8 @@ var lastResultPattern, nextPattern = regexp.MustCompile(LastResultPattern), rege
 
 // lastResult says how the run that started last has ended.
 func (s State) lastResult() string {
-	for index := len(s.Ledger) - 1; index >= 0; index-- {
-		if entry := s.Ledger[index]; entry.Outcome.HasJob() {
+	for _, entry := range slices.Backward(s.Ledger) {
+		if entry.Outcome.HasJob() {
 			return s.resultText(entry.Result)
 		}
 	}
@@ -251,24 +244,13 @@ func (s *State) takeRows(status ostinatov1.CronJobStatus) {
 			s.Ledger = append(s.Ledger, entryOf(row))
 		}
 	}
-	s.Ledger = withoutQueue(s.Ledger, timeOf(status.AccountedUntil))
+	// Where runs waited, they and the later times without a Job are computed anew.
+	queued := slices.ContainsFunc(s.Ledger, func(e LedgerEntry) bool { return e.Outcome == Queued })
+	s.Ledger = slices.DeleteFunc(s.Ledger, func(e LedgerEntry) bool {
+		return queued && (e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(timeOf(status.AccountedUntil)))
+	})
 	slices.Reverse(s.Ledger)
 	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
 }
 
-// withoutQueue leaves out the runs that waited, and later times without a Job: they are computed anew.
-func withoutQueue(rows []LedgerEntry, accounted time.Time) []LedgerEntry {
-	if !slices.ContainsFunc(rows, func(e LedgerEntry) bool { return e.Outcome == Queued }) {
-		return rows
-	}
-	return slices.DeleteFunc(rows, func(e LedgerEntry) bool {
-		return e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(accounted)
-	})
-}
-
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
+func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).UTC() }

@@ -34,8 +34,8 @@ func (s *State) pausing(spec Spec) bool {
 func Paused(state State) State {
 	s := state.clone()
 	s.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", s.ConsecutiveFailures)
-	for i := len(s.Ledger) - 1; i >= 0; i-- {
-		if entry := s.Ledger[i]; entry.Result == RunFailed {
+	for _, entry := range slices.Backward(s.Ledger) {
+		if entry.Result == RunFailed {
 			s.PausedWhy = bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
 				s.ConsecutiveFailures, entry.Job, entry.ResultReason))
 			break
@@ -45,8 +45,7 @@ func Paused(state State) State {
 	return s
 }
 
-// PauseRefused returns the state after the API server refused to suspend the CronJob. The failures are forgiven: as
-// many more ask again.
+// PauseRefused returns the state after the suspension was refused: it takes as many more failures to ask again.
 func PauseRefused(state State, why string) State {
 	s := state.clone()
 	s.Forgiven = s.ConsecutiveFailures
@@ -127,11 +126,10 @@ func StatusSuspendedBy(status, read ostinatov1.CronJobStatus, who Suspender) ost
 		who = Suspender{At: condition.LastTransitionTime.Time, Through: throughFailures, Why: pausedWhy(condition.Message)}
 	}
 	message := who.String()
-	if known := slices.IndexFunc(read.Conditions, isSuspended); known >= 0 {
-		if before := read.Conditions[known]; before.LastTransitionTime.Equal(&condition.LastTransitionTime) && (message == "" || timeless(message) == timeless(before.Message)) {
-			// A field manager's time moves with each of its writes.
-			message = before.Message
-		}
+	if before := firstOf(read.Conditions, isSuspended); before != nil && before.LastTransitionTime.Equal(&condition.LastTransitionTime) &&
+		(message == "" || timeless(message) == timeless(before.Message)) {
+		// A field manager's time moves with each of its writes.
+		message = before.Message
 	}
 	if message == "" {
 		return status

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -69,9 +70,7 @@ type Trigger struct {
 	Asked
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// Blocked is set once it has waited for active runs.
-	Blocked bool `json:"blocked,omitempty"`
-	Refused
+	Delay
 }
 
 // AddTrigger returns the state with one more trigger, or its row if refused. Its number is TriggerSequence.
@@ -97,14 +96,14 @@ func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	return s
 }
 
-// overlaps are what a manual run may ask for in place of the CronJob's concurrencyPolicy.
-var overlaps = []batchv1.ConcurrencyPolicy{
+// policies are the concurrency policies of a CronJob; a manual run may ask for another one.
+var policies = []batchv1.ConcurrencyPolicy{
 	batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
 }
 
 // OverlapMistake says what is wrong with a manual run's overlap; empty if nothing is.
 func OverlapMistake(overlap batchv1.ConcurrencyPolicy) string {
-	if overlap == "" || slices.Contains(overlaps, overlap) {
+	if overlap == "" || slices.Contains(policies, overlap) {
 		return ""
 	}
 	return fmt.Sprintf("overlap is %.40q: use Allow, Forbid, Replace or Queue, or leave it out for the CronJob's concurrencyPolicy", string(overlap))
@@ -131,13 +130,17 @@ func (s Start) Under(spec Spec) Spec {
 	return spec
 }
 
-// under returns the spec as it is for the trigger's run.
-func (t Trigger) under(spec Spec) Spec { return Start{Manual: true, Overlap: t.Overlap}.Under(spec) }
+// start returns the start of the trigger's run, but for its Job's name.
+func (t Trigger) start() Start {
+	return Start{
+		Scheduled: t.At.Truncate(time.Second), Manual: true, Sequence: t.Sequence, Overlap: t.Overlap, Note: t.Note, Asked: t.Asked,
+	}
+}
 
 // settleForbidden settles the triggers that may neither start now nor wait, and marks those that wait.
 func (s *State) settleForbidden(spec Spec, now time.Time) {
 	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
-		under := trigger.under(spec)
+		under := trigger.start().Under(spec)
 		if !s.heldBack(under) || under.queues() {
 			return false
 		}
@@ -147,23 +150,22 @@ func (s *State) settleForbidden(spec Spec, now time.Time) {
 	})
 	for index := range s.Triggers {
 		trigger := &s.Triggers[index]
-		trigger.Blocked = trigger.Blocked || s.heldBack(trigger.under(spec))
+		trigger.Blocked = trigger.Blocked || s.heldBack(trigger.start().Under(spec))
 	}
 }
 
 // nextTrigger returns the first trigger that does not wait for runs that are active; nil when there is none.
 func (s *State) nextTrigger(spec Spec) *Trigger {
-	for index := range s.Triggers {
-		if !s.heldBack(s.Triggers[index].under(spec)) {
-			return &s.Triggers[index]
-		}
-	}
-	return nil
+	return firstOf(s.Triggers, func(trigger Trigger) bool { return !s.heldBack(trigger.start().Under(spec)) })
 }
 
-// triggerIndex finds the trigger of a start; -1 when it is settled.
-func (s *State) triggerIndex(start Start) int {
-	return slices.IndexFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == start.Sequence })
+// trigger returns the trigger of a number; nil when it is settled.
+func (s *State) trigger(sequence int64) *Trigger {
+	return firstOf(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == sequence })
+}
+
+func (s *State) dropTrigger(sequence int64) {
+	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == sequence })
 }
 
 // triggeredStart returns the start of the next trigger's run, unless its retry has to wait; nil if there is none.
@@ -172,23 +174,11 @@ func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
 	if trigger == nil || now.Before(trigger.Retry.Until) {
 		return nil
 	}
-	start := &Start{
-		Name:      names.TriggeredJob(s.Name, s.UID, trigger.Sequence),
-		Scheduled: trigger.At.Truncate(time.Second),
-		Manual:    true,
-		Sequence:  trigger.Sequence,
-		Overlap:   trigger.Overlap,
-		Note:      trigger.Note,
-		Asked:     trigger.Asked,
-		WhyLate:   ReasonOutage,
-	}
-	switch {
-	case trigger.Reason != "":
-		start.WhyLate, start.LateMessage = ReasonFailedCreate, trigger.text()
-	case trigger.Blocked:
-		start.WhyLate = ReasonJobAlreadyActive
-	}
-	return start
+	start := trigger.start()
+	start.Name = names.TriggeredJob(s.Name, s.UID, trigger.Sequence)
+	start.WhyLate, start.LateMessage = trigger.why()
+	start.WhyLate = cmp.Or(start.WhyLate, ReasonOutage)
+	return &start
 }
 
 // dropTriggers forgets the manual runs of a CronJob that is being deleted.
@@ -200,24 +190,16 @@ func (s *State) dropTriggers(now time.Time) {
 }
 
 func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) LedgerEntry {
-	return LedgerEntry{
-		Scheduled: t.At.Truncate(time.Second), Recorded: now, Outcome: outcome, Reason: reason, Message: t.Note, Manual: true,
-		Asked: t.Asked, Sequence: t.Sequence,
-	}
+	return t.start().row(outcome, reason, t.Note, now)
 }
 
 // waitingTriggers are the rows of triggers that wait for other runs, or to retry. The status does not have them.
 func (s State) waitingTriggers() []LedgerEntry {
 	var rows []LedgerEntry
 	for _, trigger := range s.Triggers {
-		row := trigger.entry(Queued, ReasonJobAlreadyActive, time.Time{})
-		switch {
-		case trigger.Reason != "":
-			row.Reason, row.Message = ReasonFailedCreate, trigger.text()
-		case !trigger.Blocked:
-			continue
+		if reason, message := trigger.why(); reason != "" {
+			rows = append(rows, trigger.start().row(Queued, reason, cmp.Or(message, trigger.Note), time.Time{}).bounded())
 		}
-		rows = append(rows, row.bounded())
 	}
 	return rows
 }
@@ -246,17 +228,14 @@ type TriggerAnswer struct {
 // Answer returns what becomes of the trigger with a number (TriggerSequence after AddTrigger), once that is known.
 func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 	job := names.TriggeredJob(state.Name, state.UID, sequence)
-	if index := state.triggerIndex(Start{Sequence: sequence}); index >= 0 {
-		switch trigger := state.Triggers[index]; {
-		case trigger.Reason != "":
-			return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: trigger.text()}, true
-		case trigger.Blocked:
-			return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: ReasonJobAlreadyActive}, true
+	if trigger := state.trigger(sequence); trigger != nil {
+		reason, message := trigger.why()
+		if reason == "" {
+			return TriggerAnswer{}, false
 		}
-		return TriggerAnswer{}, false
+		return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: cmp.Or(message, reason)}, true
 	}
-	for index := len(state.Ledger) - 1; index >= 0; index-- {
-		entry := state.Ledger[index]
+	for _, entry := range slices.Backward(state.Ledger) {
 		switch {
 		case entry.Sequence != sequence:
 		case entry.Outcome.HasJob():

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -17,10 +18,10 @@ const (
 	defaultQueueLimit = 10
 	// defaultCatchUpLimit stands in for spec.catchUpLimit.
 	defaultCatchUpLimit = 100
-	// mostWaiting is the most that either may be.
-	mostWaiting = 1000
-	// mostInState bounds all that waits, also before an edit of the limits drops some.
-	mostInState = 4 * mostWaiting
+	// maxWaiting bounds both.
+	maxWaiting = 1000
+	// maxInState bounds all that waits, also before an edit of the limits drops some.
+	maxInState = 4 * maxWaiting
 )
 
 // Capacity returns how many runs may be active at once; 0 means any number.
@@ -50,7 +51,7 @@ func limit(value int32, otherwise int) int {
 	if value <= 0 {
 		return otherwise
 	}
-	return min(int(value), mostWaiting)
+	return min(int(value), maxWaiting)
 }
 
 // full reports whether no more runs may be active.
@@ -92,9 +93,7 @@ func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp 
 	if !spec.inOrder() {
 		s.missAll(s.queue(), "")
 		s.Calendar.Missed = append(s.Calendar.Missed, missed...)
-		if last := len(kept) - 1; last >= 0 {
-			s.Calendar.Due = kept[last]
-		}
+		s.setQueue(kept[max(len(kept)-1, 0):])
 		return
 	}
 	s.Calendar.Missed = append(s.Calendar.Missed, missed...)
@@ -105,9 +104,8 @@ func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp 
 			_, came := split(s.queue(), s.Calendar.CaughtUp)
 			s.missAll(came, ReasonJobAlreadyActive)
 		}
-		s.Calendar.Waiting = append(s.Calendar.Waiting, scheduled)
+		s.setQueue(append(s.queue(), scheduled))
 	}
-	s.promote()
 }
 
 // single is a missed time by itself.
@@ -124,13 +122,6 @@ func split(times []time.Time, at time.Time) (until, after []time.Time) {
 	return times[:index:index], times[index:]
 }
 
-// promote makes the run that has waited longest the due one, where there is none.
-func (s *State) promote() {
-	if s.Calendar.Due.IsZero() && len(s.Calendar.Waiting) > 0 {
-		s.Calendar.Due, s.Calendar.Waiting = s.Calendar.Waiting[0], slices.Clone(s.Calendar.Waiting[1:])
-	}
-}
-
 // queue returns the scheduled times that have come and wait to be started, ascending.
 func (s *State) queue() []time.Time {
 	if s.Calendar.Due.IsZero() {
@@ -139,13 +130,16 @@ func (s *State) queue() []time.Time {
 	return append([]time.Time{s.Calendar.Due}, s.Calendar.Waiting...)
 }
 
+// setQueue replaces them: the first is the due one.
+func (s *State) setQueue(times []time.Time) {
+	if s.Calendar.Due, s.Calendar.Waiting = (time.Time{}), nil; len(times) > 0 {
+		s.Calendar.Due, s.Calendar.Waiting = times[0], append([]time.Time(nil), times[1:]...)
+	}
+}
+
 // takeOut takes a time out of those that wait.
 func (s *State) takeOut(scheduled time.Time) {
-	if s.Calendar.Due.Equal(scheduled) {
-		s.Calendar.Due = time.Time{}
-	}
-	s.Calendar.Waiting = slices.DeleteFunc(slices.Clone(s.Calendar.Waiting), scheduled.Equal)
-	s.promote()
+	s.setQueue(slices.DeleteFunc(s.queue(), scheduled.Equal))
 }
 
 // missAll makes times that wait missed ones.
@@ -163,12 +157,12 @@ func (s *State) dropOverflow(spec Spec) {
 	}
 	caught, came := split(s.queue(), s.Calendar.CaughtUp)
 	// A run that can start at once does not wait.
-	room := mostWaiting
+	room := maxWaiting
 	if capacity := spec.Capacity(); capacity > 0 {
 		room = max(capacity-len(s.Active)-len(caught), 0)
 	}
 	s.missAll(came[:max(len(came)-limit(spec.QueueLimit, defaultQueueLimit)-room, 0)], ReasonQueueFull)
-	s.missAll(caught[:max(len(caught)-mostWaiting, 0)], ReasonCatchUpLimit)
+	s.missAll(caught[:max(len(caught)-maxWaiting, 0)], ReasonCatchUpLimit)
 }
 
 // disband leaves only the latest of the runs that wait, where the CronJob no longer asks for an order.
@@ -199,11 +193,9 @@ func (s State) Queue() *LedgerEntry {
 	if len(waiting) == 0 {
 		return nil
 	}
+	reason, message := s.delay(waiting[0]).why()
 	entry := MissedRuns{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}.entry(
-		LedgerEntry{Outcome: Queued, Reason: ReasonJobAlreadyActive})
-	if s.Pending != nil && s.Pending.Reason != "" && s.Pending.Scheduled.Equal(s.Calendar.Due) {
-		entry.Reason, entry.Message = ReasonFailedCreate, bounded(s.Pending.text())
-	}
+		LedgerEntry{Outcome: Queued, Reason: cmp.Or(reason, ReasonJobAlreadyActive), Message: bounded(message)})
 	return &entry
 }
 

@@ -12,8 +12,7 @@ import (
 // one that it states: a time fires at every instant at which the zone's clocks show it. So one that is skipped does not
 // fire, and one that comes twice fires twice.
 
-// horizon is how far ahead a time is looked for: 29 February is eight years away around 2100, and may fall into a gap
-// of the clocks.
+// horizon is how far ahead a time is looked for: 29 February is 8 years away around 2100, and may fall into a gap.
 const horizon = 13 * 366 * 24 * time.Hour
 
 // lastYear is the last that JSON can carry.
@@ -22,8 +21,7 @@ const lastYear = 9999
 // starBit is the library's mark of a field that has a star in it.
 const starBit = 1 << 63
 
-// nextWall returns the first instant after t at which the zone's clocks show a time of the schedule; zero if there is
-// none. It goes from change to change of the clocks.
+// nextWall returns the first instant after t at which the zone's clocks show a time of the schedule, or zero.
 func nextWall(schedule *cron.SpecSchedule, zone *time.Location, t time.Time) time.Time {
 	at := t.Truncate(time.Second).Add(time.Second).In(zone)
 	limit := at.Add(horizon)
@@ -56,8 +54,7 @@ func changeAfter(at, limit time.Time) time.Time {
 	return change
 }
 
-// nextShown returns the first time of the schedule in [from, until) of a clock that is never set; zero if there is
-// none.
+// nextShown returns the first time of the schedule in [from, until) of a clock that is never set, or zero.
 func nextShown(schedule *cron.SpecSchedule, from, until time.Time) time.Time {
 	first := from.Add(time.Minute - time.Second).Truncate(time.Minute)
 	day, minute := first.Truncate(24*time.Hour), first.Hour()*60+first.Minute()

@@ -1,5 +1,4 @@
-// Package steering decides which of the signals that people send through Temporal
-// an object takes. It is pure.
+// Package steering decides which of the signals that people send through Temporal an object takes. It is pure.
 package steering
 
 import (
@@ -11,8 +10,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Signals that people send. Suspend and Resume are for CronJobs and Jobs, Trigger and
-// Backfill are for CronJobs.
+// Signals that people send. Suspend and Resume are for CronJobs and Jobs, Trigger and Backfill are for CronJobs.
 const (
 	Suspend  = "suspend"
 	Resume   = "resume"
@@ -23,8 +21,8 @@ const (
 // none is written for no signal at all.
 const none = "none"
 
-// words is what a list of signals may hold, for messages.
-const words = Suspend + ", " + Resume + ", " + Trigger + " and " + Backfill + ", or none alone"
+// wanted is what a list of signals may hold, for messages.
+const wanted = Suspend + ", " + Resume + ", " + Trigger + " and " + Backfill + ", or none alone"
 
 // people are the signals that people send, in the order in which they are written.
 var people = []string{Suspend, Resume, Trigger, Backfill}
@@ -45,9 +43,9 @@ func (s *Signals) String() string {
 
 // Set reads the list; the last one given counts. The error says which word is wrong.
 func (s *Signals) Set(list string) error {
-	read, mistakes := parse(list)
-	if len(mistakes) > 0 {
-		return errors.New(wrong(mistakes))
+	read, mistake := parse(list)
+	if mistake != "" {
+		return errors.New(mistake)
 	}
 	*s = read
 	return nil
@@ -56,9 +54,9 @@ func (s *Signals) Set(list string) error {
 // Type names the value in a command's help.
 func (s *Signals) Type() string { return "signals" }
 
-// parse reads a comma-separated list. What is no signal accepts nothing and is a mistake.
-func parse(list string) (signals Signals, mistakes []string) {
-	var words []string
+// parse reads a comma-separated list. What is no signal accepts nothing; mistake says what is wrong, empty when nothing is.
+func parse(list string) (signals Signals, mistake string) {
+	var words, mistakes []string
 	for word := range strings.SplitSeq(list, ",") {
 		if word = strings.TrimSpace(word); word == "" {
 			continue
@@ -68,20 +66,24 @@ func parse(list string) (signals Signals, mistakes []string) {
 			mistakes = append(mistakes, fmt.Sprintf("%.40q is no signal", word))
 		}
 	}
-	if len(words) > 1 && slices.Contains(words, none) {
-		return nil, append(mistakes, "none stands beside other words")
+	alone := len(words) <= 1 || !slices.Contains(words, none)
+	if !alone {
+		mistakes = append(mistakes, "none stands beside other words")
 	}
 	for _, signal := range people {
-		if slices.Contains(words, signal) {
+		if alone && slices.Contains(words, signal) {
 			signals = append(signals, signal)
 		}
 	}
-	return signals, mistakes
+	if len(mistakes) == 0 {
+		return signals, ""
+	}
+	// An Event has room for a few.
+	return signals, strings.Join(mistakes[:min(len(mistakes), 3)], "; ") + ": want " + wanted
 }
 
-// Accepts reports whether an object takes a signal that someone sends through
-// Temporal, and if not, why, in words for an Event. The object's annotation
-// (names.AcceptSignalsAnnotation) can only narrow what is allowed, which is the
+// Accepts reports whether an object takes a signal that someone sends through Temporal, and if not, why, in words for
+// an Event. The object's annotation (names.AcceptSignalsAnnotation) can only narrow what is allowed, which is the
 // worker's flag. A word of it that can't be read accepts nothing.
 func Accepts(allowed Signals, annotations map[string]string, signal string) (ok bool, why string) {
 	if !slices.Contains(people, signal) {
@@ -94,27 +96,22 @@ func Accepts(allowed Signals, annotations map[string]string, signal string) (ok 
 	if !narrowed {
 		return true, ""
 	}
-	accepted, mistakes := parse(list)
+	accepted, mistake := parse(list)
 	if slices.Contains(accepted, signal) {
 		return true, ""
 	}
 	why = fmt.Sprintf("the object does not accept %s through Temporal (annotation %s is %.80q)", signal, names.AcceptSignalsAnnotation, list)
-	if len(mistakes) > 0 {
-		why += "; " + wrong(mistakes)
+	if mistake != "" {
+		why += "; " + mistake
 	}
 	return false, why
 }
 
 // Mistake says what is wrong with an object's annotation; empty when nothing is.
 func Mistake(annotations map[string]string) string {
-	_, mistakes := parse(annotations[names.AcceptSignalsAnnotation])
-	if len(mistakes) == 0 {
+	_, mistake := parse(annotations[names.AcceptSignalsAnnotation])
+	if mistake == "" {
 		return ""
 	}
-	return fmt.Sprintf("Annotation %s: %s", names.AcceptSignalsAnnotation, wrong(mistakes))
-}
-
-// wrong says what the first mistakes are: an Event has room for a few.
-func wrong(mistakes []string) string {
-	return strings.Join(mistakes[:min(len(mistakes), 3)], "; ") + ": want " + words
+	return fmt.Sprintf("Annotation %s: %s", names.AcceptSignalsAnnotation, mistake)
 }

@@ -8,11 +8,8 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/histories/play"
@@ -199,9 +196,9 @@ func (w *workflow) find() {
 	if result.Status != nil {
 		status = *result.Status
 	}
-	w.state = schedule.NewState(w.state.Identity, status, finishedOf(result.Ended))
+	w.state = schedule.NewState(w.state.Identity, status, result.Ended)
 	w.state.TriggerSequence = w.temporal.History[0].At.UnixMilli()
-	result.Ended = slices.DeleteFunc(result.Ended, func(one protocol.FinishedJob) bool { return one.Outcome != job.Deleted })
+	result.Ended = slices.DeleteFunc(result.Ended, func(one schedule.Finished) bool { return !one.Gone() })
 	result.CurrentSpec = nil
 	w.takeFound(result)
 }
@@ -364,28 +361,14 @@ func (w *workflow) answeredFor(spec *schedule.Spec, err error) bool {
 }
 
 // runEnded merges the end of a run into the state.
-func (w *workflow) runEnded(ended protocol.FinishedJob) {
-	if ended.Outcome == job.Deleted {
+func (w *workflow) runEnded(ended schedule.Finished) {
+	if ended.Gone() {
 		w.state = schedule.Missing(w.state, ended.Run, w.now())
 		return
 	}
-	finished := finishedOf([]protocol.FinishedJob{ended})[0]
 	if w.state.Knows(ended.Run) {
-		w.state = schedule.Finish(w.state, w.spec, finished)
+		w.state = schedule.Finish(w.state, w.spec, ended)
 		return
 	}
-	w.state = schedule.Found(w.state, []schedule.Sighting{{Run: ended.Run, Finished: &finished}})
-}
-
-func finishedOf(all []protocol.FinishedJob) []schedule.Finished {
-	var finished []schedule.Finished
-	for _, one := range all {
-		if one.Outcome != job.Deleted {
-			finished = append(finished, schedule.Finished{
-				Run: one.Run, Condition: batchv1.JobConditionType(one.Outcome), StartTime: one.StartTime, CompletionTime: one.CompletionTime,
-				EndTime: one.EndTime, Reason: one.Reason, FailedPods: one.FailedPods,
-			})
-		}
-	}
-	return finished
+	w.state = schedule.Found(w.state, []schedule.Sighting{{Run: ended.Run, Finished: &ended}})
 }

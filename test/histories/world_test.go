@@ -9,8 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
-	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/histories/play"
 )
@@ -19,7 +17,7 @@ import (
 type message struct {
 	kind  string
 	spec  schedule.Spec
-	ended protocol.FinishedJob
+	ended schedule.Finished
 }
 
 // world is everything around the CronJob's workflow.
@@ -157,14 +155,14 @@ const (
 // ended tells that a Job has ended, or is gone.
 func (w *world) ended(one *batchv1.Job) {
 	at, manual := scheduledTime(one)
-	ended := protocol.FinishedJob{
+	ended := schedule.Finished{
 		Run: schedule.Run{
 			Name: one.Name, UID: string(one.UID), Scheduled: at, Manual: manual, Started: one.CreationTimestamp.UTC(), ResourceVersion: one.ResourceVersion,
 		},
-		Outcome: job.Deleted,
+		Condition: schedule.JobDeleted,
 	}
 	if condition := claim.Finished(one); condition != nil {
-		ended.Outcome, ended.EndTime, ended.StartTime = job.Outcome(condition.Type), condition.LastTransitionTime.UTC(), one.Status.StartTime.UTC()
+		ended.Condition, ended.EndTime, ended.StartTime = condition.Type, condition.LastTransitionTime.UTC(), one.Status.StartTime.UTC()
 		if one.Status.CompletionTime != nil {
 			ended.CompletionTime = one.Status.CompletionTime.UTC()
 		}

@@ -11,7 +11,6 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -183,7 +182,7 @@ func TestNoJobIsDeletedThatTheCronJobDoesNotControl(t *testing.T) {
 			attacker.both(t, protocol.FindRunsActivity, request, func(t *testing.T, given answer) {
 				for _, ended := range tells[protocol.FindRunsResult](t, given).Ended {
 					// Of a Job that is not the CronJob's nothing is told.
-					if ended.Outcome != job.Deleted || !ended.StartTime.IsZero() {
+					if ended.Condition != schedule.JobDeleted || !ended.StartTime.IsZero() {
 						t.Errorf("ended %+v", ended)
 					}
 				}
