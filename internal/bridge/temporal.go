@@ -16,7 +16,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
@@ -119,11 +118,11 @@ func (t *temporalClient) start(ctx context.Context, start Start, conflict enumsp
 	options.WorkflowIDConflictPolicy = conflict
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
 	_, err = t.sdk.ExecuteWorkflow(ctx, options, t.wanted(start.ID).Type, start.Input)
-	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+	switch {
+	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
 		t.place(ctx, start)
 		return true, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, fmt.Errorf("start workflow %s: %w", start.ID, err)
 	}
 	return false, nil
@@ -139,17 +138,15 @@ func (t *temporalClient) SignalWithStart(ctx context.Context, start Start, signa
 
 func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal Signal) (bool, error) {
 	err := t.sdk.SignalWorkflow(ctx, workflowID, "", signal.Name, signal.Argument)
-	if notFound(err) {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && !notFound(err) {
 		return false, fmt.Errorf("signal %s to workflow %s: %w", signal.Name, workflowID, err)
 	}
-	return true, nil
+	return err == nil, nil
 }
 
 func (t *temporalClient) Look(ctx context.Context, workflowID string) (holder.Standing, error) {
-	return holder.Look(ctx, t.sdk, t.wanted(workflowID))
+	found, _, err := holder.Look(ctx, t.sdk, t.wanted(workflowID))
+	return found, err
 }
 
 func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Standing, error) {
@@ -182,25 +179,24 @@ func (t *temporalClient) wanted(workflowID string) holder.Wanted {
 // none does that is to. Anybody who may write to Temporal may run one under any ID, on a
 // queue that he serves himself: what it says of itself is not asked for.
 func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
-	if err != nil && !notFound(err) {
-		return nil, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	found, description, err := holder.Look(ctx, t.sdk, t.wanted(workflowID))
+	if found != holder.Ours && found != holder.Paused {
+		return nil, err
 	}
-	switch holder.Judge(description.GetWorkflowExecutionInfo(), t.wanted(workflowID)) {
-	case holder.Ours, holder.Paused:
-		return description, nil
-	}
-	return nil, nil
+	return description, nil
 }
 
 // query asks the run that was described for its description of itself.
-func (t *temporalClient) query(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (converter.EncodedValue, error) {
+func (t *temporalClient) query(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, description any) error {
 	execution := info.GetExecution()
 	value, err := t.sdk.QueryWorkflow(ctx, execution.GetWorkflowId(), execution.GetRunId(), protocol.DescribeQuery)
 	if err != nil {
-		return nil, fmt.Errorf("ask workflow %s for its description: %w", execution.GetWorkflowId(), err)
+		return fmt.Errorf("ask workflow %s for its description: %w", execution.GetWorkflowId(), err)
 	}
-	return value, nil
+	if err := value.Get(description); err != nil {
+		return fmt.Errorf("read the description of workflow %s: %w", execution.GetWorkflowId(), err)
+	}
+	return nil
 }
 
 func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
@@ -208,13 +204,9 @@ func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (Jo
 	if before == nil || err != nil {
 		return JobWorkflow{}, err
 	}
-	value, err := t.query(ctx, before.GetWorkflowExecutionInfo())
-	if err != nil {
-		return JobWorkflow{}, err
-	}
 	workflow := JobWorkflow{Running: true}
-	if err := value.Get(&workflow.Description); err != nil {
-		return JobWorkflow{}, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
+	if err := t.query(ctx, before.GetWorkflowExecutionInfo(), &workflow.Description); err != nil {
+		return JobWorkflow{}, err
 	}
 	after, err := t.describe(ctx, workflowID)
 	if err != nil {
@@ -237,13 +229,10 @@ func (t *temporalClient) Terminate(ctx context.Context, workflowID string, befor
 		return false, err
 	}
 	err = t.sdk.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), reason)
-	if notFound(err) {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && !notFound(err) {
 		return false, fmt.Errorf("terminate workflow %s: %w", workflowID, err)
 	}
-	return true, nil
+	return err == nil, nil
 }
 
 func (t *temporalClient) Running(ctx context.Context, workflowType string, visit func(page []string) (more bool)) error {
@@ -276,18 +265,12 @@ func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (stri
 	if execution == nil || err != nil {
 		return "", false, err
 	}
-	value, err := t.query(ctx, execution.GetWorkflowExecutionInfo())
-	if notFound(err) {
-		return "", false, nil
-	}
-	if err != nil {
+	var description protocol.Described
+	err = t.query(ctx, execution.GetWorkflowExecutionInfo(), &description)
+	if err != nil && !notFound(err) {
 		return "", false, err
 	}
-	var description protocol.Described
-	if err := value.Get(&description); err != nil {
-		return "", false, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
-	}
-	return cmp.Or(description.CronJob.UID, description.Job.UID), true, nil
+	return cmp.Or(description.CronJob.UID, description.Job.UID), err == nil, nil
 }
 
 // notFound reports whether no workflow of the ID runs. A missing Temporal
