@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.temporal.io/sdk/worker"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -55,10 +56,10 @@ func (b *cacheBound) exceeded(now time.Time, found memory) bool {
 		b.pause = cacheLookPeriod
 		return false
 	}
-	if !b.last.IsZero() && (found.collections < b.collections+collectionsOfAPurge || now.Sub(b.last) < b.pause) {
-		return false
-	}
 	if !b.last.IsZero() {
+		if found.collections < b.collections+collectionsOfAPurge || now.Sub(b.last) < b.pause {
+			return false
+		}
 		b.pause = min(2*b.pause, maxPurgePause)
 	}
 	b.last, b.collections = now, found.collections
@@ -79,18 +80,11 @@ func newPurges(registerer prometheus.Registerer) prometheus.Counter {
 // full: a workflow task in progress ends first.
 func keepCacheBounded(ctx context.Context, limit uint64, purges prometheus.Counter, logger *slog.Logger) {
 	bound := cacheBound{limit: limit, pause: cacheLookPeriod}
-	ticker := time.NewTicker(cacheLookPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			if found := readMemory(); bound.exceeded(now, found) {
-				logger.Warn("too much is in use, all sleeping workflows leave memory", "bytes", found.inUse, "stickyCacheMemory", limit)
-				worker.PurgeStickyWorkflowCache()
-				purges.Inc()
-			}
+	wait.UntilWithContext(ctx, func(context.Context) {
+		if found := readMemory(); bound.exceeded(time.Now(), found) {
+			logger.Warn("too much is in use, all sleeping workflows leave memory", "bytes", found.inUse, "stickyCacheMemory", limit)
+			worker.PurgeStickyWorkflowCache()
+			purges.Inc()
 		}
-	}
+	}, cacheLookPeriod)
 }

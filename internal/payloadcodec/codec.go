@@ -4,6 +4,7 @@
 package payloadcodec
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -66,12 +67,8 @@ func Apply(options *client.Options, codec converter.PayloadCodec, failures bool)
 // and signals that people type. A payload that says it is encrypted and can't be
 // decrypted is an error.
 func New(options Options) (converter.PayloadCodec, error) {
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
-	if options.Logger == nil {
-		options.Logger = slog.New(slog.DiscardHandler)
-	}
+	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
+	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	ring := &keyring{Options: options}
 	if err := ring.look(); err != nil {
 		return nil, err
