@@ -53,9 +53,8 @@ func builtInWrote(before, after metav1.Object) bool {
 	return is != nil && (was == nil || is.Time.After(was.Time.Time))
 }
 
-// builtInWroteLast reports whether Kubernetes' own controller was the last of the two
-// to write the status of a Job or CronJob, and before when: times are stored in whole seconds. Within
-// a second it counts as last.
+// builtInWroteLast reports whether Kubernetes' own controller, rather than Ostinato, wrote the status of
+// a Job or CronJob last, and before when. Times are in whole seconds; within one it counts as last.
 func builtInWroteLast(object metav1.Object) (before time.Time, last bool) {
 	theirs := statusWrite(object, builtInManager)
 	ours := cmp.Or(statusWrite(object, k8s.JobFieldManager), statusWrite(object, k8s.CronJobFieldManager))
@@ -69,10 +68,9 @@ func builtInWroteLast(object metav1.Object) (before time.Time, last bool) {
 // the status, or nil.
 func statusWrite(object metav1.Object, manager string) *metav1.ManagedFieldsEntry {
 	var last *metav1.ManagedFieldsEntry
-	entries := object.GetManagedFields()
-	for i, entry := range entries {
+	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == manager && isStatusWrite(entry) && (last == nil || entry.Time.After(last.Time.Time)) {
-			last = &entries[i]
+			last = &entry
 		}
 	}
 	return last

@@ -12,11 +12,14 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// Reasons of the condition NativeCronJobActive. The first is that of the Warning Event, too.
+// Reasons of the bridge's conditions. The first of each is that of the Warning Event, too.
 const (
 	namesakeActiveReason    = event.NativeCronJobActive
 	namesakeSuspendedReason = "NativeCronJobSuspended"
 	namesakeGoneReason      = "NoNativeCronJob"
+
+	pausedReason   = event.WorkflowPaused
+	unpausedReason = "WorkflowNotPaused"
 )
 
 // namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.
@@ -43,12 +46,6 @@ func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (cond
 	}
 	return renewed(cronJob, condition, now)
 }
-
-// Reasons of the condition WorkflowPaused. The first is that of the Warning Event, too.
-const (
-	pausedReason   = event.WorkflowPaused
-	unpausedReason = "WorkflowNotPaused"
-)
 
 // pausedAdvice is what the condition and the Events say.
 func pausedAdvice(workflowID string) string {
