@@ -86,18 +86,12 @@ func (k key) to(task task) key {
 	return k
 }
 
-// inNamespace is the namespace of what the key is about; empty for the scans.
-func (k key) inNamespace() string { return k.Namespace }
-
 // controller acts while this process leads. Three queues hold what is to be looked
 // at: main for what changed, sweep for everything, slowly, and reminders for CronJobs
 // whose workflow is late with something. Each handles a key once at a time; busy keeps
 // them from handling one object at the same time.
 type controller struct {
-	Options
-	objects *objects
-	// cronJobs is closed when the cache has all CronJobs.
-	cronJobs <-chan struct{}
+	*Bridge
 
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
@@ -111,13 +105,15 @@ type controller struct {
 	// expiring has the finished Jobs with a TTL; it is nil where Jobs are not taken over.
 	expiring *queue.Queue[key]
 	busy     keymutex.KeyMutex
-	rivalry  rivalry
+	// rivalLog bounds the lines about the built-in controllers' writes.
+	rivalLog flowcontrol.PassiveRateLimiter
 
 	memory memory
 }
 
 func newQueue(name string, options Options) *queue.Queue[key] {
-	shares := queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Config.Weights}
+	// The scans have no namespace.
+	shares := queue.Shares[key]{Namespace: func(item key) string { return item.Namespace }, Weights: options.Config.Weights}
 	return queue.New(name, firstRetry, lastRetry, shares, options.Clock, options.Metrics.queues)
 }
 
@@ -174,7 +170,8 @@ func (c *controller) every(ctx context.Context, period time.Duration, do func(co
 	}
 }
 
-// handler handles the items of a queue. What is to be looked at again goes to the main one.
+// handler handles the items of a queue, one at a time for each object, and says what failed.
+// What is to be looked at again goes to the main queue.
 func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
 	return func(ctx context.Context, item key) (time.Duration, error) {
 		if lane == c.sweep {
@@ -182,8 +179,16 @@ func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
 				return 0, err
 			}
 		}
-		again, err := c.handle(ctx, lane, item)
-		if err == nil && again > 0 {
+		c.busy.LockKey(item.String())
+		defer c.busy.UnlockKey(item.String())
+		// A call in progress when the process is told to stop may end.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		defer cancel()
+		again, err := c.sync(ctx, lane, item)
+		if err != nil {
+			c.failed(err, "will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
+				"failures", lane.Failures(item)+1)
+		} else if again > 0 {
 			c.main.AddAfter(item, again)
 		}
 		return 0, err
@@ -195,21 +200,6 @@ func (c *controller) failed(err error, message string, about ...any) {
 	class := errorClass(err)
 	c.Metrics.errors.WithLabelValues(class).Inc()
 	c.Logger.Warn(message, append(about, "class", class, "error", err)...)
-}
-
-// handle handles one item of a queue, and says what failed.
-func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item key) (again time.Duration, err error) {
-	c.busy.LockKey(item.String())
-	defer c.busy.UnlockKey(item.String())
-	// A call in progress when the process is told to stop may end.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	defer cancel()
-	again, err = c.sync(ctx, lane, item)
-	if err != nil {
-		c.failed(err, "will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
-			"failures", lane.Failures(item)+1)
-	}
-	return again, err
 }
 
 // sync does what is to be done for one item of a queue, and returns when to look again
@@ -225,10 +215,8 @@ func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key)
 		return c.syncStrayJob(ctx, item)
 	case item.task == endStray:
 		return 0, c.syncStrayCronJob(ctx, item)
-	case item.task == restart && ofJob:
-		return 0, c.restartJob(ctx, item)
 	case item.task == restart:
-		return 0, c.restartCronJob(ctx, item)
+		return 0, c.restart(ctx, item)
 	case ofJob:
 		return c.syncJob(ctx, item, lane == c.sweep)
 	}
@@ -256,10 +244,22 @@ func (c *controller) workflowID(item key) string {
 // runs, none needs to know.
 func (c *controller) sayGone(ctx context.Context, item key, uids ...string) error {
 	for _, uid := range uids {
-		if _, err := c.signal(ctx, item, deleted(uid)); err != nil {
+		if _, err := c.signal(ctx, item, Signal{protocol.DeletedSignal, protocol.Deleted{UID: uid}}); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// forget forgets an object that is gone or over, once its workflow was told which ones are gone.
+func (c *controller) forget(ctx context.Context, item key, gone []string) error {
+	if err := c.sayGone(ctx, item, gone...); err != nil {
+		return err
+	}
+	c.memory.gone.done(item, gone)
+	c.memory.cronJobs.remove(item)
+	c.memory.pruned.remove(item)
+	c.memory.jobs.remove(item)
 	return nil
 }
 
