@@ -66,19 +66,15 @@ func (b *cacheBound) exceeded(now time.Time, found memory) bool {
 	return true
 }
 
-// newPurges registers the counter of purges.
-func newPurges(registerer prometheus.Registerer) prometheus.Counter {
-	return promauto.With(registerer).NewCounter(prometheus.CounterOpts{
-		Namespace: "ostinato", Name: "sticky_cache_purges_total",
-		Help: "How often all workflows left memory since the process held more than --sticky-cache-memory",
-	})
-}
-
 // keepCacheBounded purges the cache of sleeping workflows when the process holds more than
 // limit bytes, until the context is done. A workflow that was purged is replayed when it has
 // something to do. The SDK evicts each under the workflow's own lock, as when the cache is
 // full: a workflow task in progress ends first.
-func keepCacheBounded(ctx context.Context, limit uint64, purges prometheus.Counter, logger *slog.Logger) {
+func keepCacheBounded(ctx context.Context, limit uint64, registerer prometheus.Registerer, logger *slog.Logger) {
+	purges := promauto.With(registerer).NewCounter(prometheus.CounterOpts{
+		Namespace: "ostinato", Name: "sticky_cache_purges_total",
+		Help: "How often all workflows left memory since the process held more than --sticky-cache-memory",
+	})
 	bound := cacheBound{limit: limit, pause: cacheLookPeriod}
 	wait.UntilWithContext(ctx, func(context.Context) {
 		if found := readMemory(); bound.exceeded(time.Now(), found) {

@@ -54,7 +54,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	if err := startPodWatches(ctx, p.Temporal, settings, p.Logger); err != nil {
 		return err
 	}
-	go keepCacheBounded(ctx, uint64(settings.StickyCacheMemory.Value()), newPurges(p.Registry), p.Logger)
+	go keepCacheBounded(ctx, uint64(settings.StickyCacheMemory.Value()), p.Registry, p.Logger)
 	go keepPodWatches(ctx, p.Temporal, settings, p.Logger)
 	p.Started()
 	p.Logger.Info("working", "taskQueues", workers.queues())
