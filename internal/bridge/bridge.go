@@ -63,9 +63,7 @@ type Options struct {
 type Bridge struct {
 	Options
 	objects *objects
-	// cronJobs is closed when CronJobs are served; noCronJobs is set while the API server
-	// does not have their kind.
-	cronJobs   chan struct{}
+	// noCronJobs is set while the API server does not have the kind CronJob.
 	noCronJobs atomic.Bool
 	// probed is set when nothing speaks against taking over what is to be.
 	probed atomic.Bool
@@ -74,12 +72,12 @@ type Bridge struct {
 // New returns a Bridge that does nothing before Run.
 func New(options Options) (*Bridge, error) {
 	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
-	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, takeOverCronJobs: options.Config.TakeOver.CronJobs, probeNamespace: options.Config.ProbeNamespace}
+	owner := ownership{takeOver: options.Config.TakeOver, probeNamespace: options.Config.ProbeNamespace}
 	objects, err := newObjects(options.Clients, owner, options.Config.Namespaces)
 	if err != nil {
 		return nil, err
 	}
-	return &Bridge{Options: options, objects: objects, cronJobs: make(chan struct{})}, nil
+	return &Bridge{Options: options, objects: objects}, nil
 }
 
 // Ready is a readiness check: the caches are filled and take-over is possible,
@@ -197,7 +195,7 @@ func (b *Bridge) newController() *controller {
 		busy:          keymutex.NewHashed(locks),
 		rivalLog:      flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/builtInLogPeriod.Seconds()), 1, b.Clock),
 	}
-	if b.objects.owner.takeOverJobs {
+	if b.objects.owner.takeOver.Jobs {
 		c.expiring = newQueue(ttlQueue, b.Options)
 	}
 	return c
@@ -221,7 +219,6 @@ func (b *Bridge) serveCronJobs(ctx context.Context) {
 		b.Logger.Info("the CRD is there now: CronJobs are served")
 	}
 	b.Metrics.cronJobsServed.Set(1)
-	close(b.cronJobs)
 }
 
 // awaitKind returns true when the API server has the kind, and false when the context

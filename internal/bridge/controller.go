@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/keymutex"
@@ -135,10 +136,8 @@ func (c *controller) run(ctx context.Context) error {
 
 	var group sync.WaitGroup
 	group.Go(func() {
-		select {
-		case <-c.cronJobs:
+		if cache.WaitForCacheSync(ctx.Done(), c.objects.cronJobs.synced) {
 			c.sweep.Add(key{kind: cronJobKind, task: scan})
-		case <-ctx.Done():
 		}
 	})
 	group.Go(func() { c.main.Run(ctx, c.Config.Workers, c.handler(c.main)) })

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -298,7 +299,7 @@ func TestWhoChangedTheCronJobProbesStatus(t *testing.T) {
 // The CronJob's workflow starts the workflow of a Job that it has made. One that the
 // built-in controllers have begun, or somebody has made by hand, nobody else will start.
 func TestJobsOfANativeCronJobWhereBothAreTakenOver(t *testing.T) {
-	both := ownership{takeOverJobs: true, takeOverCronJobs: true}
+	both := ownership{takeOver: config.TakeOver{Jobs: true, CronJobs: true}}
 	for name, test := range map[string]struct {
 		object *batchv1.Job
 		want   decision

@@ -126,7 +126,7 @@ func (o *objects) of(kind kind) informers {
 		return o.jobs
 	case kind == cronJobKind:
 		return o.cronJobs
-	case o.owner.takeOverCronJobs:
+	case o.owner.takeOver.CronJobs:
 		return o.nativeCronJobs
 	}
 	return nil
@@ -163,12 +163,8 @@ func (o *objects) job(name types.NamespacedName) *batchv1.Job {
 
 // jobsOf returns the Jobs that a CronJob controls.
 func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
-	informer := o.jobs.of(cronJob.Namespace)
-	if informer == nil {
-		return nil
-	}
 	// The only error is that of an index that is not there.
-	found, _ := informer.GetIndexer().ByIndex(ownerIndex, string(cronJob.UID))
+	found, _ := o.jobs.of(cronJob.Namespace).GetIndexer().ByIndex(ownerIndex, string(cronJob.UID))
 	var jobs []*batchv1.Job
 	for _, object := range found {
 		if job, ok := object.(*batchv1.Job); ok {

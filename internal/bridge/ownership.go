@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
@@ -21,17 +22,15 @@ const builtInManager = "kube-controller-manager"
 
 // ownership says which Jobs and CronJobs of batch/v1 are Ostinato's.
 type ownership struct {
-	// takeOverJobs: those that name the built-in controller or nobody are, too.
-	takeOverJobs bool
-	// takeOverCronJobs: all CronJobs of batch/v1 are.
-	takeOverCronJobs bool
+	// takeOver says which are that are not marked.
+	takeOver config.TakeOver
 	// probeNamespace is where objects with probeLabel are nobody's.
 	probeNamespace string
 }
 
 // ours reports whether the Job is Ostinato's to reconcile.
 func (o ownership) ours(job *batchv1.Job) bool {
-	return claim.Ours(job, o.takeOverJobs) && !o.probe(job)
+	return claim.Ours(job, o.takeOver.Jobs) && !o.probe(job)
 }
 
 // probe reports whether the object is a bridge's question to the cluster.
@@ -43,7 +42,7 @@ func (o ownership) probe(object metav1.Object) bool {
 // cronJobOf returns the CronJob that controls the Job, where that is Ostinato's.
 func (o ownership) cronJobOf(job *batchv1.Job) (claim.CronJob, bool) {
 	owner, ok := claim.CronJobOf(job)
-	return owner, ok && (!owner.Native || o.takeOverCronJobs)
+	return owner, ok && (!owner.Native || o.takeOver.CronJobs)
 }
 
 // builtInWrote reports whether Kubernetes' own controller has written the status

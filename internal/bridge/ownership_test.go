@@ -11,13 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
 // all takes Jobs over.
-var all = ownership{takeOverJobs: true, probeNamespace: "system"}
+var all = ownership{takeOver: config.TakeOver{Jobs: true}, probeNamespace: "system"}
 
 func probeIn(namespace string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {

@@ -67,7 +67,7 @@ func (b *Bridge) probe(ctx context.Context) error {
 	var group sync.WaitGroup
 	var cronJobs, jobs error
 	namespace, name := b.objects.owner.probeNamespace, probeName+rand.String(5)
-	if b.objects.owner.takeOverCronJobs {
+	if b.objects.owner.takeOver.CronJobs {
 		// The built-in cronjob controller takes the name of a Job that does not exist out of every
 		// CronJob's status, the suspended included (parity 1.6, step 4), and does nothing else to it.
 		p := prober[*batchv1.CronJob, *batchv1.CronJobList]{
@@ -79,7 +79,7 @@ func (b *Bridge) probe(ctx context.Context) error {
 		}
 		group.Go(func() { cronJobs = p.run(ctx) })
 	}
-	if b.objects.owner.takeOverJobs {
+	if b.objects.owner.takeOver.Jobs {
 		p := prober[*batchv1.Job, *batchv1.JobList]{
 			Bridge: b, kind: "Job", did: "a status, which the controller of unmarked Jobs alone does",
 			client: b.Clients.Kubernetes.BatchV1().Jobs(namespace),

@@ -24,10 +24,7 @@ const (
 
 // namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.
 func namesakeNoted(cronJob *ostinatov1.CronJob) metav1.ConditionStatus {
-	if condition := meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive); condition != nil {
-		return condition.Status
-	}
-	return ""
+	return ptr.Deref(meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive), metav1.Condition{}).Status
 }
 
 // namesakeCondition returns the condition NativeCronJobActive of a CronJob of ours, given

@@ -60,14 +60,10 @@ type cronJobMemory struct {
 type action string
 
 const (
-	// leave: nothing.
-	leave action = ""
-	// send: the spec, by signal with start.
-	send action = "send"
-	// poke: the spec of a CronJob with Overdue set, by signal with start.
-	poke action = "poke"
-	// ensure: a start that does nothing when the workflow runs.
-	ensure action = "ensure"
+	leave  action = ""       // nothing
+	send   action = "send"   // the spec, by signal with start
+	poke   action = "poke"   // the spec of a CronJob with Overdue set, by signal with start
+	ensure action = "ensure" // a start that does nothing when the workflow runs
 )
 
 // decision is what to do for a CronJob or a Job now, and when to look again at the

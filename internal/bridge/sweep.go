@@ -58,7 +58,7 @@ func (c *controller) scan(ctx context.Context, kind kind) error {
 func (c *controller) judgeRunning(item key) {
 	job := c.objects.job(item.NamespacedName)
 	switch {
-	case item.kind == nativeCronJobKind && !c.objects.owner.takeOverCronJobs:
+	case item.kind == nativeCronJobKind && !c.objects.owner.takeOver.CronJobs:
 		c.sweep.Add(item.to(endStray))
 	case c.objects.find(item) == nil:
 		c.sweep.Add(item.to(endOrphan))

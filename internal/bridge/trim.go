@@ -68,7 +68,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	if _, owned := o.cronJobOf(job); !owned && !o.ours(job) {
 		trimmed.OwnerReferences = nil
 		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
-		if o.takeOverJobs {
+		if o.takeOver.Jobs {
 			trimmed.Spec.TTLSecondsAfterFinished = job.Spec.TTLSecondsAfterFinished
 			trimmed.Status.Conditions = trimConditions(job.Status.Conditions)
 		}
@@ -76,7 +76,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	}
 	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation)
 	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, settingAnnotations...)
-	if o.takeOverJobs {
+	if o.takeOver.Jobs {
 		trimmed.ManagedFields = statusWrites(job.ManagedFields)
 	}
 	trimmed.Spec = job.Spec

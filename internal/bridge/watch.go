@@ -129,7 +129,7 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.expire(job)
-	if name, external := claim.External(job); external && c.objects.owner.takeOverJobs {
+	if name, external := claim.External(job); external && c.objects.owner.takeOver.Jobs {
 		c.Metrics.addedFor(name)
 	}
 	if owner, owned := c.objects.owner.cronJobOf(job); owned && (!finished(job) || !ofARun(job)) {
@@ -148,7 +148,7 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 // raise the generation.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	c.expire(after)
-	if owner := c.objects.owner; owner.takeOverJobs && owner.ours(after) && builtInWrote(before, after) {
+	if owner := c.objects.owner; owner.takeOver.Jobs && owner.ours(after) && builtInWrote(before, after) {
 		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
 	}
 	if finished(after) {
