@@ -145,7 +145,7 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// count counts anew.
+// count replaces what was counted.
 func (c *census) count(objects *objects, now time.Time) {
 	counted := map[string]*namespaceCount{}
 	of := func(namespace string) *namespaceCount {

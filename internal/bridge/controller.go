@@ -57,16 +57,11 @@ func (k kind) word() string {
 type task string
 
 const (
-	// follow sends the object's workflow what it needs to hear.
-	follow task = "follow"
-	// scan looks for workflows of a kind whose object is gone, or another controller's. It has no name.
-	scan task = "scan for orphaned workflows"
-	// endOrphan is for a workflow whose object seems to be gone.
-	endOrphan task = "end orphaned workflow"
-	// endStray is for the workflow of an object that another controller has.
-	endStray task = "end stray workflow"
-	// restart is for an object whose workflow has ended, or in whose place another runs.
-	restart task = "restart workflow"
+	follow    task = "follow"                      // send the object's workflow what it needs to hear
+	scan      task = "scan for orphaned workflows" // find workflows of a kind whose object is gone or another controller's; no name
+	endOrphan task = "end orphaned workflow"       // the workflow's object seems to be gone
+	endStray  task = "end stray workflow"          // another controller has the workflow's object
+	restart   task = "restart workflow"            // the object's workflow has ended, or another runs in its place
 )
 
 // key is an item of a work queue.

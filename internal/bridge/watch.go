@@ -107,7 +107,7 @@ func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
 	}
 }
 
-// nativeCronJobUpdated looks at who wrote the status, too.
+// nativeCronJobUpdated also looks at who wrote the status.
 func (c *controller) nativeCronJobUpdated(before, after *ostinatov1.CronJob) {
 	if c.objects.owner.probe(after) {
 		return
@@ -175,8 +175,7 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 	c.runEnded(job)
 }
 
-// runEnded has the Job's CronJob looked at once its workflow has had the time to
-// hear of the end by itself.
+// runEnded queues the Job's CronJob for when its workflow has had time to learn of the end by itself.
 func (c *controller) runEnded(job *batchv1.Job) {
 	c.memory.jobs.remove(jobKey(job))
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {
