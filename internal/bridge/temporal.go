@@ -16,6 +16,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
@@ -187,16 +188,13 @@ func (t *temporalClient) describe(ctx context.Context, workflowID string) (*work
 }
 
 // query asks the run that was described for its description of itself.
-func (t *temporalClient) query(ctx context.Context, info *workflowpb.WorkflowExecutionInfo, description any) error {
+func (t *temporalClient) query(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (converter.EncodedValue, error) {
 	execution := info.GetExecution()
 	value, err := t.sdk.QueryWorkflow(ctx, execution.GetWorkflowId(), execution.GetRunId(), protocol.DescribeQuery)
 	if err != nil {
-		return fmt.Errorf("ask workflow %s for its description: %w", execution.GetWorkflowId(), err)
+		return nil, fmt.Errorf("ask workflow %s for its description: %w", execution.GetWorkflowId(), err)
 	}
-	if err := value.Get(description); err != nil {
-		return fmt.Errorf("read the description of workflow %s: %w", execution.GetWorkflowId(), err)
-	}
-	return nil
+	return value, nil
 }
 
 func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
@@ -204,9 +202,13 @@ func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (Jo
 	if before == nil || err != nil {
 		return JobWorkflow{}, err
 	}
-	workflow := JobWorkflow{Running: true}
-	if err := t.query(ctx, before.GetWorkflowExecutionInfo(), &workflow.Description); err != nil {
+	value, err := t.query(ctx, before.GetWorkflowExecutionInfo())
+	if err != nil {
 		return JobWorkflow{}, err
+	}
+	workflow := JobWorkflow{Running: true}
+	if err := value.Get(&workflow.Description); err != nil {
+		return JobWorkflow{}, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
 	}
 	after, err := t.describe(ctx, workflowID)
 	if err != nil {
@@ -265,12 +267,18 @@ func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (stri
 	if execution == nil || err != nil {
 		return "", false, err
 	}
-	var description protocol.Described
-	err = t.query(ctx, execution.GetWorkflowExecutionInfo(), &description)
-	if err != nil && !notFound(err) {
+	value, err := t.query(ctx, execution.GetWorkflowExecutionInfo())
+	if notFound(err) {
+		return "", false, nil
+	}
+	if err != nil {
 		return "", false, err
 	}
-	return cmp.Or(description.CronJob.UID, description.Job.UID), err == nil, nil
+	var description protocol.Described
+	if err := value.Get(&description); err != nil {
+		return "", false, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
+	}
+	return cmp.Or(description.CronJob.UID, description.Job.UID), true, nil
 }
 
 // notFound reports whether no workflow of the ID runs. A missing Temporal
