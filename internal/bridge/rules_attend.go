@@ -34,8 +34,8 @@ type restarts struct {
 // toAttend reports whether a round asks for the workflow of a Job: the Job is under way, and its
 // workflow should have started by now and was not restarted just now, lest it becomes a hot loop.
 func toAttend(owner ownership, job *batchv1.Job, known restarts, now time.Time) bool {
-	started := acknowledgedJob(job) || now.Sub(job.CreationTimestamp.Time) >= childGrace
-	return owner.ours(job) && !finished(job) && started && known.rested(string(job.UID), now)
+	return owner.ours(job) && !finished(job) && known.rested(string(job.UID), now) &&
+		(acknowledgedJob(job) || now.Sub(job.CreationTimestamp.Time) >= childGrace)
 }
 
 // toAttendCronJob is toAttend for CronJobs, whose workflows start at once.
