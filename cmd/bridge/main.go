@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"ostinato.dev/ostinato/internal/bridge"
 	"ostinato.dev/ostinato/internal/command"
@@ -14,11 +12,7 @@ import (
 	"ostinato.dev/ostinato/internal/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command.Execute(ctx, config.BridgeCommand(os.LookupEnv, run), os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { command.Main(config.BridgeCommand(os.LookupEnv, run)) }
 
 func run(ctx context.Context, settings config.Bridge) (err error) {
 	p, err := process.Start(ctx, "bridge", settings.Common)

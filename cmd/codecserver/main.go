@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"ostinato.dev/ostinato/internal/codecserver"
 	"ostinato.dev/ostinato/internal/command"
@@ -18,11 +16,7 @@ import (
 	"ostinato.dev/ostinato/internal/telemetry"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command.Execute(ctx, config.CodecServerCommand(os.LookupEnv, run), os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { command.Main(config.CodecServerCommand(os.LookupEnv, run)) }
 
 func run(ctx context.Context, settings config.CodecServer) (err error) {
 	logger := telemetry.NewLogger(os.Stderr, "codecserver", settings.LogLevel, settings.LogFormat == config.LogJSON)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.temporal.io/sdk/worker"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -55,42 +56,31 @@ func (b *cacheBound) exceeded(now time.Time, found memory) bool {
 		b.pause = cacheLookPeriod
 		return false
 	}
-	if !b.last.IsZero() && (found.collections < b.collections+collectionsOfAPurge || now.Sub(b.last) < b.pause) {
-		return false
-	}
 	if !b.last.IsZero() {
+		if found.collections < b.collections+collectionsOfAPurge || now.Sub(b.last) < b.pause {
+			return false
+		}
 		b.pause = min(2*b.pause, maxPurgePause)
 	}
 	b.last, b.collections = now, found.collections
 	return true
 }
 
-// newPurges registers the counter of purges.
-func newPurges(registerer prometheus.Registerer) prometheus.Counter {
-	return promauto.With(registerer).NewCounter(prometheus.CounterOpts{
-		Namespace: "ostinato", Name: "sticky_cache_purges_total",
-		Help: "How often all workflows left memory since the process held more than --sticky-cache-memory",
-	})
-}
-
 // keepCacheBounded purges the cache of sleeping workflows when the process holds more than
 // limit bytes, until the context is done. A workflow that was purged is replayed when it has
 // something to do. The SDK evicts each under the workflow's own lock, as when the cache is
 // full: a workflow task in progress ends first.
-func keepCacheBounded(ctx context.Context, limit uint64, purges prometheus.Counter, logger *slog.Logger) {
+func keepCacheBounded(ctx context.Context, limit uint64, registerer prometheus.Registerer, logger *slog.Logger) {
+	purges := promauto.With(registerer).NewCounter(prometheus.CounterOpts{
+		Namespace: "ostinato", Name: "sticky_cache_purges_total",
+		Help: "How often all workflows left memory since the process held more than --sticky-cache-memory",
+	})
 	bound := cacheBound{limit: limit, pause: cacheLookPeriod}
-	ticker := time.NewTicker(cacheLookPeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			if found := readMemory(); bound.exceeded(now, found) {
-				logger.Warn("too much is in use, all sleeping workflows leave memory", "bytes", found.inUse, "stickyCacheMemory", limit)
-				worker.PurgeStickyWorkflowCache()
-				purges.Inc()
-			}
+	wait.UntilWithContext(ctx, func(context.Context) {
+		if found := readMemory(); bound.exceeded(time.Now(), found) {
+			logger.Warn("too much is in use, all sleeping workflows leave memory", "bytes", found.inUse, "stickyCacheMemory", limit)
+			worker.PurgeStickyWorkflowCache()
+			purges.Inc()
 		}
-	}
+	}, cacheLookPeriod)
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
-	"syscall"
 	_ "time/tzdata" // time zones of schedules, wherever the image has none
 
 	"ostinato.dev/ostinato/activities"
@@ -15,11 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	os.Exit(command.Execute(ctx, config.WorkerCommand(os.LookupEnv, run), os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { command.Main(config.WorkerCommand(os.LookupEnv, run)) }
 
 func run(ctx context.Context, settings config.Worker) (err error) {
 	p, err := process.Start(ctx, "worker", settings.Common)
@@ -60,7 +54,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 	if err := startPodWatches(ctx, p.Temporal, settings, p.Logger); err != nil {
 		return err
 	}
-	go keepCacheBounded(ctx, uint64(settings.StickyCacheMemory.Value()), newPurges(p.Registry), p.Logger)
+	go keepCacheBounded(ctx, uint64(settings.StickyCacheMemory.Value()), p.Registry, p.Logger)
 	go keepPodWatches(ctx, p.Temporal, settings, p.Logger)
 	p.Started()
 	p.Logger.Info("working", "taskQueues", workers.queues())

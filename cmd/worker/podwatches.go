@@ -44,7 +44,7 @@ func startPodWatches(ctx context.Context, temporal client.Client, settings confi
 		wanted := holder.Wanted{
 			ID: settings.Cluster.PodWatchWorkflowID(shard, settings.WatchShards), Type: protocol.PodWatchWorkflow, TaskQueue: settings.Cluster.ControlTaskQueue(),
 		}
-		found, err := holder.Look(ctx, temporal, wanted)
+		found, _, err := holder.Look(ctx, temporal, wanted)
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("look for PodWatch shard %d of %d: %w", shard, settings.WatchShards, err))

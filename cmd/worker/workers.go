@@ -44,7 +44,10 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 		options.StickyScheduleToStartTimeout = settings.StickyTimeout
 		options.WorkflowTaskPollerBehavior, options.ActivityTaskPollerBehavior = pollers, pollers
 		options.DisableRegistrationAliasing = true
-		options.DeploymentOptions = deployment(settings)
+		options.DeploymentOptions = worker.DeploymentOptions{
+			UseVersioning: settings.Versioned(),
+			Version:       worker.WorkerDeploymentVersion{DeploymentName: settings.DeploymentName, BuildID: settings.BuildID},
+		}
 		options.OnFatalError = func(err error) {
 			select {
 			case fatal <- fmt.Errorf("worker of task queue %s: %w", queue, err):
@@ -76,17 +79,6 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 	}))
 	activities.RegisterWatch(add(settings.Cluster.WatchTaskQueue(), worker.Options{DisableWorkflowWorker: true}))
 	return all
-}
-
-// deployment returns the Worker Deployment Versioning options.
-func deployment(settings config.Worker) worker.DeploymentOptions {
-	if !settings.Versioned() {
-		return worker.DeploymentOptions{}
-	}
-	return worker.DeploymentOptions{
-		UseVersioning: true,
-		Version:       worker.WorkerDeploymentVersion{DeploymentName: settings.DeploymentName, BuildID: settings.BuildID},
-	}
 }
 
 // start starts every worker, or none.

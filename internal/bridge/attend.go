@@ -128,39 +128,35 @@ func (c *controller) runs(item key) {
 	}
 }
 
-// restartJob starts the workflow of a Job anew that no longer has one, when the
-// API server confirms that the Job is under way: a workflow that did its work ends
+// restart starts the workflow of an object anew that no longer has one, when the API server
+// confirms that the object is there, and a Job under way: a workflow that did its work ends
 // before the cache says that its Job has.
-func (c *controller) restartJob(ctx context.Context, item key) error {
+func (c *controller) restart(ctx context.Context, item key) error {
 	item = item.to(follow)
-	live, err := c.liveJob(ctx, item.NamespacedName)
-	if err != nil || live == nil || !toAttend(c.objects.owner, live, c.memory.restarts.get(item), c.Clock.Now()) {
+	live, err := c.live(ctx, item)
+	if err != nil {
 		return err
 	}
-	before, err := c.ensure(ctx, item, c.jobStart(live))
-	if err != nil || before == holder.Ours || before == holder.Paused {
-		return err
-	}
-	c.memory.jobs.put(item, jobMemory{uid: string(live.UID), spec: job.SpecOf(live)})
-	c.restarted(item, live, before)
-	return nil
-}
-
-// restartCronJob is the same for a CronJob, when the API server confirms that it is there.
-func (c *controller) restartCronJob(ctx context.Context, item key) error {
-	item = item.to(follow)
-	cronJob := c.objects.cronJob(item)
-	if cronJob == nil || !toAttendCronJob(cronJob, c.memory.restarts.get(item), c.Clock.Now()) {
+	var start Start
+	known, now := c.memory.restarts.get(item), c.Clock.Now()
+	cronJob, _ := live.(*ostinatov1.CronJob)
+	object, _ := live.(*batchv1.Job)
+	switch {
+	case cronJob != nil && toAttendCronJob(cronJob, known, now):
+		start, _ = c.cronJobMessages(cronJob, false)
+	case object != nil && toAttend(c.objects.owner, object, known, now):
+		start, _ = c.jobMessages(object)
+	default:
 		return nil
 	}
-	if exists, err := c.exists(ctx, item); err != nil || !exists {
-		return err
-	}
-	before, err := c.ensure(ctx, item, c.cronJobStart(cronJob))
+	before, err := c.ensure(ctx, item, start)
 	if err != nil || before == holder.Ours || before == holder.Paused {
 		return err
 	}
-	c.restarted(item, cronJob, before)
+	if object != nil {
+		c.memory.jobs.put(item, jobMemory{uid: string(object.UID), spec: job.SpecOf(object)})
+	}
+	c.restarted(item, live, before)
 	return nil
 }
 

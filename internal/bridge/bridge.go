@@ -10,6 +10,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,9 +63,7 @@ type Options struct {
 type Bridge struct {
 	Options
 	objects *objects
-	// cronJobs is closed when CronJobs are served; noCronJobs is set while the API server
-	// does not have their kind.
-	cronJobs   chan struct{}
+	// noCronJobs is set while the API server does not have the kind CronJob.
 	noCronJobs atomic.Bool
 	// probed is set when nothing speaks against taking over what is to be.
 	probed atomic.Bool
@@ -72,15 +71,13 @@ type Bridge struct {
 
 // New returns a Bridge that does nothing before Run.
 func New(options Options) (*Bridge, error) {
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
-	owner := ownership{takeOverJobs: options.Config.TakeOver.Jobs, takeOverCronJobs: options.Config.TakeOver.CronJobs, probeNamespace: options.Config.ProbeNamespace}
+	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
+	owner := ownership{takeOver: options.Config.TakeOver, probeNamespace: options.Config.ProbeNamespace}
 	objects, err := newObjects(options.Clients, owner, options.Config.Namespaces)
 	if err != nil {
 		return nil, err
 	}
-	return &Bridge{Options: options, objects: objects, cronJobs: make(chan struct{})}, nil
+	return &Bridge{Options: options, objects: objects}, nil
 }
 
 // Ready is a readiness check: the caches are filled and take-over is possible,
@@ -117,7 +114,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 
 // filled reports whether the caches hold all that there is to act on: nothing waits for namesakes.
 func (b *Bridge) filled() bool {
-	return b.objects.jobs.synced() && b.objects.of(nativeCronJobKind).synced() && b.cronJobsKnown()
+	return b.objects.jobs.synced() && b.objects.of(nativeCronJobKind).synced() && (b.noCronJobs.Load() || b.objects.cronJobs.synced())
 }
 
 // elect leads while this process holds the lease.
@@ -188,9 +185,7 @@ func (b *Bridge) newController() *controller {
 		return flowcontrol.NewTokenBucketRateLimiter(float32(settings.SweepRate*share), burst)
 	}
 	c := &controller{
-		Options:       b.Options,
-		objects:       b.objects,
-		cronJobs:      b.cronJobs,
+		Bridge:        b,
 		sweepLimiter:  limiter(1, max(1, int(settings.SweepRate/10))),
 		attendLimiter: limiter(attendShare, 1),
 		remindLimiter: limiter(reminderShare, 1),
@@ -198,8 +193,9 @@ func (b *Bridge) newController() *controller {
 		sweep:         newQueue("bridge-sweep", b.Options),
 		reminders:     newQueue("bridge-reminders", b.Options),
 		busy:          keymutex.NewHashed(locks),
+		rivalLog:      flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(float32(1/builtInLogPeriod.Seconds()), 1, b.Clock),
 	}
-	if b.objects.owner.takeOverJobs {
+	if b.objects.owner.takeOver.Jobs {
 		c.expiring = newQueue(ttlQueue, b.Options)
 	}
 	return c
@@ -223,7 +219,6 @@ func (b *Bridge) serveCronJobs(ctx context.Context) {
 		b.Logger.Info("the CRD is there now: CronJobs are served")
 	}
 	b.Metrics.cronJobsServed.Set(1)
-	close(b.cronJobs)
 }
 
 // awaitKind returns true when the API server has the kind, and false when the context
@@ -265,14 +260,4 @@ func (b *Bridge) hasKind(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("ask for the resources of %s: %w", ostinatov1.GroupVersion, err)
 	}
 	return slices.ContainsFunc(resources.APIResources, func(resource metav1.APIResource) bool { return resource.Name == "cronjobs" }), nil
-}
-
-// cronJobsKnown reports whether CronJobs are served, or known not to be.
-func (b *Bridge) cronJobsKnown() bool {
-	select {
-	case <-b.cronJobs:
-		return true
-	default:
-		return b.noCronJobs.Load()
-	}
 }

@@ -40,7 +40,6 @@ type namespaceCount struct {
 	longest         time.Duration
 }
 
-// addCronJob takes in a CronJob.
 func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) {
 	n.cronJobs[lastOutcome(cronJob)]++
 	if failures := cronJob.Status.ConsecutiveFailures; failures > 0 {
@@ -72,15 +71,12 @@ func (n *namespaceCount) addJob(job *batchv1.Job, now time.Time) {
 	if finished(job) || job.DeletionTimestamp != nil || ptr.Deref(job.Spec.Suspend, false) {
 		return
 	}
-	begun := job.CreationTimestamp.Time
-	if job.Status.StartTime != nil {
-		begun = job.Status.StartTime.Time
-	}
+	begun := ptr.Deref(job.Status.StartTime, job.CreationTimestamp)
 	n.active++
-	n.longest = max(n.longest, now.Sub(begun))
+	n.longest = max(n.longest, now.Sub(begun.Time))
 	// A Job in back-off has no active Pod: it fails, and is not pending.
 	waits := job.Status.StartTime == nil || job.Status.Active > 0 && ptr.Deref(job.Status.Ready, 0) == 0
-	if waits && now.Sub(begun) >= pendingAfter {
+	if waits && now.Sub(begun.Time) >= pendingAfter {
 		n.pending++
 	}
 }
@@ -125,7 +121,7 @@ type census struct {
 	latest atomic.Pointer[map[string]*namespaceCount]
 }
 
-// Describe is the collector's.
+// Describe implements prometheus.Collector.
 func (c *census) Describe(descs chan<- *prometheus.Desc) {
 	descs <- cronJobsDesc
 	for _, gauge := range gauges {
@@ -133,7 +129,7 @@ func (c *census) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is the collector's.
+// Collect implements prometheus.Collector.
 func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	latest := c.latest.Load()
 	if latest == nil {
@@ -149,7 +145,7 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// count counts anew.
+// count replaces what was counted.
 func (c *census) count(objects *objects, now time.Time) {
 	counted := map[string]*namespaceCount{}
 	of := func(namespace string) *namespaceCount {
@@ -161,11 +157,7 @@ func (c *census) count(objects *objects, now time.Time) {
 		return n
 	}
 	objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { of(cronJob.Namespace).addCronJob(cronJob, now) })
-	objects.eachJob(func(job *batchv1.Job) {
-		if objects.owner.ours(job) {
-			of(job.Namespace).addJob(job, now)
-		}
-	})
+	objects.eachJob(func(job *batchv1.Job) { of(job.Namespace).addJob(job, now) })
 	c.latest.Store(&counted)
 }
 

@@ -9,17 +9,18 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// writeConditions writes the conditions of a CronJob of ours that are the bridge's, when one of them has
-// changed, and emits an Event for each that has become True.
+// writeConditions writes the bridge's conditions of a CronJob of ours when one of them has changed, and
+// emits an Event for each that has become True.
 func (c *controller) writeConditions(ctx context.Context, item key, cronJob *ostinatov1.CronJob) error {
 	if k8s.IsNative(cronJob) || cronJob.DeletionTimestamp != nil {
 		return nil
 	}
 	// One apply has them all: a condition that it left out would be taken away.
 	all := slices.DeleteFunc(slices.Clone(cronJob.Status.Conditions), func(condition metav1.Condition) bool {
-		return condition.Type != ostinatov1.ConditionNativeCronJobActive && condition.Type != ostinatov1.ConditionWorkflowPaused
+		return !slices.Contains(schedule.BridgeConditionTypes, condition.Type)
 	})
 	var changed []metav1.Condition
 	take := func(condition metav1.Condition, write bool) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/keymutex"
@@ -56,16 +57,11 @@ func (k kind) word() string {
 type task string
 
 const (
-	// follow sends the object's workflow what it needs to hear.
-	follow task = "follow"
-	// scan looks for workflows of a kind whose object is gone, or another controller's. It has no name.
-	scan task = "scan for orphaned workflows"
-	// endOrphan is for a workflow whose object seems to be gone.
-	endOrphan task = "end orphaned workflow"
-	// endStray is for the workflow of an object that another controller has.
-	endStray task = "end stray workflow"
-	// restart is for an object whose workflow has ended, or in whose place another runs.
-	restart task = "restart workflow"
+	follow    task = "follow"                      // send the object's workflow what it needs to hear
+	scan      task = "scan for orphaned workflows" // find workflows of a kind whose object is gone or another controller's; no name
+	endOrphan task = "end orphaned workflow"       // the workflow's object seems to be gone
+	endStray  task = "end stray workflow"          // another controller has the workflow's object
+	restart   task = "restart workflow"            // the object's workflow has ended, or another runs in its place
 )
 
 // key is an item of a work queue.
@@ -86,18 +82,12 @@ func (k key) to(task task) key {
 	return k
 }
 
-// inNamespace is the namespace of what the key is about; empty for the scans.
-func (k key) inNamespace() string { return k.Namespace }
-
 // controller acts while this process leads. Three queues hold what is to be looked
 // at: main for what changed, sweep for everything, slowly, and reminders for CronJobs
 // whose workflow is late with something. Each handles a key once at a time; busy keeps
 // them from handling one object at the same time.
 type controller struct {
-	Options
-	objects *objects
-	// cronJobs is closed when the cache has all CronJobs.
-	cronJobs <-chan struct{}
+	*Bridge
 
 	sweepLimiter  flowcontrol.RateLimiter
 	attendLimiter flowcontrol.RateLimiter
@@ -111,13 +101,15 @@ type controller struct {
 	// expiring has the finished Jobs with a TTL; it is nil where Jobs are not taken over.
 	expiring *queue.Queue[key]
 	busy     keymutex.KeyMutex
-	rivalry  rivalry
+	// rivalLog bounds the lines about the built-in controllers' writes.
+	rivalLog flowcontrol.PassiveRateLimiter
 
 	memory memory
 }
 
 func newQueue(name string, options Options) *queue.Queue[key] {
-	shares := queue.Shares[key]{Namespace: key.inNamespace, Weights: options.Config.Weights}
+	// The scans have no namespace.
+	shares := queue.Shares[key]{Namespace: func(item key) string { return item.Namespace }, Weights: options.Config.Weights}
 	return queue.New(name, firstRetry, lastRetry, shares, options.Clock, options.Metrics.queues)
 }
 
@@ -139,10 +131,8 @@ func (c *controller) run(ctx context.Context) error {
 
 	var group sync.WaitGroup
 	group.Go(func() {
-		select {
-		case <-c.cronJobs:
+		if cache.WaitForCacheSync(ctx.Done(), c.objects.cronJobs.synced) {
 			c.sweep.Add(key{kind: cronJobKind, task: scan})
-		case <-ctx.Done():
 		}
 	})
 	group.Go(func() { c.main.Run(ctx, c.Config.Workers, c.handler(c.main)) })
@@ -174,7 +164,8 @@ func (c *controller) every(ctx context.Context, period time.Duration, do func(co
 	}
 }
 
-// handler handles the items of a queue. What is to be looked at again goes to the main one.
+// handler handles the items of a queue, one at a time for each object, and says what failed.
+// What is to be looked at again goes to the main queue.
 func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
 	return func(ctx context.Context, item key) (time.Duration, error) {
 		if lane == c.sweep {
@@ -182,8 +173,16 @@ func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
 				return 0, err
 			}
 		}
-		again, err := c.handle(ctx, lane, item)
-		if err == nil && again > 0 {
+		c.busy.LockKey(item.String())
+		defer c.busy.UnlockKey(item.String())
+		// A call in progress when the process is told to stop may end.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		defer cancel()
+		again, err := c.sync(ctx, lane, item)
+		if err != nil {
+			c.failed(err, "will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
+				"failures", lane.Failures(item)+1)
+		} else if again > 0 {
 			c.main.AddAfter(item, again)
 		}
 		return 0, err
@@ -195,21 +194,6 @@ func (c *controller) failed(err error, message string, about ...any) {
 	class := errorClass(err)
 	c.Metrics.errors.WithLabelValues(class).Inc()
 	c.Logger.Warn(message, append(about, "class", class, "error", err)...)
-}
-
-// handle handles one item of a queue, and says what failed.
-func (c *controller) handle(ctx context.Context, lane *queue.Queue[key], item key) (again time.Duration, err error) {
-	c.busy.LockKey(item.String())
-	defer c.busy.UnlockKey(item.String())
-	// A call in progress when the process is told to stop may end.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-	defer cancel()
-	again, err = c.sync(ctx, lane, item)
-	if err != nil {
-		c.failed(err, "will be repeated", "task", item.task, "kind", item.kind, "namespace", item.Namespace, "name", item.Name,
-			"failures", lane.Failures(item)+1)
-	}
-	return again, err
 }
 
 // sync does what is to be done for one item of a queue, and returns when to look again
@@ -225,10 +209,8 @@ func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key)
 		return c.syncStrayJob(ctx, item)
 	case item.task == endStray:
 		return 0, c.syncStrayCronJob(ctx, item)
-	case item.task == restart && ofJob:
-		return 0, c.restartJob(ctx, item)
 	case item.task == restart:
-		return 0, c.restartCronJob(ctx, item)
+		return 0, c.restart(ctx, item)
 	case ofJob:
 		return c.syncJob(ctx, item, lane == c.sweep)
 	}
@@ -256,10 +238,22 @@ func (c *controller) workflowID(item key) string {
 // runs, none needs to know.
 func (c *controller) sayGone(ctx context.Context, item key, uids ...string) error {
 	for _, uid := range uids {
-		if _, err := c.signal(ctx, item, deleted(uid)); err != nil {
+		if _, err := c.signal(ctx, item, Signal{protocol.DeletedSignal, protocol.Deleted{UID: uid}}); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// forget forgets an object that is gone or over, once its workflow was told which ones are gone.
+func (c *controller) forget(ctx context.Context, item key, gone []string) error {
+	if err := c.sayGone(ctx, item, gone...); err != nil {
+		return err
+	}
+	c.memory.gone.done(item, gone)
+	c.memory.cronJobs.remove(item)
+	c.memory.pruned.remove(item)
+	c.memory.jobs.remove(item)
 	return nil
 }
 

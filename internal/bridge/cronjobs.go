@@ -18,6 +18,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // syncCronJob sends what a CronJob's workflow needs to hear, and of reminders what the
@@ -27,13 +28,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 	gone := c.memory.gone.get(item)
 	cronJob := c.objects.cronJob(item)
 	if cronJob == nil {
-		if err := c.sayGone(ctx, item, gone...); err != nil {
-			return 0, err
-		}
-		c.memory.gone.done(item, gone)
-		c.memory.cronJobs.remove(item)
-		c.memory.pruned.remove(item)
-		return 0, nil
+		return 0, c.forget(ctx, item, gone)
 	}
 	// A workflow of a deleted CronJob starts over with the spec of the new one.
 	defer c.memory.gone.done(item, gone)
@@ -61,24 +56,24 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 }
 
 // actOnCronJob carries out a decision and remembers it.
-func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action cronJobAction, known *cronJobMemory, turn *turn) error {
+func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action action, known *cronJobMemory, turn *turn) error {
 	now := c.Clock.Now()
+	start, spec := c.cronJobMessages(cronJob, action == poke)
 	switch action {
-	case leaveCronJob:
+	case leave:
 		return nil
-	case ensureCronJob:
-		_, err := c.ensure(ctx, cronJobKey(cronJob), c.cronJobStart(cronJob))
+	case ensure:
+		_, err := c.ensure(ctx, cronJobKey(cronJob), start)
 		return err
-	case pokeCronJob:
+	case poke:
 		if ok, err := turn.take(ctx); !ok || err != nil {
 			return err
 		}
 	}
-	start := c.cronJobStart(cronJob)
-	if err := c.Temporal.SignalWithStart(ctx, start, c.cronJobSpec(cronJob, action == pokeCronJob)); err != nil {
+	if err := c.Temporal.SignalWithStart(ctx, start, spec); err != nil {
 		return err
 	}
-	if action == pokeCronJob {
+	if action == poke {
 		c.poked(cronJob, known, now)
 		return nil
 	}
@@ -132,7 +127,10 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 				continue
 			}
 		}
-		if _, err := c.signal(ctx, cronJobKey(cronJob), jobClosed(cronJob, *run)); err != nil {
+		closed := protocol.JobClosed{
+			CronJobUID: string(cronJob.UID), Name: run.name, Result: protocol.JobEnd{UID: run.uid, Outcome: run.outcome},
+		}
+		if _, err := c.signal(ctx, cronJobKey(cronJob), Signal{protocol.JobClosedSignal, closed}); err != nil {
 			return 0, err
 		}
 		run.sentAt = now
@@ -148,33 +146,28 @@ func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, 
 	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, find, now)
 }
 
-// liveJob returns the Job that the API server has, since the cache may be behind; nil where
-// there is none.
-func (c *controller) liveJob(ctx context.Context, name types.NamespacedName) (*batchv1.Job, error) {
-	live, err := c.Clients.Kubernetes.BatchV1().Jobs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+// live returns the object of a key that the API server has, since the cache may be behind; nil
+// where there is none.
+func (c *controller) live(ctx context.Context, item key) (object metav1.Object, err error) {
+	if item.kind == jobKind {
+		object, err = c.Clients.Kubernetes.BatchV1().Jobs(item.Namespace).Get(ctx, item.Name, metav1.GetOptions{})
+	} else {
+		object, err = c.cronJobStore(item.kind).Get(ctx, item.Namespace, item.Name, metav1.GetOptions{})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get %s %s: %w", item.kind.word(), item, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("get Job %s: %w", name, err)
-	}
-	return live, nil
+	return object, nil
 }
 
-// exists reports whether the API server has a key's object.
-func (c *controller) exists(ctx context.Context, item key) (bool, error) {
-	if item.kind == jobKind {
-		live, err := c.liveJob(ctx, item.NamespacedName)
-		return live != nil, err
-	}
-	_, err := c.cronJobStore(item.kind).Get(ctx, item.Namespace, item.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("get CronJob %s: %w", item, err)
-	}
-	return true, nil
+// liveJob is the same for a Job.
+func (c *controller) liveJob(ctx context.Context, name types.NamespacedName) (*batchv1.Job, error) {
+	object, err := c.live(ctx, key{kind: jobKind, NamespacedName: name})
+	live, _ := object.(*batchv1.Job)
+	return live, err
 }
 
 // cronJobStore is where the API server has the CronJobs of a kind.
@@ -275,6 +268,7 @@ func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostin
 
 // mention asks a CronJob's workflow to look at the Job of a name and UID.
 func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
-	_, err := c.signal(ctx, cronJobKey(cronJob), jobSeen(cronJob, name, uid))
+	seen := protocol.JobSeen{CronJobUID: string(cronJob.UID), Name: name, UID: string(uid)}
+	_, err := c.signal(ctx, cronJobKey(cronJob), Signal{protocol.JobSeenSignal, seen})
 	return err
 }

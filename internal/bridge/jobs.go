@@ -15,12 +15,7 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 	gone := c.memory.gone.get(item)
 	found := c.objects.job(item.NamespacedName)
 	if found == nil || !c.objects.owner.ours(found) || finished(found) {
-		if err := c.sayGone(ctx, item, gone...); err != nil {
-			return 0, err
-		}
-		c.memory.gone.done(item, gone)
-		c.memory.jobs.remove(item)
-		return 0, nil
+		return 0, c.forget(ctx, item, gone)
 	}
 	known := c.memory.jobs.get(item)
 	if len(gone) > 0 && known.uid == "" {
@@ -42,17 +37,17 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 
 // actOnJob carries out a decision; reached reports whether a workflow has the
 // Job's spec now.
-func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision jobDecision) (reached bool, err error) {
-	start, spec := c.jobStart(job), c.jobSpec(job)
+func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision decision) (reached bool, err error) {
+	start, spec := c.jobMessages(job)
 	if err := c.endStale(ctx, jobKey(job), decision.stale); err != nil {
 		return false, err
 	}
 	switch {
-	case decision.action == leaveJob:
+	case decision.action == leave:
 		return false, nil
 	case decision.runningOnly:
 		return c.signal(ctx, jobKey(job), spec)
-	case decision.action == startJob:
+	case decision.action == ensure:
 		running, err := c.Temporal.Start(ctx, start)
 		if err != nil {
 			return false, err

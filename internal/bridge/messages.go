@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
@@ -26,93 +25,44 @@ import (
 
 // No message holds a Pod template.
 
-// cronJobSpec is the signal for a CronJob.
-func (c *controller) cronJobSpec(cronJob *ostinatov1.CronJob, overdue bool) Signal {
-	return Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{
-		CronJob: cronJobReference(cronJob),
-		Created: cronJob.CreationTimestamp.UTC(),
-		Spec:    schedule.SpecOf(cronJob),
-		Overdue: overdue,
-	}}
+// cronJobMessages returns the start of a CronJob's workflow, which reads itself where the
+// object's status and its Jobs say it was, and the signal with the CronJob's spec.
+func (c *controller) cronJobMessages(cronJob *ostinatov1.CronJob, overdue bool) (Start, Signal) {
+	reference := protocol.ObjectReference{
+		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
+	}
+	created, spec := cronJob.CreationTimestamp.UTC(), schedule.SpecOf(cronJob)
+	start := c.start(cronJobKey(cronJob), order.Due, cronJob.Name, "")
+	start.Input = protocol.CronJobInput{CronJob: reference, Created: created, Spec: spec, SearchAttributes: c.SearchAttributes}
+	return start, Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: reference, Created: created, Spec: spec, Overdue: overdue}}
 }
 
-// cronJobStart starts a CronJob's workflow, which reads itself where the object's
-// status and its Jobs say it was.
-func (c *controller) cronJobStart(cronJob *ostinatov1.CronJob) Start {
-	start := Start{
-		ID:      c.workflowID(cronJobKey(cronJob)),
-		Place:   order.Place{Work: order.Due, Namespace: cronJob.Namespace},
-		Summary: "CronJob " + cronJob.Namespace + "/" + cronJob.Name,
-		Input: protocol.CronJobInput{
-			CronJob:          cronJobReference(cronJob),
-			Created:          cronJob.CreationTimestamp.UTC(),
-			Spec:             schedule.SpecOf(cronJob),
-			SearchAttributes: c.SearchAttributes,
-		},
-	}
-	if c.SearchAttributes {
-		start.Attributes = attributes(cronJob.Namespace, cronJob.Name, "")
-	}
-	return start
-}
-
-// jobInput is a Job's workflow input.
-func (c *controller) jobInput(object *batchv1.Job) protocol.JobInput {
+// jobMessages returns the start of a Job's workflow and the signal with the Job's spec.
+func (c *controller) jobMessages(object *batchv1.Job) (Start, Signal) {
+	owner, _ := claim.CronJobOf(object)
 	input := protocol.JobInput{
 		Job:       protocol.ObjectReference{Namespace: object.Namespace, Name: object.Name, UID: string(object.UID)},
 		Spec:      job.SpecOf(object).WithDefaults(c.Config.JobDefaults),
+		CronJob:   owner.Name,
 		Begun:     job.Begun(object.Status),
 		Scheduled: k8s.ScheduledTime(object),
 	}
-	if owner, owned := claim.CronJobOf(object); owned {
-		input.CronJob = owner.Name
-	}
-	return input
+	start := c.start(jobKey(object), order.Running, input.CronJob, object.Name)
+	start.Input = input
+	return start, Signal{protocol.JobSpecSignal, protocol.JobSpec{Input: input}}
 }
 
-// jobSpec is the signal for a Job.
-func (c *controller) jobSpec(job *batchv1.Job) Signal {
-	return Signal{protocol.JobSpecSignal, protocol.JobSpec{Input: c.jobInput(job)}}
-}
-
-// jobStart starts a Job's workflow.
-func (c *controller) jobStart(job *batchv1.Job) Start {
-	input := c.jobInput(job)
+// start starts the workflow of an object, with the names of its CronJob and its Job as search attributes.
+func (c *controller) start(item key, work order.Work, cronJob, job string) Start {
 	start := Start{
-		ID:      c.Config.Cluster.JobWorkflowID(job.Namespace, job.Name),
-		Place:   order.Place{Work: order.Running, Namespace: job.Namespace},
-		Summary: "Job " + job.Namespace + "/" + job.Name,
-		Input:   input,
+		ID:      c.workflowID(item),
+		Place:   order.Place{Work: work, Namespace: item.Namespace},
+		Summary: item.kind.word() + " " + item.String(),
 	}
 	if c.SearchAttributes {
-		start.Attributes = attributes(job.Namespace, input.CronJob, job.Name)
+		start.Attributes = attributes(item.Namespace, cronJob, job)
 	}
 	return start
-}
-
-// jobClosed is the signal for a run that ended.
-func jobClosed(cronJob *ostinatov1.CronJob, run closing) Signal {
-	return Signal{protocol.JobClosedSignal, protocol.JobClosed{
-		CronJobUID: string(cronJob.UID),
-		Name:       run.name,
-		Result:     protocol.JobEnd{UID: run.uid, Outcome: run.outcome},
-	}}
-}
-
-// jobSeen is the signal for a Job that a CronJob's workflow may not know.
-func jobSeen(cronJob *ostinatov1.CronJob, name string, uid types.UID) Signal {
-	return Signal{protocol.JobSeenSignal, protocol.JobSeen{CronJobUID: string(cronJob.UID), Name: name, UID: string(uid)}}
-}
-
-// deleted is the signal for an object that is gone.
-func deleted(uid string) Signal {
-	return Signal{protocol.DeletedSignal, protocol.Deleted{UID: uid}}
-}
-
-func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
-	return protocol.ObjectReference{
-		Namespace: cronJob.Namespace, Name: cronJob.Name, UID: string(cronJob.UID), Native: k8s.IsNative(cronJob),
-	}
 }
 
 // reference is what the CronJob's status says of its workflow.

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -155,14 +156,14 @@ func TestWithoutTakeOverNativeCronJobsAreNobodysAndTheirWorkflowsEnd(t *testing.
 func TestANativeWorkflowBehindTheCronJobStartsAnew(t *testing.T) {
 	for name, test := range map[string]struct {
 		object *batchv1.CronJob
-		want   cronJobDecision
+		want   decision
 	}{
 		"never taken over: send": {native(nativeStatusBy(builtInManager, 5)),
-			cronJobDecision{action: sendCronJob, again: 30 * time.Second, stale: after(6)}},
+			decision{action: send, again: 30 * time.Second, stale: after(6)}},
 		"given back for a while: start anew": {native(nativeTaken, nativeStatusBy(k8s.CronJobFieldManager, 4), nativeStatusBy(builtInManager, 5)),
-			cronJobDecision{action: ensureCronJob, stale: after(6)}},
+			decision{action: ensure, stale: after(6)}},
 		"taken over since: nothing": {native(nativeTaken, nativeStatusBy(k8s.CronJobFieldManager, 6), nativeStatusBy(builtInManager, 5)),
-			cronJobDecision{action: leaveCronJob}},
+			decision{action: leave}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t).takingOverCronJobs()
@@ -298,14 +299,14 @@ func TestWhoChangedTheCronJobProbesStatus(t *testing.T) {
 // The CronJob's workflow starts the workflow of a Job that it has made. One that the
 // built-in controllers have begun, or somebody has made by hand, nobody else will start.
 func TestJobsOfANativeCronJobWhereBothAreTakenOver(t *testing.T) {
-	both := ownership{takeOverJobs: true, takeOverCronJobs: true}
+	both := ownership{takeOver: config.TakeOver{Jobs: true, CronJobs: true}}
 	for name, test := range map[string]struct {
 		object *batchv1.Job
-		want   jobDecision
+		want   decision
 	}{
-		"a run, new: leave it to the CronJob's workflow": {nativeRun("r1", foreign), jobDecision{action: leaveJob, again: 59 * time.Second}},
-		"begun by the built-in controller: start":        {nativeRun("r1", foreign, running, statusBy(builtInManager, 1)), jobDecision{action: startJob, stale: after(2)}},
-		"made by hand: start":                            {nativeRun("r1", foreign, madeByHand), jobDecision{action: startJob}},
+		"a run, new: leave it to the CronJob's workflow": {nativeRun("r1", foreign), decision{action: leave, again: 59 * time.Second}},
+		"begun by the built-in controller: start":        {nativeRun("r1", foreign, running, statusBy(builtInManager, 1)), decision{action: ensure, stale: after(2)}},
+		"made by hand: start":                            {nativeRun("r1", foreign, madeByHand), decision{action: ensure}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trimmed, err := both.trimJob(test.object)

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	batchinformers "k8s.io/client-go/informers/batch/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -52,10 +51,8 @@ func (i informers) get(name types.NamespacedName) any {
 	if informer == nil {
 		return nil
 	}
-	object, exists, err := informer.GetStore().GetByKey(name.String())
-	if err != nil || !exists {
-		return nil
-	}
+	// The item is nil where there is none; an informer's store has no errors.
+	object, _, _ := informer.GetStore().GetByKey(name.String())
 	return object
 }
 
@@ -83,11 +80,11 @@ type objects struct {
 
 // newObjects makes the informers; no namespaces means all.
 func newObjects(clients *k8s.Clients, owner ownership, namespaces []string) (*objects, error) {
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
+	o := &objects{
+		owner: owner, namespaces: k8s.NamespacesToList(namespaces),
+		cronJobs: informers{}, nativeCronJobs: informers{}, jobs: informers{},
 	}
-	o := &objects{owner: owner, namespaces: namespaces, cronJobs: informers{}, nativeCronJobs: informers{}, jobs: informers{}}
-	for _, namespace := range namespaces {
+	for _, namespace := range o.namespaces {
 		o.cronJobs[namespace] = cronJobInformer(clients.CronJobs.CronJobs(namespace))
 		o.nativeCronJobs[namespace] = batchinformers.NewCronJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{})
 		o.jobs[namespace] = batchinformers.NewJobInformer(clients.Kubernetes, namespace, 0, cache.Indexers{ownerIndex: owner.indexByOwner})
@@ -108,26 +105,19 @@ func cronJobInformer(client k8s.CronJobInterface) cache.SharedIndexInformer {
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return client.Watch(ctx, options)
-		},
+		WatchFuncWithContext: client.Watch,
 	}
 	return cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(watcher, client), &ostinatov1.CronJob{}, 0, cache.Indexers{})
 }
 
 func (o ownership) indexByOwner(object any) ([]string, error) {
-	job, ok := object.(*batchv1.Job)
-	if !ok {
-		return nil, nil
-	}
-	if owner, owned := o.cronJobOf(job); owned {
-		return []string{string(owner.UID)}, nil
+	if job, ok := object.(*batchv1.Job); ok {
+		if owner, owned := o.cronJobOf(job); owned {
+			return []string{string(owner.UID)}, nil
+		}
 	}
 	return nil, nil
 }
-
-// serves reports whether the namespace is one of those watched.
-func (o *objects) serves(namespace string) bool { return o.cronJobs.of(namespace) != nil }
 
 // of returns the informers of a kind, none where its objects are not Ostinato's.
 func (o *objects) of(kind kind) informers {
@@ -136,7 +126,7 @@ func (o *objects) of(kind kind) informers {
 		return o.jobs
 	case kind == cronJobKind:
 		return o.cronJobs
-	case o.owner.takeOverCronJobs:
+	case o.owner.takeOver.CronJobs:
 		return o.nativeCronJobs
 	}
 	return nil
@@ -173,14 +163,8 @@ func (o *objects) job(name types.NamespacedName) *batchv1.Job {
 
 // jobsOf returns the Jobs that a CronJob controls.
 func (o *objects) jobsOf(cronJob *ostinatov1.CronJob) []*batchv1.Job {
-	informer := o.jobs.of(cronJob.Namespace)
-	if informer == nil {
-		return nil
-	}
-	found, err := informer.GetIndexer().ByIndex(ownerIndex, string(cronJob.UID))
-	if err != nil {
-		return nil
-	}
+	// The only error is that of an index that is not there.
+	found, _ := o.jobs.of(cronJob.Namespace).GetIndexer().ByIndex(ownerIndex, string(cronJob.UID))
 	var jobs []*batchv1.Job
 	for _, object := range found {
 		if job, ok := object.(*batchv1.Job); ok {
@@ -201,5 +185,11 @@ func (o *objects) eachCronJob(visit func(*ostinatov1.CronJob)) {
 	}
 }
 
-// eachJob calls visit with every Job.
-func (o *objects) eachJob(visit func(*batchv1.Job)) { each(o.jobs, visit) }
+// eachJob calls visit with every Job that is Ostinato's.
+func (o *objects) eachJob(visit func(*batchv1.Job)) {
+	each(o.jobs, func(job *batchv1.Job) {
+		if o.owner.ours(job) {
+			visit(job)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
@@ -21,17 +22,15 @@ const builtInManager = "kube-controller-manager"
 
 // ownership says which Jobs and CronJobs of batch/v1 are Ostinato's.
 type ownership struct {
-	// takeOverJobs: those that name the built-in controller or nobody are, too.
-	takeOverJobs bool
-	// takeOverCronJobs: all CronJobs of batch/v1 are.
-	takeOverCronJobs bool
+	// takeOver says which are that are not marked.
+	takeOver config.TakeOver
 	// probeNamespace is where objects with probeLabel are nobody's.
 	probeNamespace string
 }
 
 // ours reports whether the Job is Ostinato's to reconcile.
 func (o ownership) ours(job *batchv1.Job) bool {
-	return claim.Ours(job, o.takeOverJobs) && !o.probe(job)
+	return claim.Ours(job, o.takeOver.Jobs) && !o.probe(job)
 }
 
 // probe reports whether the object is a bridge's question to the cluster.
@@ -43,7 +42,7 @@ func (o ownership) probe(object metav1.Object) bool {
 // cronJobOf returns the CronJob that controls the Job, where that is Ostinato's.
 func (o ownership) cronJobOf(job *batchv1.Job) (claim.CronJob, bool) {
 	owner, ok := claim.CronJobOf(job)
-	return owner, ok && (!owner.Native || o.takeOverCronJobs)
+	return owner, ok && (!owner.Native || o.takeOver.CronJobs)
 }
 
 // builtInWrote reports whether Kubernetes' own controller has written the status
@@ -53,9 +52,8 @@ func builtInWrote(before, after metav1.Object) bool {
 	return is != nil && (was == nil || is.Time.After(was.Time.Time))
 }
 
-// builtInWroteLast reports whether Kubernetes' own controller was the last of the two
-// to write the status of a Job or CronJob, and before when: times are stored in whole seconds. Within
-// a second it counts as last.
+// builtInWroteLast reports whether Kubernetes' own controller, rather than Ostinato, wrote the status of
+// a Job or CronJob last, and before when. Times are in whole seconds; within one it counts as last.
 func builtInWroteLast(object metav1.Object) (before time.Time, last bool) {
 	theirs := statusWrite(object, builtInManager)
 	ours := cmp.Or(statusWrite(object, k8s.JobFieldManager), statusWrite(object, k8s.CronJobFieldManager))
@@ -69,10 +67,9 @@ func builtInWroteLast(object metav1.Object) (before time.Time, last bool) {
 // the status, or nil.
 func statusWrite(object metav1.Object, manager string) *metav1.ManagedFieldsEntry {
 	var last *metav1.ManagedFieldsEntry
-	entries := object.GetManagedFields()
-	for i, entry := range entries {
+	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == manager && isStatusWrite(entry) && (last == nil || entry.Time.After(last.Time.Time)) {
-			last = &entries[i]
+			last = &entry
 		}
 	}
 	return last

@@ -11,13 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/config"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
 // all takes Jobs over.
-var all = ownership{takeOverJobs: true, probeNamespace: "system"}
+var all = ownership{takeOver: config.TakeOver{Jobs: true}, probeNamespace: "system"}
 
 func probeIn(namespace string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
@@ -68,28 +69,28 @@ func TestDecideJobTakenOver(t *testing.T) {
 		memory jobMemory
 		sweep  bool
 		now    int
-		want   jobDecision
+		want   decision
 	}{
-		{name: "new: start, and insist", object: standalone(foreign), want: jobDecision{action: startJob, insist: true}},
-		{name: "of a native CronJob: start at once, since no workflow of ours does", object: standalone(foreign, ofNativeCronJob), want: jobDecision{action: startJob, insist: true}},
-		{name: "begun by the built-in controller: start, and insist", object: standalone(foreign, running, byBuiltIn), want: jobDecision{action: startJob, insist: true, stale: after(2)}},
-		{name: "begun by the built-in controller, edited: send", object: standalone(foreign, running, byBuiltIn, edited), want: jobDecision{action: sendJob, stale: after(2)}},
-		{name: "begun there, gone on with here: start", object: standalone(foreign, running, byBuiltIn, byUs), want: jobDecision{action: startJob}},
+		{name: "new: start, and insist", object: standalone(foreign), want: decision{action: ensure, insist: true}},
+		{name: "of a native CronJob: start at once, since no workflow of ours does", object: standalone(foreign, ofNativeCronJob), want: decision{action: ensure, insist: true}},
+		{name: "begun by the built-in controller: start, and insist", object: standalone(foreign, running, byBuiltIn), want: decision{action: ensure, insist: true, stale: after(2)}},
+		{name: "begun by the built-in controller, edited: send", object: standalone(foreign, running, byBuiltIn, edited), want: decision{action: send, stale: after(2)}},
+		{name: "begun there, gone on with here: start", object: standalone(foreign, running, byBuiltIn, byUs), want: decision{action: ensure}},
 		{name: "begun here, gone on with there: a workflow from before is out of date", object: standalone(foreign, running, byUs, statusBy(builtInManager, 3)),
-			want: jobDecision{action: startJob, insist: true, stale: after(4)}},
+			want: decision{action: ensure, insist: true, stale: after(4)}},
 		{name: "within a second nobody knows who was last: the same", object: standalone(foreign, running, byUs, statusBy(builtInManager, 2)),
-			want: jobDecision{action: startJob, insist: true, stale: after(3)}},
-		{name: "known, and the built-in controller fights for it: nothing", object: standalone(foreign, running, byUs, statusBy(builtInManager, 3)), memory: known, want: jobDecision{action: leaveJob}},
-		{name: "known: nothing", object: standalone(foreign, running, byUs), memory: known, want: jobDecision{action: leaveJob}},
-		{name: "known, in the sweep: start", object: standalone(foreign, running, byUs), memory: known, sweep: true, want: jobDecision{action: startJob}},
-		{name: "known and edited: send", object: standalone(foreign, running, edited), memory: known, want: jobDecision{action: sendJob}},
-		{name: "known and to be deleted: send", object: standalone(foreign, running, func(j *batchv1.Job) { j.DeletionTimestamp = at(5) }), memory: known, want: jobDecision{action: sendJob}},
-		{name: "re-created: send", object: standalone(foreign), memory: old, want: jobDecision{action: sendJob}},
-		{name: "finished: nothing", object: standalone(foreign, complete, byBuiltIn), want: jobDecision{action: leaveJob}},
-		{name: "another's: nothing", object: standalone(managedBy("other.example/controller")), want: jobDecision{action: leaveJob}},
-		{name: "a probe: nothing", object: standalone(foreign, probeIn("system"), suspended, byBuiltIn), want: jobDecision{action: leaveJob}},
+			want: decision{action: ensure, insist: true, stale: after(3)}},
+		{name: "known, and the built-in controller fights for it: nothing", object: standalone(foreign, running, byUs, statusBy(builtInManager, 3)), memory: known, want: decision{action: leave}},
+		{name: "known: nothing", object: standalone(foreign, running, byUs), memory: known, want: decision{action: leave}},
+		{name: "known, in the sweep: start", object: standalone(foreign, running, byUs), memory: known, sweep: true, want: decision{action: ensure}},
+		{name: "known and edited: send", object: standalone(foreign, running, edited), memory: known, want: decision{action: send}},
+		{name: "known and to be deleted: send", object: standalone(foreign, running, func(j *batchv1.Job) { j.DeletionTimestamp = at(5) }), memory: known, want: decision{action: send}},
+		{name: "re-created: send", object: standalone(foreign), memory: old, want: decision{action: send}},
+		{name: "finished: nothing", object: standalone(foreign, complete, byBuiltIn), want: decision{action: leave}},
+		{name: "another's: nothing", object: standalone(managedBy("other.example/controller")), want: decision{action: leave}},
+		{name: "a probe: nothing", object: standalone(foreign, probeIn("system"), suspended, byBuiltIn), want: decision{action: leave}},
 		{name: "a run of ours that names the built-in controller: leave it to the CronJob's workflow",
-			object: run("r1", managedBy(batchv1.JobControllerName)), now: 1, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
+			object: run("r1", managedBy(batchv1.JobControllerName)), now: 1, want: decision{action: leave, again: 59 * time.Second}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			trimmed, err := all.trimJob(test.object)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 )
 
@@ -41,25 +39,24 @@ const (
 
 // prober asks whether a built-in controller runs, by an object that only that controller
 // would touch.
-type prober[T metav1.Object] struct {
+type prober[T metav1.Object, L runtime.Object] struct {
+	*Bridge
 	// kind is the probe's, did says what the controller does to it.
 	kind, did string
-	client    probeClient[T]
-	list      func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	client    probeClient[T, L]
 	probe     T
 	// status is what the probe's is set to before anybody is waited for; nil leaves it alone.
 	status any
 	// rival returns who has touched the probe, empty where nobody has. An error says that the
 	// probe tells nothing.
-	rival  func(T) (string, error)
-	logger *slog.Logger
-	clock  clock.WithTicker
+	rival func(T) (string, error)
 }
 
 // probeClient is client-go's for the objects of one type and namespace.
-type probeClient[T any] interface {
+type probeClient[T, L any] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Get(context.Context, string, metav1.GetOptions) (T, error)
+	List(context.Context, metav1.ListOptions) (L, error)
 	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error)
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }
@@ -67,42 +64,32 @@ type probeClient[T any] interface {
 // probe returns an error when Jobs or CronJobs are to be taken over and their built-in
 // controller runs.
 func (b *Bridge) probe(ctx context.Context) error {
-	var probes []func(context.Context) error
+	var group sync.WaitGroup
+	var cronJobs, jobs error
 	namespace, name := b.objects.owner.probeNamespace, probeName+rand.String(5)
-	if b.objects.owner.takeOverCronJobs {
+	if b.objects.owner.takeOver.CronJobs {
 		// The built-in cronjob controller takes the name of a Job that does not exist out of every
 		// CronJob's status, the suspended included (parity 1.6, step 4), and does nothing else to it.
-		client := b.Clients.Kubernetes.BatchV1().CronJobs(namespace)
-		p := prober[*batchv1.CronJob]{
-			kind: "CronJob", did: "another status, which the controller of batch/v1 CronJobs alone does",
-			client: client,
-			list:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
+		p := prober[*batchv1.CronJob, *batchv1.CronJobList]{
+			Bridge: b, kind: "CronJob", did: "another status, which the controller of batch/v1 CronJobs alone does",
+			client: b.Clients.Kubernetes.BatchV1().CronJobs(namespace),
 			probe:  probeCronJob(namespace, name),
 			status: batchv1.CronJobStatus{Active: probeActive(namespace, name)},
 			rival:  func(probe *batchv1.CronJob) (string, error) { return cronJobRivalOf(probe), nil },
-			logger: b.Logger, clock: b.Clock,
 		}
-		probes = append(probes, p.run)
+		group.Go(func() { cronJobs = p.run(ctx) })
 	}
-	if b.objects.owner.takeOverJobs {
-		client := b.Clients.Kubernetes.BatchV1().Jobs(namespace)
-		p := prober[*batchv1.Job]{
-			kind: "Job", did: "a status, which the controller of unmarked Jobs alone does",
-			client: client,
-			list:   func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
+	if b.objects.owner.takeOver.Jobs {
+		p := prober[*batchv1.Job, *batchv1.JobList]{
+			Bridge: b, kind: "Job", did: "a status, which the controller of unmarked Jobs alone does",
+			client: b.Clients.Kubernetes.BatchV1().Jobs(namespace),
 			probe:  probeJob(namespace, name),
 			rival:  jobRival,
-			logger: b.Logger, clock: b.Clock,
 		}
-		probes = append(probes, p.run)
-	}
-	problems := make([]error, len(probes))
-	var group sync.WaitGroup
-	for i, run := range probes {
-		group.Go(func() { problems[i] = run(ctx) })
+		group.Go(func() { jobs = p.run(ctx) })
 	}
 	group.Wait()
-	return errors.Join(problems...)
+	return errors.Join(cronJobs, jobs)
 }
 
 // jobRival returns who has touched a probe, a Job. Admission may have handed it to another
@@ -114,44 +101,34 @@ func jobRival(probe *batchv1.Job) (string, error) {
 	return rivalOf(probe), nil
 }
 
-// run returns an ErrBuiltInRuns when the built-in controller runs. Where that
-// can't be told, for lack of rights say, it says so in the log and returns nil,
-// as it does when the context is done.
-func (p *prober[T]) run(ctx context.Context) error {
+// run returns an ErrBuiltInRuns when the built-in controller runs, and nil when the context is done
+// or when there is no telling, for lack of rights say, which it logs.
+func (p *prober[T, L]) run(ctx context.Context) error {
 	p.sweep(ctx)
 	probe, err := p.create(ctx)
-	if err != nil {
-		p.cannotTell(ctx, err)
-		return nil
+	var rival string
+	if err == nil {
+		defer p.remove(ctx, probe)
+		rival, err = p.wait(ctx, probe)
 	}
-	defer p.remove(ctx, probe)
-	rival, err := p.wait(ctx, probe)
+	name := strings.ToLower(p.kind)
+	remedy := "kube-controller-manager with --controllers=*,-" + name + "-controller (docs/takeover.md)"
 	switch {
+	case err != nil && ctx.Err() != nil:
 	case err != nil:
-		p.cannotTell(ctx, err)
+		p.Logger.Warn("can't tell whether the built-in "+name+" controller runs, so taking "+p.kind+"s over on trust; make sure to run "+remedy,
+			"namespace", p.probe.GetNamespace(), "error", err)
 	case rival != "":
 		return fmt.Errorf("%w: %s gave %s %s/%s %s; two must not reconcile the same %ss: run %s, or bridge and workers without --takeover=%ss",
-			ErrBuiltInRuns, rival, p.kind, probe.GetNamespace(), probe.GetName(), p.did, p.kind, p.remedy(), strings.ToLower(p.kind))
+			ErrBuiltInRuns, rival, p.kind, probe.GetNamespace(), probe.GetName(), p.did, p.kind, remedy, name)
 	default:
-		p.logger.Info("no other "+strings.ToLower(p.kind)+" controller answered, taking "+p.kind+"s over", "waited", probeWait)
+		p.Logger.Info("no other "+name+" controller answered, taking "+p.kind+"s over", "waited", probeWait)
 	}
 	return nil
 }
 
-// remedy says what to change.
-func (p *prober[T]) remedy() string {
-	return "kube-controller-manager with --controllers=*,-" + strings.ToLower(p.kind) + "-controller (docs/takeover.md)"
-}
-
-func (p *prober[T]) cannotTell(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		p.logger.Warn("can't tell whether the built-in "+strings.ToLower(p.kind)+" controller runs, so taking "+p.kind+"s over on trust; make sure to run "+p.remedy(),
-			"namespace", p.probe.GetNamespace(), "error", err)
-	}
-}
-
 // create creates the probe. An API server that does not answer is asked again.
-func (p *prober[T]) create(ctx context.Context) (created T, err error) {
+func (p *prober[T, L]) create(ctx context.Context) (created T, err error) {
 	err = p.until(ctx, func(ctx context.Context) (done bool, err error) {
 		created, err = p.client.Create(ctx, p.probe, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
@@ -173,9 +150,8 @@ func refused(err error) bool {
 		!apierrors.IsTooManyRequests(err) && !apierrors.IsTimeout(err)
 }
 
-// wait looks at the probe until somebody has touched it, whom it returns, or the time is
-// over.
-func (p *prober[T]) wait(ctx context.Context, probe T) (rival string, err error) {
+// wait looks at the probe until the time is over or somebody has touched it, whom it returns.
+func (p *prober[T, L]) wait(ctx context.Context, probe T) (rival string, err error) {
 	err = p.until(ctx, func(ctx context.Context) (done bool, err error) {
 		live, err := p.look(ctx)
 		switch {
@@ -191,7 +167,7 @@ func (p *prober[T]) wait(ctx context.Context, probe T) (rival string, err error)
 }
 
 // look returns the probe as it is now. The first look sets its status.
-func (p *prober[T]) look(ctx context.Context) (live T, err error) {
+func (p *prober[T, L]) look(ctx context.Context) (live T, err error) {
 	if p.status == nil {
 		return p.client.Get(ctx, p.probe.GetName(), metav1.GetOptions{})
 	}
@@ -208,15 +184,15 @@ func (p *prober[T]) look(ctx context.Context) (live T, err error) {
 
 // until calls try now and every probePeriod, until it is done, the time is over
 // or the context is. It returns the last call's error.
-func (p *prober[T]) until(ctx context.Context, try func(context.Context) (done bool, err error)) error {
-	end := p.clock.Now().Add(probeWait)
-	ticker := p.clock.NewTicker(probePeriod)
+func (p *prober[T, L]) until(ctx context.Context, try func(context.Context) (done bool, err error)) error {
+	end := p.Clock.Now().Add(probeWait)
+	ticker := p.Clock.NewTicker(probePeriod)
 	defer ticker.Stop()
 	for {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		done, err := try(call)
 		cancel()
-		if done || !p.clock.Now().Before(end) {
+		if done || !p.Clock.Now().Before(end) {
 			return err
 		}
 		select {
@@ -228,7 +204,7 @@ func (p *prober[T]) until(ctx context.Context, try func(context.Context) (done b
 }
 
 // remove deletes a probe, also when the process is told to stop.
-func (p *prober[T]) remove(ctx context.Context, probe metav1.Object) {
+func (p *prober[T, L]) remove(ctx context.Context, probe metav1.Object) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	err := p.client.Delete(ctx, probe.GetName(), metav1.DeleteOptions{
@@ -236,25 +212,25 @@ func (p *prober[T]) remove(ctx context.Context, probe metav1.Object) {
 		Preconditions:     metav1.NewUIDPreconditions(string(probe.GetUID())),
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		p.logger.Warn("probe not deleted; delete the "+p.kind+" by hand, or let the next start try",
+		p.Logger.Warn("probe not deleted; delete the "+p.kind+" by hand, or let the next start try",
 			"namespace", probe.GetNamespace(), "name", probe.GetName(), "error", err)
 	}
 }
 
 // sweep deletes probes that a killed bridge left: no bridge still looks at them.
-func (p *prober[T]) sweep(ctx context.Context) {
+func (p *prober[T, L]) sweep(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	list, err := p.list(call, metav1.ListOptions{LabelSelector: probeLabel})
+	list, err := p.client.List(call, metav1.ListOptions{LabelSelector: probeLabel})
 	if err == nil {
 		err = meta.EachListItem(list, func(item runtime.Object) error {
-			if probe, ok := item.(metav1.Object); ok && p.clock.Since(probe.GetCreationTimestamp().Time) > probeAge {
+			if probe, ok := item.(metav1.Object); ok && p.Clock.Since(probe.GetCreationTimestamp().Time) > probeAge {
 				p.remove(ctx, probe)
 			}
 			return nil
 		})
 	}
 	if err != nil {
-		p.logger.Warn("can't look for probes that an earlier process left", "namespace", p.probe.GetNamespace(), "error", err)
+		p.Logger.Warn("can't look for probes that an earlier process left", "namespace", p.probe.GetNamespace(), "error", err)
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 const (
-	// attendPeriod is the time between the beginnings of two rounds over the CronJobs and the
-	// Jobs that are under way, unless one takes longer. A workflow that was terminated is
-	// back within 30 s.
+	// attendPeriod is the time between the starts of two rounds over the CronJobs and the Jobs
+	// under way, unless one takes longer. A terminated workflow is back within 30 s.
 	attendPeriod = 20 * time.Second
 	// attendShare is the part of the sweep's rate that a round may take.
 	attendShare = 0.1
@@ -31,17 +31,11 @@ type restarts struct {
 	attempts
 }
 
-// toAttend reports whether a round asks for the workflow of a Job: the Job is under way, its
-// workflow should have started by now, and it was not restarted just now: one that fails
-// again at once must not become a hot loop.
+// toAttend reports whether a round asks for the workflow of a Job: the Job is under way, and its
+// workflow should have started by now and was not restarted just now, lest it becomes a hot loop.
 func toAttend(owner ownership, job *batchv1.Job, known restarts, now time.Time) bool {
-	if !owner.ours(job) || finished(job) {
-		return false
-	}
-	if !acknowledgedJob(job) && now.Sub(job.CreationTimestamp.Time) < childGrace {
-		return false
-	}
-	return known.rested(string(job.UID), now)
+	return owner.ours(job) && !finished(job) && known.rested(string(job.UID), now) &&
+		(acknowledgedJob(job) || now.Sub(job.CreationTimestamp.Time) >= childGrace)
 }
 
 // toAttendCronJob is toAttend for CronJobs, whose workflows start at once.
@@ -65,17 +59,13 @@ func (r restarts) another(uid string, now time.Time) restarts {
 type attendance struct {
 	due map[string]key
 	// unlisted are those of due that no page has shown yet.
-	unlisted map[string]bool
+	unlisted sets.Set[string]
 	// pages is how many more pages are worth reading.
 	pages int
 }
 
 func newAttendance(due map[string]key) *attendance {
-	a := &attendance{due: due, unlisted: make(map[string]bool, len(due)), pages: len(due) / attendPageWorth}
-	for id := range due {
-		a.unlisted[id] = true
-	}
-	return a
+	return &attendance{due: due, unlisted: sets.KeySet(due), pages: len(due) / attendPageWorth}
 }
 
 // wantsPage reports whether to read another page.
@@ -84,24 +74,13 @@ func (a *attendance) wantsPage() bool { return a.pages > 0 && len(a.unlisted) > 
 // read takes a page of IDs of workflows that run.
 func (a *attendance) read(page []string) {
 	a.pages--
-	for _, id := range page {
-		delete(a.unlisted, id)
-	}
+	a.unlisted.Delete(page...)
 }
 
-// toAsk returns the IDs of the workflows to ask for, in order: those that no page has shown,
-// and the next of the others, in a circle, after the one at which the round before stopped.
-// next is where this one stops.
+// toAsk returns the IDs of the workflows to ask for, in order: those that no page has shown, and
+// the next of the others, in a circle, after where the last round stopped. next is where this one stops.
 func (a *attendance) toAsk(after string) (ids []string, next string) {
-	var listed []string
-	for id := range a.due {
-		if a.unlisted[id] {
-			ids = append(ids, id)
-		} else {
-			listed = append(listed, id)
-		}
-	}
-	slices.Sort(listed)
+	listed := sets.List(sets.KeySet(a.due).Difference(a.unlisted))
 	first, found := slices.BinarySearch(listed, after)
 	if found {
 		first++
@@ -111,7 +90,5 @@ func (a *attendance) toAsk(after string) (ids []string, next string) {
 	if len(listed) > 0 {
 		after = listed[len(listed)-1]
 	}
-	ids = append(ids, listed...)
-	slices.Sort(ids)
-	return ids, after
+	return sets.List(a.unlisted.Union(sets.New(listed...))), after
 }

@@ -12,19 +12,19 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// Reasons of the condition NativeCronJobActive. The first is that of the Warning Event, too.
+// Reasons of the bridge's conditions. The first of each is that of the Warning Event, too.
 const (
 	namesakeActiveReason    = event.NativeCronJobActive
 	namesakeSuspendedReason = "NativeCronJobSuspended"
 	namesakeGoneReason      = "NoNativeCronJob"
+
+	pausedReason   = event.WorkflowPaused
+	unpausedReason = "WorkflowNotPaused"
 )
 
 // namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.
 func namesakeNoted(cronJob *ostinatov1.CronJob) metav1.ConditionStatus {
-	if condition := meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive); condition != nil {
-		return condition.Status
-	}
-	return ""
+	return ptr.Deref(meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive), metav1.Condition{}).Status
 }
 
 // namesakeCondition returns the condition NativeCronJobActive of a CronJob of ours, given
@@ -43,12 +43,6 @@ func namesakeCondition(cronJob, native *ostinatov1.CronJob, now time.Time) (cond
 	}
 	return renewed(cronJob, condition, now)
 }
-
-// Reasons of the condition WorkflowPaused. The first is that of the Warning Event, too.
-const (
-	pausedReason   = event.WorkflowPaused
-	unpausedReason = "WorkflowNotPaused"
-)
 
 // pausedAdvice is what the condition and the Events say.
 func pausedAdvice(workflowID string) string {

@@ -1,7 +1,10 @@
 package bridge
 
 import (
+	"cmp"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
@@ -41,8 +44,7 @@ func repeatWait(times int) time.Duration {
 // cronJobMemory is what the bridge remembers of a CronJob. Losing it costs repeated messages only.
 type cronJobMemory struct {
 	uid string
-	// generation is the last one sent, or that status was last seen to call taken, which
-	// then has no sent.
+	// generation is the last one sent or, with no sent, last called taken by the status.
 	generation int64
 	sent       attempts
 	// overdue is the next schedule time last poked for.
@@ -54,65 +56,63 @@ type cronJobMemory struct {
 	mentioned map[subject]mention
 }
 
-// cronJobAction says what to send for a CronJob.
-type cronJobAction string
+// action says what to send for a CronJob or a Job.
+type action string
 
 const (
-	// leaveCronJob: nothing.
-	leaveCronJob cronJobAction = "leave"
-	// sendCronJob: the spec, by signal with start.
-	sendCronJob cronJobAction = "send"
-	// pokeCronJob: the spec with Overdue set, by signal with start.
-	pokeCronJob cronJobAction = "poke"
-	// ensureCronJob: a start that does nothing when the workflow runs.
-	ensureCronJob cronJobAction = "ensure"
+	leave  action = ""       // nothing
+	send   action = "send"   // the spec, by signal with start
+	poke   action = "poke"   // the spec of a CronJob with Overdue set, by signal with start
+	ensure action = "ensure" // a start that does nothing when the workflow runs
 )
 
-// cronJobDecision is what to do for a CronJob now, and when to look again at the
+// decision is what to do for a CronJob or a Job now, and when to look again at the
 // latest; 0 means at the next change.
-type cronJobDecision struct {
-	action cronJobAction
+type decision struct {
+	action action
 	again  time.Duration
 	// stale asks to end a workflow that began before this time, since the built-in controller
-	// has gone on with the CronJob of batch/v1; zero asks for nothing.
+	// has gone on with the object; zero asks for nothing.
 	stale time.Time
+	// runningOnly asks to send a Job's spec only to a workflow that runs: the CronJob's
+	// workflow is about to start it.
+	runningOnly bool
+	// insist asks to send a Job's spec when a start meets a running workflow: it may
+	// be that of a Job of the same name that is gone.
+	insist bool
+	// taken says that the Job's workflow has this spec already.
+	taken bool
 }
 
-// decideCronJob decides what to send for a CronJob that exists. Its status says what the
-// workflow has taken. With sweep, a CronJob that needs nothing is ensured, since its workflow
-// may have been lost with Temporal's data or terminated by hand.
-func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
+// decideCronJob decides what to send for a CronJob that exists. Its status says what the workflow
+// has taken. With sweep, the workflow of one that needs nothing is started: it may have been lost.
+func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) decision {
 	memory = memory.of(cronJob)
-	decision := decideCronJobMessage(cronJob, reference, memory, sweep, overdueGrace, now)
+	var decided decision
+	switch {
+	// An earlier generation than the workflow has taken: the API server's data was restored,
+	// and with it the status that calls this one taken.
+	case !acknowledgedCronJob(cronJob, reference), cronJob.Generation < memory.generation:
+		decided = repeated(send, memory.sentFor(cronJob), now)
+	case overdueCronJob(cronJob, overdueGrace, now):
+		decided = repeated(poke, memory.pokesFor(cronJob), now)
+	case sweep:
+		decided.action = ensure
+	}
 	// What was sent or seen taken since leader start is known to come after.
 	if before, last := builtInWroteLast(cronJob); last && memory.generation == 0 {
-		decision.stale = before
-		if decision.action == leaveCronJob {
-			decision.action = ensureCronJob
-		}
+		decided.stale = before
+		decided.action = cmp.Or(decided.action, ensure)
 	}
-	return decision
+	return decided
 }
 
-func decideCronJobMessage(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowReference, memory cronJobMemory, sweep bool, overdueGrace time.Duration, now time.Time) cronJobDecision {
-	if !acknowledgedCronJob(cronJob, reference) || memory.restored(cronJob) {
-		return repeated(sendCronJob, memory.sentFor(cronJob), now)
-	}
-	if overdueCronJob(cronJob, overdueGrace, now) {
-		return repeated(pokeCronJob, memory.pokesFor(cronJob), now)
-	}
-	if sweep {
-		return cronJobDecision{action: ensureCronJob}
-	}
-	return cronJobDecision{action: leaveCronJob}
-}
-
-// repeated is the decision for a message that was sent before, or nothing while the next waits.
-func repeated(action cronJobAction, before attempts, now time.Time) cronJobDecision {
+// repeated is the decision for a message that was sent before: to wait, while the next is not due.
+func repeated(message action, before attempts, now time.Time) decision {
 	if wait := before.wait(now); wait > 0 {
-		return cronJobDecision{action: leaveCronJob, again: wait}
+		return decision{again: wait}
 	}
-	return cronJobDecision{action: action, again: repeatWait(before.times + 1)}
+	return decision{action: message, again: repeatWait(before.times + 1)}
 }
 
 // acknowledgedCronJob reports whether the workflow of this object, in this
@@ -125,9 +125,8 @@ func acknowledgedCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.Workf
 // overdueCronJob reports whether the time of the next run has passed, by more
 // than the grace, without a run. A timer may be lost (temporalio/temporal#11869).
 func overdueCronJob(cronJob *ostinatov1.CronJob, grace time.Duration, now time.Time) bool {
-	suspended := cronJob.Spec.Suspend != nil && *cronJob.Spec.Suspend
 	next := cronJob.Status.NextScheduleTime
-	return !suspended && cronJob.DeletionTimestamp == nil && next != nil && now.Sub(next.Time) > grace
+	return !ptr.Deref(cronJob.Spec.Suspend, false) && cronJob.DeletionTimestamp == nil && next != nil && now.Sub(next.Time) > grace
 }
 
 // of is what is remembered of this very object.
@@ -136,12 +135,6 @@ func (m cronJobMemory) of(cronJob *ostinatov1.CronJob) cronJobMemory {
 		return cronJobMemory{uid: string(cronJob.UID)}
 	}
 	return m
-}
-
-// restored reports whether the generation is an earlier one than the workflow has taken: the
-// API server's data was restored, and with it the status that calls this generation taken.
-func (m cronJobMemory) restored(cronJob *ostinatov1.CronJob) bool {
-	return cronJob.Generation < m.generation
 }
 
 // taken remembers a generation that status calls taken, and that was not sent.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -26,13 +27,12 @@ func probeJob(namespace, name string) *batchv1.Job {
 // probeCronJob returns a CronJob that never starts a Job: it is suspended, and its
 // schedule names a day that does not come.
 func probeCronJob(namespace, name string) *batchv1.CronJob {
-	yes := true
 	return &batchv1.CronJob{
 		ObjectMeta: probeMeta(namespace, name, "cronjobs", "Ostinato looks whether the built-in cronjob controller runs. "+
 			"This CronJob never starts a Job and is deleted within seconds."),
 		Spec: batchv1.CronJobSpec{
 			Schedule:          "0 0 31 2 *",
-			Suspend:           &yes,
+			Suspend:           ptr.To(true),
 			ConcurrencyPolicy: batchv1.ForbidConcurrent,
 			JobTemplate:       batchv1.JobTemplateSpec{Spec: probeSpec()},
 		},
@@ -57,24 +57,23 @@ func probeMeta(namespace, name, about, description string) metav1.ObjectMeta {
 
 // probeSpec is that of a Job that starts no Pod.
 func probeSpec() batchv1.JobSpec {
-	yes, no := true, false
-	none, one, user := int32(0), int32(1), int64(65532)
 	return batchv1.JobSpec{
-		Suspend:      &yes,
-		Parallelism:  &none,
-		Completions:  &one,
-		BackoffLimit: &none,
+		Suspend:      ptr.To(true),
+		Parallelism:  ptr.To[int32](0),
+		Completions:  ptr.To[int32](1),
+		BackoffLimit: ptr.To[int32](0),
 		// Admission looks at a template whose Pods never come to be.
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy:                corev1.RestartPolicyNever,
-			AutomountServiceAccountToken: &no,
+			AutomountServiceAccountToken: ptr.To(false),
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
 				Name: "none", Image: "none.invalid/none",
 				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+					AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 				},
 			}},
 		}},

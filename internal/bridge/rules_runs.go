@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// closedGrace is how long a CronJob's workflow has to hear by itself of a run that ended. It
-	// does not where it continued as new since it started the run.
+	// closedGrace is how long a CronJob's workflow has to learn by itself that a run ended. If it
+	// has continued as new since it started the run, it does not.
 	closedGrace = 10 * time.Second
 	// closedRepeat is the time between two such messages for one run.
 	closedRepeat = time.Minute
@@ -113,9 +113,8 @@ func (m mention) waitAt(version string, now time.Time) time.Duration {
 }
 
 // unexpected returns the Jobs of a CronJob that its workflow may not know (parity 1.6, step 3):
-// those under way that status has had the time to list, and those that somebody has made by
-// hand, as "kubectl create job --from" does, and that have ended. again is when the next of
-// them is due, 0 where there is none.
+// those under way that status has had time to list, and those that were made by hand, as "kubectl
+// create job --from" does, and have ended. again is when the next of them is due, 0 for none.
 func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[subject]mention, now time.Time) (due []*batchv1.Job, again time.Duration) {
 	listed := map[types.UID]bool{}
 	for _, run := range cronJob.Status.Active {
@@ -129,7 +128,13 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[
 		}
 		wait := known.waitAt(cronJob.ResourceVersion, now)
 		if !subject.ended {
-			wait = max(wait, unlistedGraceOf(job)-now.Sub(job.CreationTimestamp.Time))
+			// Nobody else tells the workflow about one that was made by hand, which counts beside
+			// its own runs as soon as it knows.
+			grace := closedGrace
+			if ofARun(job) {
+				grace = unlistedGrace
+			}
+			wait = max(wait, grace-now.Sub(job.CreationTimestamp.Time))
 		}
 		if wait <= 0 {
 			due = append(due, job)
@@ -140,16 +145,7 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[
 	return due, again
 }
 
-// unlistedGraceOf is the grace of a Job under way. Nobody else tells the workflow about one
-// that was made by hand, which counts beside its own runs as soon as it knows.
-func unlistedGraceOf(job *batchv1.Job) time.Duration {
-	if ofARun(job) {
-		return unlistedGrace
-	}
-	return closedGrace
-}
-
-// mentionsOf are the mentions that concern Jobs which are still there.
+// mentionsOf returns the mentions of Jobs that still exist.
 func mentionsOf(jobs []*batchv1.Job, mentioned map[subject]mention) map[subject]mention {
 	left := map[subject]mention{}
 	for _, job := range jobs {

@@ -27,39 +27,39 @@ func TestDecideCronJob(t *testing.T) {
 		memory cronJobMemory
 		sweep  bool
 		now    int
-		want   cronJobAction
+		want   action
 		again  time.Duration
 	}{
-		{name: "new: send", object: cronJob(), want: sendCronJob, again: 30 * time.Second},
-		{name: "sent and not yet taken: wait", object: cronJob(), memory: sent, now: 10, want: leaveCronJob, again: 20 * time.Second},
-		{name: "not taken in time: send again", object: cronJob(), memory: sent, now: 30, want: sendCronJob, again: time.Minute},
-		{name: "edited while waiting: send the edit at once", object: cronJob(generation(2)), memory: sent, now: 1, want: sendCronJob, again: 30 * time.Second},
-		{name: "re-created while waiting: send at once", object: cronJob(func(c *ostinatov1.CronJob) { c.UID = "c2" }), memory: sent, now: 1, want: sendCronJob, again: 30 * time.Second},
-		{name: "taken: nothing", object: cronJob(taken), want: leaveCronJob},
-		{name: "edited after it was taken: send", object: cronJob(taken, generation(2)), want: sendCronJob, again: 30 * time.Second},
-		{name: "taken, by a workflow of another Temporal namespace: send", object: cronJob(taken, func(c *ostinatov1.CronJob) { c.Status.Workflow.Namespace = "old" }), want: sendCronJob, again: 30 * time.Second},
-		{name: "taken, status without workflow: send", object: cronJob(taken, func(c *ostinatov1.CronJob) { c.Status.Workflow = nil }), want: sendCronJob, again: 30 * time.Second},
-		{name: "sweep of one taken: make sure of the workflow", object: cronJob(taken), sweep: true, want: ensureCronJob},
-		{name: "sweep of one not taken: send", object: cronJob(), sweep: true, want: sendCronJob, again: 30 * time.Second},
-		{name: "next run in the future: nothing", object: cronJob(taken, nextRun(60)), now: 59, want: leaveCronJob},
-		{name: "next run past, inside the grace: nothing", object: cronJob(taken, nextRun(60)), now: 75, want: leaveCronJob},
-		{name: "next run past the grace: poke", object: cronJob(taken, nextRun(60)), now: 76, want: pokeCronJob, again: 30 * time.Second},
-		{name: "poked a moment ago: wait", object: cronJob(taken, nextRun(60)), memory: poked, now: 90, want: leaveCronJob, again: 20 * time.Second},
-		{name: "poked for this run long ago: poke again", object: cronJob(taken, nextRun(60)), memory: poked, now: 110, want: pokeCronJob, again: time.Minute},
-		{name: "poked for an earlier run: poke for this one", object: cronJob(taken, nextRun(70)), memory: poked, now: 90, want: pokeCronJob, again: 30 * time.Second},
-		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(true) }), now: 600, want: leaveCronJob},
-		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leaveCronJob},
+		{name: "new: send", object: cronJob(), want: send, again: 30 * time.Second},
+		{name: "sent and not yet taken: wait", object: cronJob(), memory: sent, now: 10, want: leave, again: 20 * time.Second},
+		{name: "not taken in time: send again", object: cronJob(), memory: sent, now: 30, want: send, again: time.Minute},
+		{name: "edited while waiting: send the edit at once", object: cronJob(generation(2)), memory: sent, now: 1, want: send, again: 30 * time.Second},
+		{name: "re-created while waiting: send at once", object: cronJob(func(c *ostinatov1.CronJob) { c.UID = "c2" }), memory: sent, now: 1, want: send, again: 30 * time.Second},
+		{name: "taken: nothing", object: cronJob(taken), want: leave},
+		{name: "edited after it was taken: send", object: cronJob(taken, generation(2)), want: send, again: 30 * time.Second},
+		{name: "taken, by a workflow of another Temporal namespace: send", object: cronJob(taken, func(c *ostinatov1.CronJob) { c.Status.Workflow.Namespace = "old" }), want: send, again: 30 * time.Second},
+		{name: "taken, status without workflow: send", object: cronJob(taken, func(c *ostinatov1.CronJob) { c.Status.Workflow = nil }), want: send, again: 30 * time.Second},
+		{name: "sweep of one taken: make sure of the workflow", object: cronJob(taken), sweep: true, want: ensure},
+		{name: "sweep of one not taken: send", object: cronJob(), sweep: true, want: send, again: 30 * time.Second},
+		{name: "next run in the future: nothing", object: cronJob(taken, nextRun(60)), now: 59, want: leave},
+		{name: "next run past, inside the grace: nothing", object: cronJob(taken, nextRun(60)), now: 75, want: leave},
+		{name: "next run past the grace: poke", object: cronJob(taken, nextRun(60)), now: 76, want: poke, again: 30 * time.Second},
+		{name: "poked a moment ago: wait", object: cronJob(taken, nextRun(60)), memory: poked, now: 90, want: leave, again: 20 * time.Second},
+		{name: "poked for this run long ago: poke again", object: cronJob(taken, nextRun(60)), memory: poked, now: 110, want: poke, again: time.Minute},
+		{name: "poked for an earlier run: poke for this one", object: cronJob(taken, nextRun(70)), memory: poked, now: 90, want: poke, again: 30 * time.Second},
+		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(true) }), now: 600, want: leave},
+		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leave},
 		{name: "restored to a generation that its status calls taken, after a later one was: send", object: cronJob(taken, generation(1)),
-			memory: cronJobMemory{uid: "c1", generation: 3}, want: sendCronJob, again: 30 * time.Second},
-		{name: "restored, and sent: nothing", object: cronJob(taken), memory: sent, now: 1, want: leaveCronJob},
+			memory: cronJobMemory{uid: "c1", generation: 3}, want: send, again: 30 * time.Second},
+		{name: "restored, and sent: nothing", object: cronJob(taken), memory: sent, now: 1, want: leave},
 		{name: "re-created, after a later generation of its predecessor: nothing", object: cronJob(taken),
-			memory: cronJobMemory{uid: "old", generation: 3}, want: leaveCronJob},
-		{name: "edited by its workflow, which has taken it: nothing", object: cronJob(generation(2), taken), memory: sent, now: 1, want: leaveCronJob},
-		{name: "overdue and edited: the edit wakes the workflow", object: cronJob(taken, nextRun(60), generation(2)), now: 600, want: sendCronJob, again: 30 * time.Second},
+			memory: cronJobMemory{uid: "old", generation: 3}, want: leave},
+		{name: "edited by its workflow, which has taken it: nothing", object: cronJob(generation(2), taken), memory: sent, now: 1, want: leave},
+		{name: "overdue and edited: the edit wakes the workflow", object: cronJob(taken, nextRun(60), generation(2)), now: 600, want: send, again: 30 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := decideCronJob(test.object, referenceFor("shop", "report"), test.memory, test.sweep, grace, after(test.now))
-			assert.Equal(t, cronJobDecision{action: test.want, again: test.again}, got)
+			assert.Equal(t, decision{action: test.want, again: test.again}, got)
 		})
 	}
 }
@@ -82,39 +82,39 @@ func TestDecideJob(t *testing.T) {
 		memory jobMemory
 		sweep  bool
 		now    int
-		want   jobDecision
+		want   decision
 	}{
-		{name: "another controller's: nothing", object: standalone(foreign), want: jobDecision{action: leaveJob}},
-		{name: "finished: nothing", object: standalone(complete), want: jobDecision{action: leaveJob}},
-		{name: "finished, in the sweep: nothing", object: standalone(failed), sweep: true, want: jobDecision{action: leaveJob}},
-		{name: "new: start, and insist", object: standalone(), want: jobDecision{action: startJob, insist: true}},
-		{name: "first seen running: start, should its workflow be lost", object: standalone(running), want: jobDecision{action: startJob}},
-		{name: "first seen suspended by its workflow: start", object: standalone(suspended), want: jobDecision{action: startJob}},
-		{name: "first seen after an edit: send", object: standalone(running, edited), want: jobDecision{action: sendJob}},
-		{name: "known: nothing", object: standalone(running), memory: known, want: jobDecision{action: leaveJob}},
-		{name: "known, in the sweep: start", object: standalone(running), memory: known, sweep: true, want: jobDecision{action: startJob}},
-		{name: "known and edited: send", object: standalone(running, edited), memory: known, want: jobDecision{action: sendJob}},
+		{name: "another controller's: nothing", object: standalone(foreign), want: decision{action: leave}},
+		{name: "finished: nothing", object: standalone(complete), want: decision{action: leave}},
+		{name: "finished, in the sweep: nothing", object: standalone(failed), sweep: true, want: decision{action: leave}},
+		{name: "new: start, and insist", object: standalone(), want: decision{action: ensure, insist: true}},
+		{name: "first seen running: start, should its workflow be lost", object: standalone(running), want: decision{action: ensure}},
+		{name: "first seen suspended by its workflow: start", object: standalone(suspended), want: decision{action: ensure}},
+		{name: "first seen after an edit: send", object: standalone(running, edited), want: decision{action: send}},
+		{name: "known: nothing", object: standalone(running), memory: known, want: decision{action: leave}},
+		{name: "known, in the sweep: start", object: standalone(running), memory: known, sweep: true, want: decision{action: ensure}},
+		{name: "known and edited: send", object: standalone(running, edited), memory: known, want: decision{action: send}},
 		{name: "restored to an earlier generation: send", object: standalone(running),
-			memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(edited))}, want: jobDecision{action: sendJob}},
-		{name: "deletion that waits is an edit: send", object: standalone(running, edited, func(j *batchv1.Job) { j.DeletionTimestamp = at(5) }), memory: known, want: jobDecision{action: sendJob}},
-		{name: "re-created: send", object: standalone(), memory: old, want: jobDecision{action: sendJob}},
+			memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(edited))}, want: decision{action: send}},
+		{name: "deletion that waits is an edit: send", object: standalone(running, edited, func(j *batchv1.Job) { j.DeletionTimestamp = at(5) }), memory: known, want: decision{action: send}},
+		{name: "re-created: send", object: standalone(), memory: old, want: decision{action: send}},
 
-		{name: "a run, new: leave it to the CronJob's workflow", object: run("r1"), now: 1, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
-		{name: "a run, new, in the sweep: the same", object: run("r1"), now: 1, sweep: true, want: jobDecision{action: leaveJob, again: 59 * time.Second}},
-		{name: "a run still without workflow: start", object: run("r1"), now: 60, want: jobDecision{action: startJob}},
-		{name: "a run with a workflow: nothing", object: run("r1", running), now: 100, want: jobDecision{action: leaveJob, taken: true}},
-		{name: "a run with a workflow, in the sweep: start", object: run("r1", running), now: 3, sweep: true, want: jobDecision{action: startJob}},
-		{name: "a run edited at once: only to a workflow that runs", object: run("r1", edited), now: 1, want: jobDecision{action: sendJob, runningOnly: true, again: time.Second}},
-		{name: "a run edited later: send", object: run("r1", running, edited), now: 100, want: jobDecision{action: sendJob}},
-		{name: "a known run edited again: send", object: run("r1", running, edited, edited), memory: knownRun, now: 100, want: jobDecision{action: sendJob}},
+		{name: "a run, new: leave it to the CronJob's workflow", object: run("r1"), now: 1, want: decision{action: leave, again: 59 * time.Second}},
+		{name: "a run, new, in the sweep: the same", object: run("r1"), now: 1, sweep: true, want: decision{action: leave, again: 59 * time.Second}},
+		{name: "a run still without workflow: start", object: run("r1"), now: 60, want: decision{action: ensure}},
+		{name: "a run with a workflow: nothing", object: run("r1", running), now: 100, want: decision{action: leave, taken: true}},
+		{name: "a run with a workflow, in the sweep: start", object: run("r1", running), now: 3, sweep: true, want: decision{action: ensure}},
+		{name: "a run edited at once: only to a workflow that runs", object: run("r1", edited), now: 1, want: decision{action: send, runningOnly: true, again: time.Second}},
+		{name: "a run edited later: send", object: run("r1", running, edited), now: 100, want: decision{action: send}},
+		{name: "a known run edited again: send", object: run("r1", running, edited, edited), memory: knownRun, now: 100, want: decision{action: send}},
 
-		{name: "a new setting is an edit, though the generation stays: send", object: standalone(running, patient), memory: known, want: jobDecision{action: sendJob}},
+		{name: "a new setting is an edit, though the generation stays: send", object: standalone(running, patient), memory: known, want: decision{action: send}},
 		{name: "a setting of another value too", object: standalone(running, setting(names.BackoffBaseAnnotation, "3")),
-			memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(setting(names.BackoffBaseAnnotation, "2")))}, want: jobDecision{action: sendJob}},
-		{name: "a setting taken back too", object: standalone(running), memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(patient))}, want: jobDecision{action: sendJob}},
-		{name: "another annotation is none", object: standalone(running, setting("team", "a")), memory: known, want: jobDecision{action: leaveJob}},
-		{name: "new with a setting: start", object: standalone(patient), want: jobDecision{action: startJob, insist: true}},
-		{name: "first seen running with a setting, which may be an edit: send", object: standalone(running, patient), want: jobDecision{action: sendJob}},
+			memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(setting(names.BackoffBaseAnnotation, "2")))}, want: decision{action: send}},
+		{name: "a setting taken back too", object: standalone(running), memory: jobMemory{uid: "j1", spec: job.SpecOf(standalone(patient))}, want: decision{action: send}},
+		{name: "another annotation is none", object: standalone(running, setting("team", "a")), memory: known, want: decision{action: leave}},
+		{name: "new with a setting: start", object: standalone(patient), want: decision{action: ensure, insist: true}},
+		{name: "first seen running with a setting, which may be an edit: send", object: standalone(running, patient), want: decision{action: send}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Equal(t, test.want, decideJob(ownership{}, test.object, test.memory, test.sweep, after(test.now)))

@@ -11,15 +11,15 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// sweepAll puts every object into the sweep again: a workflow may have been terminated by
-// hand or lost with Temporal's data. It forgets objects that are over: a Job may have ended
-// while a message for it was under way.
+// sweepAll puts every object into the sweep again: a workflow may have been terminated by hand or
+// lost with Temporal's data. It forgets objects that are over: a Job may have ended while a
+// message for it was under way.
 func (c *controller) sweepAll(context.Context) {
 	c.memory.jobs.retain(func(item key, _ jobMemory) bool { return c.underWay(item) })
 	c.memory.restarts.retain(func(item key, _ restarts) bool { return c.underWay(item) })
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) { c.sweep.Add(cronJobKey(cronJob)) })
 	c.objects.eachJob(func(job *batchv1.Job) {
-		if c.objects.owner.ours(job) && !finished(job) {
+		if !finished(job) {
 			c.sweep.Add(jobKey(job))
 		}
 	})
@@ -27,11 +27,9 @@ func (c *controller) sweepAll(context.Context) {
 
 // underWay reports whether the object is a CronJob that is there, or a Job that has not finished.
 func (c *controller) underWay(item key) bool {
-	if item.kind == jobKind {
-		job := c.objects.job(item.NamespacedName)
-		return job != nil && !finished(job)
-	}
-	return c.objects.cronJob(item) != nil
+	object := c.objects.find(item)
+	job, ofJob := object.(*batchv1.Job)
+	return object != nil && !(ofJob && finished(job))
 }
 
 // scan finds running workflows of a kind whose object went away, or to another controller,
@@ -48,7 +46,7 @@ func (c *controller) scan(ctx context.Context, kind kind) error {
 		for _, workflowID := range page {
 			namespace, name, ok := parse(workflowID)
 			item := keyOf(kind, &metav1.ObjectMeta{Namespace: namespace, Name: name})
-			if ok && nameable(item.NamespacedName) && c.objects.serves(namespace) {
+			if ok && nameable(item.NamespacedName) && c.objects.jobs.of(namespace) != nil {
 				c.judgeRunning(item)
 			}
 		}
@@ -60,9 +58,9 @@ func (c *controller) scan(ctx context.Context, kind kind) error {
 func (c *controller) judgeRunning(item key) {
 	job := c.objects.job(item.NamespacedName)
 	switch {
-	case item.kind == nativeCronJobKind && !c.objects.owner.takeOverCronJobs:
+	case item.kind == nativeCronJobKind && !c.objects.owner.takeOver.CronJobs:
 		c.sweep.Add(item.to(endStray))
-	case item.kind != jobKind && c.objects.cronJob(item) == nil, item.kind == jobKind && job == nil:
+	case c.objects.find(item) == nil:
 		c.sweep.Add(item.to(endOrphan))
 	case item.kind == jobKind && strayJob(c.objects.owner, job):
 		c.handBack(item)
@@ -73,7 +71,7 @@ func (c *controller) judgeRunning(item key) {
 // confirms it. Visibility and the cache may both be behind. The workflow is asked
 // for its object's UID, since nothing else knows it.
 func (c *controller) syncOrphan(ctx context.Context, item key) error {
-	if exists, err := c.exists(ctx, item); err != nil || exists {
+	if object, err := c.live(ctx, item); err != nil || object != nil {
 		return err
 	}
 	workflowID := c.workflowID(item)

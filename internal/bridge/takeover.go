@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,20 +91,11 @@ func (c *controller) deleteExpired(ctx context.Context, job *batchv1.Job, expire
 // controllers' writes.
 const builtInLogPeriod = time.Minute
 
-// rivalry is when it was last logged that a built-in controller writes.
-type rivalry struct {
-	mu     sync.Mutex
-	logged time.Time
-}
-
 // reportRival reports that a built-in controller has written the status of a Job or CronJob
 // that is taken over. The probe at start may have come before that controller was started.
 func (c *controller) reportRival(kind kind, object metav1.Object, writes prometheus.Counter) {
 	writes.Inc()
-	c.rivalry.mu.Lock()
-	defer c.rivalry.mu.Unlock()
-	if now := c.Clock.Now(); now.Sub(c.rivalry.logged) >= builtInLogPeriod {
-		c.rivalry.logged = now
+	if c.rivalLog.TryAccept() {
 		name := strings.ToLower(kind.word())
 		c.Logger.Error(fmt.Sprintf("kube-controller-manager wrote the status of a %s taken over, so its %s controller runs too; "+
 			"run it with --controllers=*,-%s-controller (docs/takeover.md), or bridge and workers without --takeover=%ss", kind.word(), name, name, name),

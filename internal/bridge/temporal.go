@@ -119,11 +119,11 @@ func (t *temporalClient) start(ctx context.Context, start Start, conflict enumsp
 	options.WorkflowIDConflictPolicy = conflict
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
 	_, err = t.sdk.ExecuteWorkflow(ctx, options, t.wanted(start.ID).Type, start.Input)
-	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+	switch {
+	case temporal.IsWorkflowExecutionAlreadyStartedError(err):
 		t.place(ctx, start)
 		return true, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, fmt.Errorf("start workflow %s: %w", start.ID, err)
 	}
 	return false, nil
@@ -139,17 +139,15 @@ func (t *temporalClient) SignalWithStart(ctx context.Context, start Start, signa
 
 func (t *temporalClient) Signal(ctx context.Context, workflowID string, signal Signal) (bool, error) {
 	err := t.sdk.SignalWorkflow(ctx, workflowID, "", signal.Name, signal.Argument)
-	if notFound(err) {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && !notFound(err) {
 		return false, fmt.Errorf("signal %s to workflow %s: %w", signal.Name, workflowID, err)
 	}
-	return true, nil
+	return err == nil, nil
 }
 
 func (t *temporalClient) Look(ctx context.Context, workflowID string) (holder.Standing, error) {
-	return holder.Look(ctx, t.sdk, t.wanted(workflowID))
+	found, _, err := holder.Look(ctx, t.sdk, t.wanted(workflowID))
+	return found, err
 }
 
 func (t *temporalClient) Replace(ctx context.Context, start Start) (holder.Standing, error) {
@@ -182,15 +180,11 @@ func (t *temporalClient) wanted(workflowID string) holder.Wanted {
 // none does that is to. Anybody who may write to Temporal may run one under any ID, on a
 // queue that he serves himself: what it says of itself is not asked for.
 func (t *temporalClient) describe(ctx context.Context, workflowID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	description, err := t.sdk.DescribeWorkflowExecution(ctx, workflowID, "")
-	if err != nil && !notFound(err) {
-		return nil, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	found, description, err := holder.Look(ctx, t.sdk, t.wanted(workflowID))
+	if found != holder.Ours && found != holder.Paused {
+		return nil, err
 	}
-	switch holder.Judge(description.GetWorkflowExecutionInfo(), t.wanted(workflowID)) {
-	case holder.Ours, holder.Paused:
-		return description, nil
-	}
-	return nil, nil
+	return description, nil
 }
 
 // query asks the run that was described for its description of itself.
@@ -237,13 +231,10 @@ func (t *temporalClient) Terminate(ctx context.Context, workflowID string, befor
 		return false, err
 	}
 	err = t.sdk.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), reason)
-	if notFound(err) {
-		return false, nil
-	}
-	if err != nil {
+	if err != nil && !notFound(err) {
 		return false, fmt.Errorf("terminate workflow %s: %w", workflowID, err)
 	}
-	return true, nil
+	return err == nil, nil
 }
 
 func (t *temporalClient) Running(ctx context.Context, workflowType string, visit func(page []string) (more bool)) error {

@@ -27,9 +27,8 @@ func trimCronJob(object any) (any, error) {
 	return trimmed, nil
 }
 
-// trimNativeCronJob is the informer transform of CronJobs of batch/v1: it gives them the
-// shape of ours, and keeps who wrote their status when. ScheduledTimeVariable, an annotation
-// of any length, is for whoever renders a Job.
+// trimNativeCronJob is the informer transform of CronJobs of batch/v1: it gives them the shape of
+// ours and keeps who wrote their status when, but not ScheduledTimeVariable, an annotation of any length.
 func trimNativeCronJob(object any) (any, error) {
 	native, ok := object.(*batchv1.CronJob)
 	if !ok {
@@ -69,7 +68,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	if _, owned := o.cronJobOf(job); !owned && !o.ours(job) {
 		trimmed.OwnerReferences = nil
 		trimmed.Spec.ManagedBy = job.Spec.ManagedBy
-		if o.takeOverJobs {
+		if o.takeOver.Jobs {
 			trimmed.Spec.TTLSecondsAfterFinished = job.Spec.TTLSecondsAfterFinished
 			trimmed.Status.Conditions = trimConditions(job.Status.Conditions)
 		}
@@ -77,7 +76,7 @@ func (o ownership) trimJob(object any) (any, error) {
 	}
 	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, names.ScheduledTimestampAnnotation, names.InstantiateAnnotation)
 	keepAnnotations(&trimmed.ObjectMeta, job.Annotations, settingAnnotations...)
-	if o.takeOverJobs {
+	if o.takeOver.Jobs {
 		trimmed.ManagedFields = statusWrites(job.ManagedFields)
 	}
 	trimmed.Spec = job.Spec
@@ -89,9 +88,9 @@ func (o ownership) trimJob(object any) (any, error) {
 	return trimmed, nil
 }
 
-// trimPolicies keeps that there is a successPolicy, and a small podFailurePolicy: a large one
-// loses its rules. The API server lets neither be edited. Who plans without the rules plans
-// for another Job than there is, and is answered with the whole.
+// trimPolicies keeps that there is a successPolicy, and a podFailurePolicy: a large one loses its
+// rules. Neither can be edited. A plan made without the rules is for another Job than there is, and
+// is answered with the whole.
 func trimPolicies(spec *batchv1.JobSpec) {
 	if spec.SuccessPolicy != nil {
 		spec.SuccessPolicy = &batchv1.SuccessPolicy{}

@@ -107,7 +107,7 @@ func (c *controller) cronJobUpdated(before, after *ostinatov1.CronJob) {
 	}
 }
 
-// nativeCronJobUpdated looks at who wrote the status, too.
+// nativeCronJobUpdated also looks at who wrote the status.
 func (c *controller) nativeCronJobUpdated(before, after *ostinatov1.CronJob) {
 	if c.objects.owner.probe(after) {
 		return
@@ -129,7 +129,7 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.expire(job)
-	if name, external := claim.External(job); external && c.objects.owner.takeOverJobs {
+	if name, external := claim.External(job); external && c.objects.owner.takeOver.Jobs {
 		c.Metrics.addedFor(name)
 	}
 	if owner, owned := c.objects.owner.cronJobOf(job); owned && (!finished(job) || !ofARun(job)) {
@@ -148,7 +148,7 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 // raise the generation.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	c.expire(after)
-	if owner := c.objects.owner; owner.takeOverJobs && owner.ours(after) && builtInWrote(before, after) {
+	if owner := c.objects.owner; owner.takeOver.Jobs && owner.ours(after) && builtInWrote(before, after) {
 		c.reportRival(jobKind, after, c.Metrics.builtInWrites)
 	}
 	if finished(after) {
@@ -175,8 +175,7 @@ func (c *controller) jobDeleted(job *batchv1.Job) {
 	c.runEnded(job)
 }
 
-// runEnded has the Job's CronJob looked at once its workflow has had the time to
-// hear of the end by itself.
+// runEnded queues the Job's CronJob for when its workflow has had time to learn of the end by itself.
 func (c *controller) runEnded(job *batchv1.Job) {
 	c.memory.jobs.remove(jobKey(job))
 	if owner, owned := c.objects.owner.cronJobOf(job); owned {

@@ -33,8 +33,8 @@ func (c *controller) watchdog(ctx context.Context) {
 	})
 }
 
-// inspect has the CronJobs looked at that need it: the overdue, those that list runs which
-// ended, and those that lost their acknowledgement.
+// inspect queues the CronJobs that are overdue, that list runs which have ended, or that lost their
+// acknowledgement.
 func (c *controller) inspect(now time.Time) {
 	count := 0
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
@@ -52,8 +52,8 @@ func (c *controller) inspect(now time.Time) {
 	c.Metrics.overdue.Set(float64(count))
 }
 
-// compareNextTimes counts the CronJobs whose status says another next time than their
-// schedule: nothing of them would ever be overdue.
+// compareNextTimes counts the CronJobs whose status has another next time than their schedule: they
+// would never count as overdue.
 func (c *controller) compareNextTimes(now time.Time) {
 	var wrong []string
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -108,6 +111,13 @@ func Execute(ctx context.Context, cmd *cobra.Command, arguments []string, stdout
 		fmt.Fprintf(stderr, "%s: %s\n", called.CommandPath(), mistake)
 	}
 	return exitWrongUsage
+}
+
+// Main runs the program's command with its arguments and exits. SIGINT and SIGTERM end its context.
+func Main(cmd *cobra.Command) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	os.Exit(Execute(ctx, cmd, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func noArguments(cmd *cobra.Command, arguments []string) error {

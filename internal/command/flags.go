@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -93,7 +92,6 @@ func namesOf[T any](values []T) []string {
 // variable counts as unset. The zero value gives none.
 type Environment struct {
 	Prefix string
-	// Lookup is os.LookupEnv when nil.
 	Lookup func(name string) (value string, set bool)
 }
 
@@ -116,9 +114,6 @@ func (e Environment) describe(flags *pflag.FlagSet) {
 func (e Environment) apply(flags *pflag.FlagSet) error {
 	if e.Prefix == "" {
 		return nil
-	}
-	if e.Lookup == nil {
-		e.Lookup = os.LookupEnv
 	}
 	var problems []error
 	flags.VisitAll(func(flag *pflag.Flag) {

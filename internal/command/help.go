@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -13,11 +14,7 @@ import (
 
 func printHelp(cmd *cobra.Command, _ []string) {
 	out := cmd.OutOrStdout()
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short
-	}
-	fmt.Fprintf(out, "%s\n\n", strings.TrimSpace(text))
+	fmt.Fprintf(out, "%s\n\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
 	printUsage(out, cmd)
 }
 

@@ -38,12 +38,7 @@ type Bridge struct {
 // BridgeCommand returns the command that runs a bridge with the settings that its
 // flags and the environment give.
 func BridgeCommand(lookup LookupEnv, run func(context.Context, Bridge) error) *cobra.Command {
-	var b Bridge
-	return command.New(&cobra.Command{
-		Use:  "bridge",
-		Long: "bridge brings Kubernetes objects to their Temporal workflows." + connections,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), b) },
-	}, command.Settings{AddFlags: b.AddFlags, Validate: b.validate, Environment: environment(lookup)})
+	return program("bridge", "brings Kubernetes objects to their Temporal workflows."+connections, lookup, run)
 }
 
 // AddFlags declares the bridge's flags.

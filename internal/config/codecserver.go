@@ -12,9 +12,6 @@ import (
 	"ostinato.dev/ostinato/internal/command"
 )
 
-// groupServer is the title of the codec server's own flags.
-const groupServer = "Server"
-
 // CodecServer holds the settings of cmd/codecserver.
 type CodecServer struct {
 	// Payloads has the keys; failures are the clients' matter.
@@ -29,14 +26,9 @@ type CodecServer struct {
 // CodecServerCommand returns the command that runs a codec server with the settings
 // that its flags and the environment give.
 func CodecServerCommand(lookup LookupEnv, run func(context.Context, CodecServer) error) *cobra.Command {
-	var s CodecServer
-	return command.New(&cobra.Command{
-		Use: "codecserver",
-		Long: "codecserver decrypts for the Temporal UI and the temporal command what worker and bridge have encrypted.\n" +
-			"Whoever reaches it may read everything, so it listens on a loopback address only: forward its port with kubectl.\n\n" +
-			"Each flag has an environment variable, which it wins over.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s) },
-	}, command.Settings{AddFlags: s.AddFlags, Validate: s.validate, Environment: environment(lookup)})
+	return program("codecserver", "decrypts for the Temporal UI and the temporal command what worker and bridge have encrypted.\n"+
+		"Whoever reaches it may read everything, so it listens on a loopback address only: forward its port with kubectl.\n\n"+
+		"Each flag has an environment variable, which it wins over.", lookup, run)
 }
 
 // AddFlags declares the codec server's flags.

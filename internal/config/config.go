@@ -1,11 +1,13 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"ostinato.dev/ostinato/internal/command"
@@ -13,6 +15,7 @@ import (
 
 // Titles of the groups of flags.
 const (
+	groupServer         = "Server"
 	groupTemporal       = "Temporal"
 	groupEncryption     = "Encryption"
 	groupKubernetes     = "Kubernetes"
@@ -29,6 +32,19 @@ type LookupEnv = func(name string) (string, bool)
 // environment gives the flags their twins.
 func environment(lookup LookupEnv) command.Environment {
 	return command.Environment{Prefix: "OSTINATO_", Lookup: lookup}
+}
+
+// program returns the command that runs a program with the settings that its flags and the environment give.
+func program[S any, P interface {
+	*S
+	AddFlags(*command.Flags)
+	validate() error
+}](name, help string, lookup LookupEnv, run func(context.Context, S) error) *cobra.Command {
+	settings := P(new(S))
+	return command.New(&cobra.Command{
+		Use: name, Long: name + " " + help,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), *settings) },
+	}, command.Settings{AddFlags: settings.AddFlags, Validate: settings.validate, Environment: environment(lookup)})
 }
 
 // connections ends the help of both programs.
@@ -102,10 +118,6 @@ func (p *problems) atLeast(value, least int, flagName string) {
 
 func (p *problems) positive(value float64, flagName string) {
 	p.check(value > 0, flagName, "is %v; set it above 0", value)
-}
-
-func (p *problems) positiveDuration(value time.Duration, flagName string) {
-	p.check(value > 0, flagName, "is %v; set it above 0, such as 10s", value)
 }
 
 func (p *problems) wholeSeconds(value time.Duration, flagName string) {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -95,7 +94,7 @@ func (t *TakeOver) Set(value string) error {
 		case takeOverCronJobs:
 			t.CronJobs = true
 		default:
-			return fmt.Errorf("%q can't be taken over; use cronjobs, jobs or both, or leave it empty", strings.TrimSpace(name))
+			return fmt.Errorf("%q can't be taken over; use cronjobs, jobs or both, or leave it empty", name)
 		}
 	}
 	return nil

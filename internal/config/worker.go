@@ -58,12 +58,7 @@ func (w Worker) MaxHeld() int { return max(w.MaxConcurrentActivities-w.MaxConcur
 // WorkerCommand returns the command that runs a worker with the settings that its
 // flags and the environment give.
 func WorkerCommand(lookup LookupEnv, run func(context.Context, Worker) error) *cobra.Command {
-	var w Worker
-	return command.New(&cobra.Command{
-		Use:  "worker",
-		Long: "worker hosts Ostinato's workflows and activities." + connections,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), w) },
-	}, command.Settings{AddFlags: w.AddFlags, Validate: w.validate, Environment: environment(lookup)})
+	return program("worker", "hosts Ostinato's workflows and activities."+connections, lookup, run)
 }
 
 // AddFlags declares the worker's flags.
@@ -113,7 +108,7 @@ func (w *Worker) validate() error {
 	p.positive(w.BulkActivitiesPerSecond, "bulk-activities-per-second")
 	p.atLeast(w.StickyCacheSize, 1, "sticky-cache-size")
 	p.check(w.StickyCacheMemory.Value() >= 64<<20, "sticky-cache-memory", "is %s; set it to 64Mi or more", w.StickyCacheMemory.String())
-	p.positiveDuration(w.StickyTimeout, "sticky-timeout")
+	p.check(w.StickyTimeout > 0, "sticky-timeout", "is %v; set it above 0, such as 10s", w.StickyTimeout)
 	p.check(w.WatchShards >= 1 && w.WatchShards <= names.WatchBuckets, "watch-shards",
 		"is %d; set it between 1 and %d", w.WatchShards, names.WatchBuckets)
 	p.check((w.DeploymentName == "") == (w.BuildID == ""), "build-id",

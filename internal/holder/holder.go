@@ -12,6 +12,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -68,16 +69,14 @@ func isPinned(info *workflowpb.WorkflowExecutionInfo) bool {
 	return override != nil && !override.GetAutoUpgrade()
 }
 
-// Look asks Temporal what runs under an ID. It needs no worker and writes nothing.
-func Look(ctx context.Context, temporal client.Client, want Wanted) (Standing, error) {
+// Look asks Temporal what runs under an ID, and returns what it says of it, too. It needs no
+// worker and writes nothing.
+func Look(ctx context.Context, temporal client.Client, want Wanted) (Standing, *workflowservice.DescribeWorkflowExecutionResponse, error) {
 	description, err := temporal.DescribeWorkflowExecution(ctx, want.ID, "")
-	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
-		return Nobody, nil
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); err != nil && !missing {
+		return "", nil, fmt.Errorf("describe workflow %s: %w", want.ID, err)
 	}
-	if err != nil {
-		return "", fmt.Errorf("describe workflow %s: %w", want.ID, err)
-	}
-	return Judge(description.GetWorkflowExecutionInfo(), want), nil
+	return Judge(description.GetWorkflowExecutionInfo(), want), description, nil
 }
 
 // ConflictPolicy returns what a start is to do with what runs under the ID: a Foreign workflow

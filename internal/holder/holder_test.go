@@ -110,7 +110,7 @@ func TestLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			temporal := mocks.NewClient(t)
 			temporal.On("DescribeWorkflowExecution", mock.Anything, wanted.ID, "").Return(test.answer, test.err)
-			found, err := holder.Look(t.Context(), temporal, wanted)
+			found, _, err := holder.Look(t.Context(), temporal, wanted)
 			assert.Equal(t, test.want, found)
 			if test.fails == "" {
 				assert.NoError(t, err)

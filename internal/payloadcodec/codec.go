@@ -4,6 +4,7 @@
 package payloadcodec
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -66,12 +67,8 @@ func Apply(options *client.Options, codec converter.PayloadCodec, failures bool)
 // and signals that people type. A payload that says it is encrypted and can't be
 // decrypted is an error.
 func New(options Options) (converter.PayloadCodec, error) {
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
-	if options.Logger == nil {
-		options.Logger = slog.New(slog.DiscardHandler)
-	}
+	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
+	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	ring := &keyring{Options: options}
 	if err := ring.look(); err != nil {
 		return nil, err
@@ -84,7 +81,7 @@ func (r *keyring) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, err
 	if r.EncryptWith == "" {
 		return payloads, nil
 	}
-	id, sealer := r.EncryptWith, r.keys().sealers[r.EncryptWith]
+	id, sealer := r.EncryptWith, r.keys()[r.EncryptWith]
 	encoded := make([]*commonpb.Payload, len(payloads))
 	for i, payload := range payloads {
 		plain, err := proto.Marshal(payload)
@@ -129,7 +126,7 @@ func (r *keyring) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) 
 		return nil, fmt.Errorf("its %s is %.40q, not %q: another program has encrypted it", MetadataVersion, version, Version)
 	}
 	known := r.keysWith(id)
-	opener, ok := known.sealers[id]
+	opener, ok := known[id]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("its key %.80q is not among the payload keys (%s): put the key back, or wait until its file has arrived",

@@ -27,23 +27,23 @@ type keyring struct {
 }
 
 // keys returns the keys, read anew when they have not been for a while.
-func (r *keyring) keys() *keys {
+func (r *keyring) keys() keys {
 	if r.due(lookInterval) && r.looking.TryLock() {
 		r.lookAgain(lookInterval)
 	}
-	return r.current.Load()
+	return *r.current.Load()
 }
 
 // keysWith is keys for a payload that names a key: one that is not known may have
 // come a moment ago.
-func (r *keyring) keysWith(id string) *keys {
+func (r *keyring) keysWith(id string) keys {
 	known := r.keys()
-	if _, ok := known.sealers[id]; ok || !r.due(unknownInterval) {
+	if _, ok := known[id]; ok || !r.due(unknownInterval) {
 		return known
 	}
 	r.looking.Lock()
 	r.lookAgain(unknownInterval)
-	return r.current.Load()
+	return *r.current.Load()
 }
 
 func (r *keyring) due(interval time.Duration) bool {
@@ -73,7 +73,7 @@ func (r *keyring) look() error {
 	if err != nil {
 		return err
 	}
-	if _, ok := read.sealers[r.EncryptWith]; r.EncryptWith != "" && !ok {
+	if _, ok := read[r.EncryptWith]; r.EncryptWith != "" && !ok {
 		return fmt.Errorf("payload keys in %s: %q, which is to encrypt, is not among %s", r.Path, r.EncryptWith, strings.Join(read.ids(), ", "))
 	}
 	if before := r.current.Load(); before == nil || !before.equal(read) {

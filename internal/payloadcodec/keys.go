@@ -28,26 +28,29 @@ const (
 // which does not begin with a dot, as the files of the kubelet's own do.
 var keyID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,62}$`)
 
-// keys are the keys by their IDs, and what is used to compare them.
-type keys struct {
-	sealers map[string]cipher.AEAD
-	secrets map[string]string
+// keys are the keys by their IDs.
+type keys map[string]key
+
+// key seals and opens; its secret is for comparison.
+type key struct {
+	cipher.AEAD
+	secret string
 }
 
 // readKeys reads the key in a file, or those in the files of a directory. A key's ID
 // is its file's name.
 func readKeys(path string) (keys, error) {
-	read := keys{sealers: map[string]cipher.AEAD{}, secrets: map[string]string{}}
+	read := keys{}
 	info, err := os.Stat(path)
 	if err != nil {
-		return keys{}, fmt.Errorf("look for payload keys: %w", err)
+		return nil, fmt.Errorf("look for payload keys: %w", err)
 	}
 	if !info.IsDir() {
 		return read, read.add(path)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return keys{}, fmt.Errorf("list payload keys: %w", err)
+		return nil, fmt.Errorf("list payload keys: %w", err)
 	}
 	for _, entry := range entries {
 		file := filepath.Join(path, entry.Name())
@@ -58,18 +61,18 @@ func readKeys(path string) (keys, error) {
 		info, err := os.Stat(file)
 		switch {
 		case err != nil:
-			return keys{}, fmt.Errorf("look at payload key: %w", err)
+			return nil, fmt.Errorf("look at payload key: %w", err)
 		case info.IsDir():
 			continue
-		case len(read.secrets) == maxKeys:
-			return keys{}, fmt.Errorf("payload keys in %s: there are more than %d; remove those that nothing is encrypted with any more", path, maxKeys)
+		case len(read) == maxKeys:
+			return nil, fmt.Errorf("payload keys in %s: there are more than %d; remove those that nothing is encrypted with any more", path, maxKeys)
 		}
 		if err := read.add(file); err != nil {
-			return keys{}, err
+			return nil, err
 		}
 	}
-	if len(read.secrets) == 0 {
-		return keys{}, fmt.Errorf("payload keys in %s: there are none; put a file there for each key, named as the key is to be called", path)
+	if len(read) == 0 {
+		return nil, fmt.Errorf("payload keys in %s: there are none; put a file there for each key, named as the key is to be called", path)
 	}
 	return read, nil
 }
@@ -92,7 +95,7 @@ func (k keys) add(file string) error {
 	if err != nil {
 		return fmt.Errorf("payload key in %s: %w", file, err)
 	}
-	k.sealers[id], k.secrets[id] = sealer, string(secret)
+	k[id] = key{sealer, string(secret)}
 	return nil
 }
 
@@ -122,6 +125,8 @@ func readKey(file string) ([]byte, error) {
 }
 
 // ids lists the keys, for people.
-func (k keys) ids() []string { return slices.Sorted(maps.Keys(k.secrets)) }
+func (k keys) ids() []string { return slices.Sorted(maps.Keys(k)) }
 
-func (k keys) equal(other keys) bool { return maps.Equal(k.secrets, other.secrets) }
+func (k keys) equal(other keys) bool {
+	return maps.EqualFunc(k, other, func(a, b key) bool { return a.secret == b.secret })
+}

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,11 +88,8 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	if err := settings.Payloads.Apply(&options, p.Logger); err != nil {
 		return err
 	}
-	if options.DataConverter == nil {
-		options.DataConverter = converter.GetDefaultDataConverter()
-	}
 	// Large values are decoded few at a time, and wait for each other.
-	options.DataConverter = workflow.DataConverterWithoutDeadlockDetection(options.DataConverter)
+	options.DataConverter = workflow.DataConverterWithoutDeadlockDetection(cmp.Or(options.DataConverter, converter.GetDefaultDataConverter()))
 	if settings.SDKMetrics {
 		var closer io.Closer
 		p.SDKMetrics, closer = telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{
