@@ -198,7 +198,7 @@ func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
 		summary:  summary,
 		activity: protocol.SetSuspendActivity,
 		request:  protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.input.Job, Wish: wish},
-		givesWay: func() bool { return w.mailbox.holds(steers) },
+		givesWay: w.steered,
 		budget:   steerBudget,
 	})
 	switch {
