@@ -21,9 +21,9 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -174,7 +174,7 @@ func (s *stage) pod(name string) *corev1.Pod {
 	return fixture.StoredPod(s.t, s.kubernetes, name)
 }
 
-func (s *stage) tracked(name string) bool { return k8s.Tracked(s.pod(name)) }
+func (s *stage) tracked(name string) bool { return claim.Tracked(s.pod(name)) }
 
 func (s *stage) job(name string) *batchv1.Job {
 	s.t.Helper()

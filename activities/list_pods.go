@@ -113,12 +113,8 @@ func (c *census) look(ctx context.Context) func(*corev1.Pod) func() error {
 				}
 				return c.carryOut(ctx, claim.Decide(pod, owner), pod, asked)
 			}
-		case claim.Keep:
-			c.own(pod, asked)
-		case claim.Foreign:
-			if asked {
-				c.add(job.PodFact{UID: string(pod.UID), Disowned: true})
-			}
+		case claim.Keep, claim.Foreign:
+			c.take(verdict, pod, pod, asked)
 		default:
 			return func() error { return c.carryOut(ctx, verdict, pod, asked) }
 		}
@@ -138,42 +134,28 @@ func (c *census) readAgain(ctx context.Context) (claim.Owner, error) {
 
 // carryOut writes to the Pod what the verdict asks for, and lists it.
 func (c *census) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, asked bool) error {
-	switch verdict {
-	case claim.Keep:
-		c.own(pod, asked)
-	case claim.Label:
-		c.own(pod, asked)
-		if _, err := k8s.LabelPod(ctx, c.Kubernetes, c.owner.UID, pod); err != nil {
-			return outage(err, "label Pod %s/%s", pod.Namespace, pod.Name)
-		}
-	case claim.Adopt:
-		adopted, err := k8s.AdoptPod(ctx, c.Kubernetes, c.owner, pod)
-		switch {
-		case err != nil:
-			return outage(err, "adopt Pod %s/%s", pod.Namespace, pod.Name)
-		case adopted != nil:
-			c.own(adopted, asked)
-		case asked:
-			c.add(disowned(pod))
-		}
-	case claim.Disown:
-		c.add(disowned(pod))
-		if err := k8s.DisownPod(ctx, c.Kubernetes, c.owner.UID, pod); err != nil {
-			return outage(err, "let go of Pod %s/%s", pod.Namespace, pod.Name)
-		}
-	case claim.Release:
-		if asked {
-			c.add(disowned(pod))
-		}
-		if _, err := k8s.ReleasePod(ctx, c.Kubernetes, pod.Namespace, pod.Name, pod.UID, k8s.Ended(pod)); err != nil {
-			return outage(err, "release Pod %s/%s, which nobody counts", pod.Namespace, pod.Name)
-		}
-	case claim.Foreign:
-		if asked {
-			c.add(job.PodFact{UID: string(pod.UID), Disowned: true})
-		}
+	stored, err := k8s.CarryOut(ctx, c.Kubernetes, verdict, c.Activities.owner(c.owner), pod)
+	if err != nil {
+		return outage(err, "%v Pod %s/%s", verdict, pod.Namespace, pod.Name)
 	}
+	c.take(verdict, pod, stored, asked)
 	return nil
+}
+
+// take lists a Pod after what the verdict asks for was written; stored is the Pod then, nil if it is gone or has changed.
+func (c *census) take(verdict claim.Verdict, pod, stored *corev1.Pod, asked bool) {
+	switch {
+	case verdict.Own():
+		c.own(pod, asked)
+	case verdict == claim.Adopt && stored != nil:
+		c.own(stored, asked)
+	case verdict == claim.Foreign && asked:
+		c.add(job.PodFact{UID: string(pod.UID), Disowned: true})
+	case verdict == claim.Disown, asked:
+		fact := k8s.PodFact(pod)
+		fact.Disowned = true
+		c.add(fact)
+	}
 }
 
 // own takes a Pod that is the Job's.
@@ -213,10 +195,4 @@ func (c *census) list() protocol.PodList {
 		list.Status, list.Spec = &c.owner.Status, ptr.To(c.specOf(c.owner))
 	}
 	return list
-}
-
-func disowned(pod *corev1.Pod) job.PodFact {
-	fact := k8s.PodFact(pod)
-	fact.Disowned = true
-	return fact
 }

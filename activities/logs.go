@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -180,7 +181,7 @@ func unreadable(pod *corev1.Pod, release job.Release) string {
 	switch {
 	case pod.Status.Phase != corev1.PodFailed || release.Phase != corev1.PodFailed:
 		return logNotFailed
-	case !k8s.Tracked(pod):
+	case !claim.Tracked(pod):
 		return logReleased
 	}
 	return ""

@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
@@ -87,7 +88,7 @@ func (s *stage) track(releases ...job.Release) {
 			continue
 		}
 		pod := found.(*corev1.Pod).DeepCopy()
-		if k8s.Tracked(pod) {
+		if claim.Tracked(pod) {
 			continue
 		}
 		pod.Finalizers = append(pod.Finalizers, names.TrackingFinalizer)
@@ -153,7 +154,7 @@ func TestTheEndOfALogIsReadBeforeTheRelease(t *testing.T) {
 	var tracked bool
 	kept := s.logs(func(corev1.PodLogOptions) (string, error) {
 		pod, err := s.kubernetes.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), namespace, "a")
-		tracked = err == nil && k8s.Tracked(pod.(*corev1.Pod))
+		tracked = err == nil && claim.Tracked(pod.(*corev1.Pod))
 		return "one\ntwo\n", nil
 	})
 	wanted, silent := release("a"), release("b")

@@ -160,7 +160,7 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 	}
 	var running []job.PodFact
 	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !k8s.Ended(pod) && a.owns(owner, pod) {
+		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && !claim.Ended(pod) && a.owns(owner, pod) {
 			running = append(running, job.PodFact{Name: pod.Name, Index: k8s.PodFact(pod).Index})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -75,10 +76,10 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		case !a.owns(owner, pod):
 			out.found(foreignFact(pod))
 			return nil
-		case running && k8s.Ended(pod), target.Release && k8s.Ended(pod) && k8s.Tracked(pod):
+		case running && claim.Ended(pod), target.Release && claim.Ended(pod) && claim.Tracked(pod):
 			out.found(k8s.PodFact(pod))
 			return nil
-		case target.Release && k8s.Tracked(pod):
+		case target.Release && claim.Tracked(pod):
 			err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, true)
 			if apierrors.IsConflict(err) && attempt < releaseAttempts {
 				pod, err = k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)

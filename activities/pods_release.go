@@ -54,7 +54,7 @@ func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, re
 		case release.Phase != "" && pod.Status.Phase != release.Phase:
 			out.found(k8s.PodFact(pod))
 			return nil
-		case !k8s.Tracked(pod) && !(k8s.Ended(pod) && k8s.Watched(pod)):
+		case !claim.Tracked(pod) && !(claim.Ended(pod) && claim.Watched(pod)):
 			return nil
 		}
 		if err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, false); !apierrors.IsConflict(err) || attempt == releaseAttempts {

@@ -44,7 +44,7 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 			return nil
 		}
 		return func() error {
-			released, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, k8s.Ended(pod))
+			released, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod))
 			outcome.note(pod, released, err)
 			return ctx.Err()
 		}
@@ -89,7 +89,7 @@ func (r *releases) note(pod *corev1.Pod, released bool, err error) {
 	case err == nil:
 		delete(r.failed, pod.UID)
 		// The watch's label alone is not worth counting.
-		if released && k8s.Tracked(pod) {
+		if released && claim.Tracked(pod) {
 			r.released++
 		}
 	}

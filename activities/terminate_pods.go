@@ -83,11 +83,11 @@ func (a *Activities) letGo(ctx context.Context, owner *batchv1.Job) error {
 		return outage(err, "list Pods of Job %s/%s", owner.Namespace, owner.Name)
 	}
 	err = a.eachPod(ctx, owner.Namespace, selector, func(pod *corev1.Pod) func() error {
-		if !k8s.Tracked(pod) || !a.owns(owner, pod) {
+		if !claim.Tracked(pod) || !a.owns(owner, pod) {
 			return nil
 		}
 		return func() error {
-			if _, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, k8s.Ended(pod)); err != nil {
+			if _, err := k8s.ReleasePod(ctx, a.Kubernetes, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod)); err != nil {
 				return outage(err, "release Pod %s/%s, whose namespace is being deleted", pod.Namespace, pod.Name)
 			}
 			return nil

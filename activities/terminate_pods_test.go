@@ -156,7 +156,7 @@ func TestNoPodIsTerminatedForAnotherPlan(t *testing.T) {
 		answers func(protocol.PodList) bool
 	}{
 		"an edited Job":     {helloJob(), protocol.TerminatePodsRequest{Digest: "another"}, func(l protocol.PodList) bool { return l.Unplanned && l.Spec != nil }},
-		"one that succeeds": {succeeded, protocol.TerminatePodsRequest{Judge: job.NewIndexes(0)}, func(l protocol.PodList) bool { return l.Matched != nil }},
+		"one that succeeds": {succeeded, protocol.TerminatePodsRequest{Judge: job.Indexes{}.With(0)}, func(l protocol.PodList) bool { return l.Matched != nil }},
 		"another's":         {builtIn, protocol.TerminatePodsRequest{}, func(l protocol.PodList) bool { return l.Foreign }},
 		"one that is gone":  {otherJob(), protocol.TerminatePodsRequest{}, func(l protocol.PodList) bool { return l.Gone }},
 	} {

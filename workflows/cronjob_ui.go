@@ -149,7 +149,7 @@ func scheduledText(scheduled time.Time, manual bool) string {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ")
+var markdown = strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "<", "&lt;", "\n", " ", "\r", " ")
 
 // escape keeps text from being taken for markdown structure.
 func escape(text string) string { return markdown.Replace(text) }

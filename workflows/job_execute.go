@@ -26,6 +26,7 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 			Job: w.input.Job, Digest: digest(w.spec), Creates: plan.Creates, Deletes: plan.Deletes, Status: plan.Status, Judge: plan.Judge,
 			Counted: plan.Counted, Base: &base, Releases: plan.Releases, Handled: plan.Handled, Events: plan.Events,
 		},
+		givesWay: w.steered, until: plan.Deadline,
 		first: plan.Recorded() || len(plan.Creates) > 0 && workflow.Now(ctx).Before(w.slowUntil),
 		local: jobLocalBudget,
 		slow:  func() { w.slowUntil = workflow.Now(ctx).Add(slowPause) },
@@ -33,19 +34,15 @@ func (w *runningJob) execute(ctx workflow.Context, plan job.Plan) error {
 	if plan.Bulk() {
 		c.queue = w.cluster.BulkTaskQueue()
 	}
-	result, err := perform[protocol.JobResult](ctx, w.patient(plan, c))
+	result, err := perform[protocol.JobResult](ctx, c)
 	if err == nil {
 		w.record(ctx, plan, result)
 	}
 	return err
 }
 
-// patient makes a call give way to what may change the plan that it belongs to.
-func (w *runningJob) patient(plan job.Plan, c call) call {
-	c.givesWay = func() bool { return w.mailbox.holds(steers) }
-	c.until = plan.Deadline
-	return c
-}
+// steered reports whether a signal waits that may change what the Job is to do: a call gives way to it.
+func (w *runningJob) steered() bool { return w.mailbox.holds(steers) }
 
 // record takes the result of a plan into the state.
 func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol.JobResult) {
@@ -95,13 +92,14 @@ func (w *runningJob) list(ctx workflow.Context) error {
 func (w *runningJob) terminate(ctx workflow.Context, plan job.Plan) error {
 	w.state = plan.Asked()
 	asked := workflow.Now(ctx)
-	c := w.patient(plan, call{
+	c := call{
 		summary: w.summary(plan), activity: protocol.TerminatePodsActivity,
 		request: protocol.TerminatePodsRequest{
 			Job: w.input.Job, Digest: digest(w.spec), Judge: plan.Judge, Termination: plan.Terminate,
 			Undecided: w.state.Undecided(), Deleting: w.deleting,
 		},
-	})
+		givesWay: w.steered, until: plan.Deadline,
+	}
 	if job.Bulk(len(w.state.Pods), 0) {
 		c.queue = w.cluster.BulkTaskQueue()
 	}
@@ -137,7 +135,7 @@ func (w *runningJob) pods(ctx workflow.Context, request protocol.ListPodsRequest
 		summary:  "list pods of " + w.input.Job.Name,
 		activity: protocol.ListPodsActivity,
 		request:  request,
-		givesWay: func() bool { return w.mailbox.holds(steers) },
+		givesWay: w.steered,
 	})
 	w.gone, w.foreign = w.gone || list.Gone, w.foreign || list.Foreign
 	return list, err

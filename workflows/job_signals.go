@@ -43,19 +43,8 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 		}
 	}
 	for len(w.heard.steering) > 0 && !w.gone && !w.foreign && w.pause.over(workflow.Now(ctx)) {
-		wish := w.heard.steering[0]
-		w.heard.steering = w.heard.steering[1:]
-		err := w.steer(ctx, wish)
-		switch {
-		case errors.Is(err, errGaveWay):
-			w.take(ctx)
-			w.heard.steering = w.heard.steering.after(wish)
-		case err != nil:
-			w.pause.failed(workflow.Now(ctx))
-			w.heard.steering = append(wishes{wish}, w.heard.steering...)
-			if err := w.unlessCancelled(ctx, "Setting spec.suspend failed, to be repeated", err); err != nil {
-				return err
-			}
+		if err := w.steer(ctx, w.heard.steering[0]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -221,20 +210,27 @@ const steerBudget = 30 * time.Second
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree.
 func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
-	signal, summary := protocol.ResumeSignal, "resume job "+w.input.Job.Name
+	signal := protocol.ResumeSignal
 	if wish.Suspend {
-		signal, summary = protocol.SuspendSignal, "suspend job "+w.input.Job.Name
+		signal = protocol.SuspendSignal
 	}
 	result, err := perform[protocol.SetSuspendResult](ctx, call{
-		summary:  summary,
+		summary:  signal + " job " + w.input.Job.Name,
 		activity: protocol.SetSuspendActivity,
 		request:  protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.input.Job, Wish: wish},
-		givesWay: func() bool { return w.mailbox.holds(steers) },
+		givesWay: w.steered,
 		budget:   steerBudget,
 	})
+	if err != nil && !final(err) && !errors.Is(err, errGaveWay) {
+		w.pause.failed(workflow.Now(ctx))
+		return w.unlessCancelled(ctx, "Setting spec.suspend failed, to be repeated", err)
+	}
+	w.heard.steering = w.heard.steering[1:]
 	switch {
-	case errors.Is(err, errGaveWay), err != nil && !final(err):
-		return err
+	case errors.Is(err, errGaveWay):
+		w.take(ctx)
+		w.heard.steering = w.heard.steering.after(wish)
+		return nil
 	case err != nil:
 		return w.unlessCancelled(ctx, "Signal "+signal+" was refused", err)
 	}

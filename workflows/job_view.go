@@ -47,18 +47,18 @@ func (w *runningJob) show(ctx workflow.Context, plan job.Plan) {
 func jobDetails(state job.State, waiting string) string {
 	var text strings.Builder
 	if waiting != "" {
-		text.WriteString(fmt.Sprintf("**Waiting:** %s\n\n", markdownText(waiting)))
+		text.WriteString(fmt.Sprintf("**Waiting:** %s\n\n", escape(waiting)))
 	}
 	text.WriteString(fmt.Sprintf("%d succeeded, %d failed", state.Succeeded, state.Failed))
 	if failed := state.FailedIndexes.Len(); failed > 0 {
 		text.WriteString(fmt.Sprintf(", %d indexes failed", failed))
 	}
 	if !state.StartTime.IsZero() {
-		text.WriteString(fmt.Sprintf(", started %s", state.StartTime.UTC().Format(time.RFC3339)))
+		text.WriteString(", started " + timeText(state.StartTime))
 	}
 	text.WriteString("\n")
 	for _, condition := range state.Conditions {
-		text.WriteString(fmt.Sprintf("\n%s=%s: %s: %s\n", condition.Type, condition.Status, condition.Reason, markdownText(condition.Message)))
+		text.WriteString(fmt.Sprintf("\n%s=%s: %s: %s\n", condition.Type, condition.Status, condition.Reason, escape(condition.Message)))
 	}
 	writePods(&text, state.Pods)
 	writeAttempts(&text, state.Evidence, state.EvidenceOmitted)
@@ -75,7 +75,7 @@ func writePods(text *strings.Builder, pods []job.Pod) {
 			text.WriteString(fmt.Sprintf("\n%d more\n", len(pods)-i))
 			break
 		}
-		text.WriteString(fmt.Sprintf("| %s | %s | %s | %s |\n", pod.Name, podPhase(pod), pod.Fate, podFailure(pod)))
+		text.WriteString(fmt.Sprintf("| %s | %s | %s | %s |\n", pod.Name, podPhase(pod), pod.Fate, attemptFailure(job.AttemptOf(pod))))
 	}
 }
 
@@ -101,7 +101,7 @@ func writeAttempts(text *strings.Builder, attempts []job.Attempt, omitted int) {
 		case attempt.Log != "":
 			text.WriteString(fmt.Sprintf("\nEnd of the log of %s:\n\n```\n%s\n```\n", attempt.Pod, codeText(attempt.Log)))
 		case attempt.LogMissing != "":
-			text.WriteString(fmt.Sprintf("\nNo log of %s: %s\n", attempt.Pod, markdownText(attempt.LogMissing)))
+			text.WriteString(fmt.Sprintf("\nNo log of %s: %s\n", attempt.Pod, escape(attempt.LogMissing)))
 		default:
 			continue
 		}
@@ -125,14 +125,14 @@ func attemptFailure(attempt job.Attempt) string {
 			parts = append(parts, part)
 		}
 	}
-	return markdownText(strings.Join(parts, " "))
+	return escape(strings.Join(parts, " "))
 }
 
 func clock(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return at.UTC().Format(time.RFC3339)
+	return timeText(at)
 }
 
 // codeText keeps a log from ending its code block.
@@ -150,18 +150,6 @@ func podPhase(pod job.Pod) string {
 		return "created"
 	}
 	return string(pod.Phase)
-}
-
-func podFailure(pod job.Pod) string {
-	if pod.ExitCode == 0 && pod.Reason == "" {
-		return ""
-	}
-	return markdownText(fmt.Sprintf("exit code %d %s %s", pod.ExitCode, pod.Reason, pod.Message))
-}
-
-// markdownText keeps text that others wrote from breaking out of a table cell.
-func markdownText(text string) string {
-	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ", "<", "&lt;").Replace(text)
 }
 
 // summary names the most telling part of a plan, for the Temporal UI.

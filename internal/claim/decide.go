@@ -27,9 +27,8 @@ const (
 	Label
 	// Adopt: the Pod has no controller, and the Job is to become it.
 	Adopt
-	// Disown: the Job controls the Pod and is to let it go: its labels do not match the
-	// Job's selector any more. It loses the Job's owner reference and the tracking
-	// finalizer.
+	// Disown: the Job controls the Pod, whose labels do not match its selector any more. The
+	// Pod loses the Job's owner reference and the tracking finalizer.
 	Disown
 	// Release: nobody will count the Pod. It loses the tracking finalizer and keeps its
 	// owner reference; one that has ended loses PodWatch's label too.
@@ -125,7 +124,7 @@ func Decide(pod *corev1.Pod, owner Owner) Verdict {
 // decideGone judges a Pod of a Job that does not exist.
 func decideGone(pod *corev1.Pod, owner Owner) Verdict {
 	switch {
-	case !watched(pod) && !owner.TakeOver:
+	case !Watched(pod) && !owner.TakeOver:
 		return Foreign
 	case IsControlledBy(pod, owner.Name, owner.UID):
 		return released(pod)
@@ -133,7 +132,7 @@ func decideGone(pod *corev1.Pod, owner Owner) Verdict {
 		return Foreign
 	}
 	name, uid := Labelled(pod)
-	if uid != owner.UID || name != owner.Name && name != "" || name == "" && !watched(pod) {
+	if uid != owner.UID || name != owner.Name && name != "" || name == "" && !Watched(pod) {
 		return Foreign
 	}
 	return released(pod)
@@ -146,7 +145,7 @@ func decideControlled(pod *corev1.Pod, owner Owner, job *batchv1.Job) Verdict {
 	switch {
 	case err != nil:
 		return Keep
-	case over && owner.Unattended && tracked(pod):
+	case over && owner.Unattended && Tracked(pod):
 		return Release
 	case !matches && over:
 		return released(pod)
@@ -165,7 +164,7 @@ func decideOrphan(pod *corev1.Pod, job *batchv1.Job) Verdict {
 	case err != nil:
 		return Foreign
 	case !matches:
-		if name, _ := Labelled(pod); watched(pod) && name == job.Name {
+		if name, _ := Labelled(pod); Watched(pod) && name == job.Name {
 			return released(pod)
 		}
 		return Foreign
@@ -180,7 +179,7 @@ func decideOrphan(pod *corev1.Pod, job *batchv1.Job) Verdict {
 // released is the verdict for a Pod that nobody will count: there may be nothing to
 // take off any more.
 func released(pod *corev1.Pod) Verdict {
-	if tracked(pod) || watched(pod) && ended(pod) {
+	if Tracked(pod) || Watched(pod) && Ended(pod) {
 		return Release
 	}
 	return Foreign
@@ -190,13 +189,12 @@ func released(pod *corev1.Pod) Verdict {
 func isOver(job *batchv1.Job) bool { return job.DeletionTimestamp != nil || Finished(job) != nil }
 
 // isCounted reports whether a Pod that is or was of a Job has been counted.
-func isCounted(pod *corev1.Pod) bool { return ended(pod) && !tracked(pod) }
+func isCounted(pod *corev1.Pod) bool { return Ended(pod) && !Tracked(pod) }
 
-// wasOurs reports whether Ostinato made the Pod for the Job or has watched it. A name
-// that others made may read like one of Ostinato's, so that it takes a write of Ostinato's
-// too, where the Pod tells who has written it.
+// wasOurs reports whether Ostinato made the Pod for the Job or has watched it. Others may have made a
+// name that reads like Ostinato's, so it takes a write of Ostinato's too, if the Pod says who wrote.
 func wasOurs(pod *corev1.Pod, job *batchv1.Job) bool {
-	if watched(pod) {
+	if Watched(pod) {
 		return true
 	}
 	_, named := names.PodAttempt(job.Name, string(job.UID), pod.Name)

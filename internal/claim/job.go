@@ -14,9 +14,8 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Ours reports whether the Job is Ostinato's to reconcile: its managedBy names
-// Ostinato, or Jobs are taken over and it names the built-in controller or nobody,
-// which mean the same (parity 0.4).
+// Ours reports whether the Job is Ostinato's to reconcile: its managedBy names Ostinato, or Jobs are
+// taken over and it names the built-in controller or, which means the same, nobody (parity 0.4).
 func Ours(job *batchv1.Job, takeOver bool) bool {
 	switch ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) {
 	case batchv1.JobControllerName:
@@ -63,9 +62,6 @@ func Selector(job *batchv1.Job) (labels.Selector, error) {
 
 // Matches reports whether the Pod's labels match the Job's selector.
 func Matches(job *batchv1.Job, pod *corev1.Pod) (bool, error) {
-	if job.Spec.Selector == nil {
-		return HasUIDLabel(pod, job.UID), nil
-	}
 	selector, err := Selector(job)
 	return err == nil && selector.Matches(labels.Set(pod.Labels)), err
 }

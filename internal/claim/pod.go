@@ -41,12 +41,11 @@ func Labelled(pod *corev1.Pod) (name string, uid types.UID) {
 // there are, as far as its labels name them: they name none, and there is nothing to release.
 func IsLeftAlone(pod *corev1.Pod) bool {
 	name, uid := Labelled(pod)
-	return name == "" && uid == "" && !tracked(pod) && !ended(pod)
+	return name == "" && uid == "" && !Tracked(pod) && !Ended(pod)
 }
 
-// HasUIDLabel reports whether the Pod carries the label with this Job's UID. Such a Pod
-// matches the selector of its Job, unless that has a manual one; whether any does,
-// Matches tells.
+// HasUIDLabel reports whether the Pod carries the label with this Job's UID. Such a Pod matches the
+// selector of its Job, unless that is a manual one (Matches).
 func HasUIDLabel(pod *corev1.Pod, jobUID types.UID) bool {
 	return jobUID != "" && pod.Labels[batchv1.ControllerUidLabel] == string(jobUID)
 }
@@ -56,14 +55,16 @@ func isLabelled(pod *corev1.Pod, jobUID types.UID) bool {
 	return pod.Labels[names.WatchBucketLabel] == names.WatchBucket(string(jobUID))
 }
 
-// watched reports whether PodWatch sees the Pod.
-func watched(pod *corev1.Pod) bool {
+// Watched reports whether the Pod carries the label by which PodWatch sees it.
+func Watched(pod *corev1.Pod) bool {
 	_, labelled := pod.Labels[names.WatchBucketLabel]
 	return labelled
 }
 
-func tracked(pod *corev1.Pod) bool { return slices.Contains(pod.Finalizers, names.TrackingFinalizer) }
+// Tracked reports whether the Pod carries the tracking finalizer.
+func Tracked(pod *corev1.Pod) bool { return slices.Contains(pod.Finalizers, names.TrackingFinalizer) }
 
-func ended(pod *corev1.Pod) bool {
+// Ended reports whether the Pod can't run any more.
+func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -139,9 +139,8 @@ func (p *pass) dropIndexes(limit int32) {
 	p.state.Indexes = slices.DeleteFunc(p.state.Indexes, beyond)
 }
 
-// after returns the record after Pods finished at the given times: failures add
-// up until a success, and only those that finished after the newest success count
-// on (parity 2.9).
+// after returns the record after Pods finished at the given times: only failures that finished
+// after the newest success count (parity 2.9).
 func (b Backoff) after(successes, failures []time.Time) Backoff {
 	if len(successes) > 0 {
 		newest := slices.MaxFunc(successes, time.Time.Compare)
@@ -168,12 +167,9 @@ func (p *pass) release() {
 		if !pod.Announced {
 			p.announceFailure(pod)
 		}
-		release := Release{Name: pod.Name, UID: pod.UID}
+		release := Release{Name: pod.Name, UID: pod.UID, Logs: p.state.wantsLog(pod)}
 		if pod.Ended() {
 			release.Phase = pod.Phase
-		}
-		if p.state.wantsLog(pod) {
-			release.Logs = true
 		}
 		p.plan.Releases = append(p.plan.Releases, release)
 	}

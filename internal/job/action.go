@@ -6,8 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Create asks for one Pod of the Job. Its name is deterministic, so a repeated
-// create meets its own Pod.
+// Create asks for one Pod of the Job. A repeated create meets its own Pod, by the name.
 type Create struct {
 	Name string `json:"name"`
 	// Attempt numbers the Job's Pods, or those of its index, from 1; Name is made from it.

@@ -6,8 +6,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// create asks for Pods, unless failures or a refusal delay them. A Pod's name follows from what
-// the history knows, so that a create which is repeated meets its own Pod.
+// create asks for Pods, unless failures or a refusal delay them.
 func (p *pass) create(missing int) {
 	if due := p.state.Backoff.due(p.config); !p.perIndex() && p.now.Before(due) {
 		p.wake(due, WakeBackoff)

@@ -9,15 +9,14 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// Decide says what is to be done for a Job at an instant. It is a pure function:
-// deciding again after the Plan was carried out (Apply) wants nothing more.
-// The order of decisions is that of upstream's syncJob (parity 2.7).
+// Decide says what is to be done for a Job at an instant, in the order of upstream's syncJob (parity 2.7).
+// Deciding again after the Plan was carried out (Apply) wants nothing more.
 func Decide(config Config, state State, spec Spec, now time.Time) Plan {
 	return decide(config, state, spec, now, false)
 }
 
-// DecideListed is Decide right after a list of the Pods was taken in: those that are of no
-// use can be told, which depends on their readiness, and PodWatch does not tell that.
+// DecideListed is Decide right after a list of the Pods was taken in: surplus Pods are chosen by
+// their readiness, which PodWatch does not report.
 func DecideListed(config Config, state State, spec Spec, now time.Time) Plan {
 	return decide(config, state, spec, now, true)
 }
@@ -83,7 +82,9 @@ func (p *pass) sync() {
 	if p.state.StartTime.IsZero() && !p.spec.Suspend {
 		p.state.StartTime = p.second
 	}
-	p.announceMistakes()
+	for _, mistake := range p.spec.Mistakes {
+		p.announce("InvalidAnnotation", mistake)
+	}
 	p.refreshEvidence()
 	p.deleteAgain()
 	p.failPending()
@@ -117,9 +118,8 @@ func (p *pass) sync() {
 	p.plan.Waiting = p.waiting()
 }
 
-// completionsReached decides that the Job has succeeded: a work-queue Job when one
-// Pod succeeded and none is left, another when enough Pods succeeded and none is
-// left (parity 2.7 step 9).
+// completionsReached decides that the Job has succeeded: no Pod is left, and enough Pods succeeded,
+// in a work-queue Job one (parity 2.7 step 9).
 func (p *pass) completionsReached() *Verdict {
 	reached := p.state.Succeeded > 0
 	if p.spec.Completions != nil {
@@ -141,22 +141,17 @@ func (p *pass) unsupported() bool {
 // completion mode, so all that is left is to wait for its deletion.
 func (p *pass) skip() {
 	const message = "Skipped Job sync because completion mode is unknown"
-	if p.state.Skipped != p.spec.CompletionMode {
-		p.state.Skipped = p.spec.CompletionMode
-		p.emit(event.Warning("UnknownCompletionMode", message))
-	}
+	p.announce("UnknownCompletionMode", message)
 	p.wake(p.listAt(), WakeList)
 	p.plan.Waiting = message
 }
 
 func (p *pass) emit(e event.Event) { p.plan.Events = append(p.plan.Events, e) }
 
-// announceMistakes emits a Warning for every annotation that can't be read, once.
-func (p *pass) announceMistakes() {
-	for _, mistake := range p.spec.Mistakes {
-		if !slices.Contains(p.state.Announced, mistake) {
-			p.state.Announced = append(slices.Clip(p.state.Announced), mistake)
-			p.emit(event.Warning("InvalidAnnotation", mistake))
-		}
+// announce emits a Warning once.
+func (p *pass) announce(reason, message string) {
+	if !slices.Contains(p.state.Announced, message) {
+		p.state.Announced = append(slices.Clip(p.state.Announced), message)
+		p.emit(event.Warning(reason, message))
 	}
 }

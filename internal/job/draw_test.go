@@ -110,7 +110,7 @@ func drawFailureRule(t *rapid.T, perIndex bool) batchv1.PodFailurePolicyRule {
 
 func drawSuccessRule(t *rapid.T, completions int32) batchv1.SuccessPolicyRule {
 	rule := batchv1.SuccessPolicyRule{}
-	wanted := job.NewIndexes(rapid.SliceOfN(rapid.Int32Range(0, completions-1), 0, 3).Draw(t, "succeededIndexes")...)
+	wanted := job.Indexes{}.With(rapid.SliceOfN(rapid.Int32Range(0, completions-1), 0, 3).Draw(t, "succeededIndexes")...)
 	size := completions
 	if !wanted.IsZero() {
 		rule.SucceededIndexes, size = pointer(wanted.String()), wanted.Len()

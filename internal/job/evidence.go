@@ -12,14 +12,15 @@ func (p *pass) remember(pod Pod) {
 	if p.config.MaxAttempts <= 0 || p.state.evidenceOf(pod.UID) != nil {
 		return
 	}
-	p.state.Evidence = append(slices.Clip(p.state.Evidence), attemptOf(pod))
+	p.state.Evidence = append(slices.Clip(p.state.Evidence), AttemptOf(pod))
 	if surplus := len(p.state.Evidence) - p.config.MaxAttempts; surplus > 0 {
 		p.state.Evidence = p.state.Evidence[surplus:]
 		p.state.EvidenceOmitted += surplus
 	}
 }
 
-func attemptOf(pod Pod) Attempt {
+// AttemptOf is what is kept of a Pod that failed; its log comes later.
+func AttemptOf(pod Pod) Attempt {
 	return Attempt{
 		Pod: pod.Name, UID: pod.UID, Index: pod.Index, Node: pod.Node,
 		Container: pod.Container, ExitCode: pod.ExitCode, Signal: pod.Signal,
@@ -40,7 +41,7 @@ func (p *pass) refreshEvidence() {
 		if attempt == nil || pod.PendingFailed {
 			continue
 		}
-		fresh := attemptOf(pod)
+		fresh := AttemptOf(pod)
 		fresh.Log, fresh.LogMissing = attempt.Log, attempt.LogMissing
 		*attempt = fresh
 	}
@@ -48,10 +49,8 @@ func (p *pass) refreshEvidence() {
 
 // evidenceOf returns the evidence of the Pod with this UID; nil when none is kept.
 func (s State) evidenceOf(uid string) *Attempt {
-	for i := range s.Evidence {
-		if s.Evidence[i].UID == uid {
-			return &s.Evidence[i]
-		}
+	if i := slices.IndexFunc(s.Evidence, func(attempt Attempt) bool { return attempt.UID == uid }); i >= 0 {
+		return &s.Evidence[i]
 	}
 	return nil
 }

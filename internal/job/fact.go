@@ -6,9 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PodFact is what PodWatch reports of one Pod: a few hundred bytes, no Pod spec.
-// Facts of one Pod form an order (see Observe), so they may arrive late, twice
-// or in any order.
+// PodFact is what PodWatch reports of one Pod: a few hundred bytes, no Pod spec. Facts may arrive
+// late, twice or in any order (Observe).
 type PodFact struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`

@@ -29,9 +29,8 @@ func (p *pass) finish() {
 	p.emit(event.Normal("Completed", "Job completed"))
 }
 
-// cleanUp ends a Job whose terminal condition is written. There is something to
-// do only for a workflow that was started anew: Pods that the lost one left with
-// the finalizer on.
+// cleanUp ends a Job whose terminal condition is written. A workflow that was started anew may
+// find Pods that the lost one left with the finalizer on.
 func (p *pass) cleanUp() {
 	for i := range p.state.Pods {
 		pod := &p.state.Pods[i]

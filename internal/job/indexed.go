@@ -23,9 +23,9 @@ func (p *pass) validIndex(pod Pod) bool {
 	return pod.Index != nil && *pod.Index >= 0 && *pod.Index < p.completions()
 }
 
-// misplaced returns the active Pods of an Indexed Job that are removed whatever the
-// Job wants: those without a valid index, and all but the most advanced of each
-// index. candidates are in the order of their removal (parity 2.10 c).
+// misplaced returns the active Pods of an Indexed Job that are removed in any case: those without a
+// valid index, and all but the most advanced of each index. candidates are in the order of their
+// removal (parity 2.10 c).
 func (p *pass) misplaced(candidates []int) (misplaced, rest []int) {
 	if !p.indexed() {
 		return nil, candidates
@@ -46,12 +46,10 @@ func (p *pass) misplaced(candidates []int) (misplaced, rest []int) {
 	return misplaced, rest
 }
 
-// pendingIndexes returns the lowest indexes, at most so many, that a Pod may be
-// created for now: neither over nor taken, and not delayed by a back-off of their
-// own. When some are delayed, due is when the first of them is not any more.
-//
-// Upstream lets delayed indexes take the place of those after them; here these
-// start meanwhile, since the indexes of such a Job do not depend on each other.
+// pendingIndexes returns the lowest indexes, at most count, that a Pod may be created for now:
+// neither over nor taken, and not delayed by a back-off of their own. due is when the first of the
+// delayed ones is free. Upstream lets delayed indexes hold up those after them; here these start
+// meanwhile, since the indexes of such a Job do not depend on each other.
 func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
 	over := p.state.Completed.Union(p.state.FailedIndexes).With(p.indexesOf(p.taken)...)
 	for index := range over.Missing(p.completions()) {

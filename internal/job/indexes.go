@@ -26,9 +26,6 @@ const maxDecoded = 1 << 18
 // run is an interval of indexes, both ends included.
 type run struct{ first, last int32 }
 
-// NewIndexes returns the set of the given indexes.
-func NewIndexes(indexes ...int32) Indexes { return Indexes{}.With(indexes...) }
-
 // ParseIndexes reads a set in the format of status.completedIndexes ("1,3-5,7").
 // Like upstream it leaves out parts that it can't read.
 func ParseIndexes(text string) Indexes {
@@ -87,16 +84,8 @@ func (x Indexes) Equal(other Indexes) bool { return slices.Equal(x.runs, other.r
 
 // Contains reports whether the index is in the set.
 func (x Indexes) Contains(index int32) bool {
-	_, found := slices.BinarySearchFunc(x.runs, index, func(r run, index int32) int {
-		switch {
-		case r.last < index:
-			return -1
-		case r.first > index:
-			return 1
-		}
-		return 0
-	})
-	return found
+	i, _ := slices.BinarySearchFunc(x.runs, index, func(r run, index int32) int { return cmp.Compare(r.last, index) })
+	return i < len(x.runs) && x.runs[i].first <= index
 }
 
 // With returns the set with the indexes added; negative ones are left out.

@@ -12,8 +12,7 @@ import (
 // IndexRecord is what is kept of a completion index that is not over and whose Pods have ended.
 type IndexRecord struct {
 	Index int32
-	// Attempts is the number of the last Pod of the index that has ended or was removed. The
-	// next one has the next number, so that a create which is repeated has the same name.
+	// Attempts is the number of the last Pod of the index that has ended or was removed.
 	Attempts int64
 	// Failures counts the failed Pods of the index that count, Ignored those that
 	// podFailurePolicy ignores (backoffLimitPerIndex, parity 2.14).
@@ -24,10 +23,7 @@ type IndexRecord struct {
 
 // due returns when the next Pod of the index may be created.
 func (r IndexRecord) due(config Config) time.Time {
-	if r.Failures+r.Ignored == 0 {
-		return time.Time{}
-	}
-	return r.Last.Add(doubled(config.BackoffBase, config.BackoffCap, r.Failures+r.Ignored))
+	return Backoff{Failures: r.Failures + r.Ignored, Last: r.Last}.due(config)
 }
 
 // IndexRecords are sorted by index. A Job can have many of them, so they are stored tightly.
@@ -61,9 +57,8 @@ func (r IndexRecords) used(pod Pod) IndexRecords {
 	return r
 }
 
-// failed returns the records after a Pod of the index failed. Its annotations say
-// how many failed before it, so that two Pods that ran at the same time count once,
-// as upstream counts them.
+// failed returns the records after a Pod of the index failed. Its annotations say how many failed
+// before it, so two Pods that ran at the same time count once, as with upstream.
 func (r IndexRecords) failed(pod Pod, ignored bool, finished time.Time) IndexRecords {
 	r, i := r.at(*pod.Index)
 	record := &r[i]

@@ -243,10 +243,10 @@ func (l *ledger) compare(plan job.Plan, verdict ruling) {
 		l.c.t.Fatalf("the planner counts %d succeeded and %d failed, the ledger %d and %d", next.Succeeded, next.Failed, l.succeeded, l.failed)
 	}
 	if l.c.indexed() {
-		if want := job.NewIndexes(slices.Sorted(maps.Keys(l.completed))...); !next.Completed.Equal(want) {
+		if want := (job.Indexes{}).With(slices.Sorted(maps.Keys(l.completed))...); !next.Completed.Equal(want) {
 			l.c.t.Fatalf("the planner has completed indexes %q, the ledger %q", next.Completed, want)
 		}
-		if want := job.NewIndexes(slices.Sorted(maps.Keys(l.failedIndexes))...); !next.FailedIndexes.Equal(want) {
+		if want := (job.Indexes{}).With(slices.Sorted(maps.Keys(l.failedIndexes))...); !next.FailedIndexes.Equal(want) {
 			l.c.t.Fatalf("the planner has failed indexes %q, the ledger %q", next.FailedIndexes, want)
 		}
 	}

@@ -9,9 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// List is a list of the Job's Pods, taken while no create was in flight. Of Pods
-// that ended and were released it need only hold those that the State asks for
-// (Undecided).
+// List is a list of the Job's Pods, taken while no create was in flight. Pods that ended and were
+// released are in it only if the State asks for them (Undecided).
 type List struct {
 	Facts []PodFact `json:"pods"`
 	// Attempts is the highest number of any of the Job's Pods, those not in Facts included.
@@ -43,7 +42,7 @@ func Begun(status batchv1.JobStatus) bool {
 func Reconstruct(before State, spec Spec, status batchv1.JobStatus, list List, asked time.Time) State {
 	state := NewState(before.Namespace, before.Name, before.UID)
 	state.Evidence, state.EvidenceOmitted = before.Evidence, before.EvidenceOmitted
-	state.Announced, state.Skipped = before.Announced, before.Skipped
+	state.Announced = before.Announced
 	state.CreateRetry, state.StatusRetry = before.CreateRetry, before.StatusRetry
 	state.Succeeded, state.Failed = status.Succeeded, status.Failed
 	state = state.takeStatus(status)
@@ -168,22 +167,18 @@ const longList = 3 << 20
 
 // Shortened returns facts that are long in sum without what nothing is decided from: thousands
 // of Pods may all have failed. The last Pods, as many as keep, keep their messages, and each Pod
-// keeps the exit or condition by which a rule of the podFailurePolicy matches it.
+// keeps the exit or condition by which a rule of the podFailurePolicy matches it. These facts are
+// sorted by attempt.
 func Shortened(facts []PodFact, spec Spec, keep int) []PodFact {
 	if data, err := json.Marshal(facts); err == nil && len(data) <= longList {
 		return facts
 	}
-	last := make([]int, len(facts))
-	for i := range last {
-		last[i] = i
-	}
-	slices.SortStableFunc(last, func(a, b int) int { return cmp.Compare(facts[a].Attempt, facts[b].Attempt) })
-	for i, at := range last {
-		fact := facts[at].decisive(spec.PodFailurePolicy)
+	slices.SortStableFunc(facts, func(a, b PodFact) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	for i := range facts {
+		facts[i] = facts[i].decisive(spec.PodFailurePolicy)
 		if i < len(facts)-keep {
-			fact.Message, fact.PendingMessage = "", ""
+			facts[i].Message, facts[i].PendingMessage = "", ""
 		}
-		facts[at] = fact
 	}
 	return facts
 }

@@ -37,8 +37,7 @@ func (p *pass) manage() {
 	}
 	switch {
 	case len(surplus) > 0 && !p.listed:
-		// One that has succeeded is counted instead, and which of them go depends on readiness,
-		// which PodWatch does not report.
+		// One that has succeeded is counted instead, and readiness decides which of them go.
 		p.plan.List = true
 		return
 	case len(surplus) > 0:
@@ -80,8 +79,7 @@ func (p *pass) wantActive(active int32) int32 {
 	return parallelism
 }
 
-// remove deletes Pods that are not wanted. The finalizer goes first: they are
-// not counted.
+// remove deletes Pods that are not wanted, uncounted: the finalizer goes first.
 func (p *pass) remove(surplus []int) {
 	for _, i := range surplus {
 		pod := &p.state.Pods[i]

@@ -37,9 +37,8 @@ func byUID(pods []Pod) map[string]*Pod {
 	return known
 }
 
-// join merges two facts about one Pod. It is commutative, associative and
-// idempotent: what can only grow takes the larger value, what can change either
-// way comes from the newer fact.
+// join merges two facts about one Pod. It is commutative, associative and idempotent: what can only
+// grow takes the larger value, the rest comes from the newer fact.
 func join(a, b PodFact) PodFact {
 	if compareFacts(a, b) < 0 {
 		a, b = b, a
@@ -90,7 +89,7 @@ func (f PodFact) plausible() PodFact {
 func compareFacts(a, b PodFact) int {
 	return cmp.Or(
 		cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)),
-		cmp.Compare(evidence(a), evidence(b)),
+		cmp.Compare(rank(a.saysWhy()), rank(b.saysWhy())),
 		cmp.Compare(a.ExitCode, b.ExitCode),
 		strings.Compare(a.Reason, b.Reason),
 		strings.Compare(a.Message, b.Message),
@@ -110,13 +109,8 @@ func phaseRank(phase corev1.PodPhase) int { return slices.Index(phases, phase) }
 
 var phases = []corev1.PodPhase{corev1.PodPending, corev1.PodUnknown, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}
 
-// evidence prefers facts that say why a Pod ended.
-func evidence(fact PodFact) int {
-	if fact.ExitCode != 0 || fact.Reason != "" || fact.Message != "" {
-		return 1
-	}
-	return 0
-}
+// saysWhy reports whether the fact says why the Pod ended.
+func (f PodFact) saysWhy() bool { return f.ExitCode != 0 || f.Reason != "" || f.Message != "" }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

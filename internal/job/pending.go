@@ -12,9 +12,8 @@ import (
 // that did not start in time.
 const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 
-// pendingDue returns when a Pod must have started; ok is false for one that has,
-// or that may wait for ever. A Job that is suspended, being deleted or decided upon
-// has another end in store for its Pods.
+// pendingDue returns when a Pod must have started; ok is false for one that has, or that may wait for
+// ever. Pods of a Job that is suspended, being deleted or decided upon end in another way.
 func (p *pass) pendingDue(pod Pod) (due time.Time, ok bool) {
 	if p.spec.Suspend || p.spec.Deleting || p.state.interim() != nil {
 		return time.Time{}, false
@@ -42,8 +41,8 @@ func (p *pass) clockPending() {
 	}
 }
 
-// pendingListDue reports whether a Pod is overdue of which it is not known whether
-// it has started since: PodWatch does not report starts, so the Pods are listed.
+// pendingListDue reports whether a Pod is overdue that may have started since the last list:
+// PodWatch does not report starts.
 func (p *pass) pendingListDue() bool {
 	for _, pod := range p.state.Pods {
 		if due, ok := p.pendingDue(pod); ok && !p.now.Before(due) && p.state.Listing.Before(due) {

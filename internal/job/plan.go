@@ -8,8 +8,7 @@ import (
 	"ostinato.dev/ostinato/internal/event"
 )
 
-// Plan is what Decide wants done, in the order of its fields. Carrying it out is
-// idempotent; Apply takes in what came of it.
+// Plan is what Decide wants done, in the order of its fields. Carrying it out is idempotent; Apply takes the result in.
 type Plan struct {
 	// List asks for a list of the Job's Pods before anything else (Listed), and with Rebuild
 	// for the Job's spec and status to start over from (Reconstruct).

@@ -107,13 +107,9 @@ func (s State) counted() []string {
 	if s.terminal() != nil {
 		return nil
 	}
-	var uids []string
-	for _, pod := range s.Pods {
-		if pod.Tracked && !pod.Gone && !pod.Disowned && (pod.Fate == PodSucceeded || pod.Fate == PodFailed || pod.Fate == PodIgnored) {
-			uids = append(uids, pod.UID)
-		}
-	}
-	return uids
+	return s.uids(func(pod Pod) bool {
+		return pod.Tracked && !pod.Gone && !pod.Disowned && (pod.Fate == PodSucceeded || pod.Fate == PodFailed || pod.Fate == PodIgnored)
+	})
 }
 
 // takeCounted gives the Pods their fate that the Job's status counts already.

@@ -5,19 +5,16 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/names"
 )
 
 // Prescribed judges creates by the Job object, since anybody who may write to Temporal may have
-// made them up. It returns why the Job prescribes no such Pods, or "". With count the object
-// does not tell, and the running Pods are to be counted (TooMany).
-//
-// Names are made from attempts. So creates without an index whose attempts follow those of the
-// counted Pods, within parallelism, make no more Pods than that, however often they are
-// repeated. Names of earlier attempts may be free again.
+// made them up. It returns why the Job prescribes no such Pods, or "". With count the object alone
+// can't tell, and the running Pods are to be counted (TooMany): it can where attempts, from which
+// names are made, follow those of the counted Pods within parallelism, since repeated creates make
+// no more Pods than that. Names of earlier attempts, or of an index, may be free again.
 func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count bool, refusal string) {
 	spec, status := SpecOf(object), object.Status
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
@@ -65,16 +62,10 @@ func (s Spec) mostCreates(status batchv1.JobStatus) int32 {
 
 // closedForCreates says why the Job takes no Pods at all.
 func closedForCreates(spec Spec, status batchv1.JobStatus, now time.Time) string {
-	for _, condition := range status.Conditions {
-		if condition.Status != corev1.ConditionTrue {
-			continue
-		}
-		switch condition.Type {
-		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet:
-			return fmt.Sprintf("the Job is %s", condition.Type)
-		}
-	}
+	ended := firstTrue(status.Conditions, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet)
 	switch {
+	case ended != nil:
+		return fmt.Sprintf("the Job is %s", ended.Type)
 	case spec.Deleting:
 		return "the Job is being deleted"
 	case spec.Suspend:

@@ -58,7 +58,7 @@ func (l large) state() (job.State, job.Spec) {
 			failed = append(failed, index)
 		}
 	}
-	state.Completed, state.FailedIndexes = job.NewIndexes(done...), job.NewIndexes(failed...)
+	state.Completed, state.FailedIndexes = job.Indexes{}.With(done...), job.Indexes{}.With(failed...)
 	state.Succeeded, state.Failed = state.Completed.Len(), 6*state.FailedIndexes.Len()+l.failures
 	for i := range l.failures {
 		state.Indexes = append(state.Indexes, job.IndexRecord{

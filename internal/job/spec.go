@@ -70,9 +70,8 @@ type Spec struct {
 	Deleting bool `json:"deleting,omitempty"`
 }
 
-// SpecOf extracts the Spec of a Job as the API server stores it. It applies
-// upstream's defaults (parity 2.1) where a field is nil, so that objects built
-// by hand in tests behave as stored ones.
+// SpecOf extracts the Spec of a Job. A field that is nil, as in an object that the API server has
+// not stored, has upstream's default (parity 2.1).
 func SpecOf(job *batchv1.Job) Spec {
 	spec := Spec{
 		Generation:            job.Generation,
@@ -121,10 +120,8 @@ func (s Spec) Digest() string {
 // maxAnnotationSeconds bounds the annotations that give a time: ten years.
 const maxAnnotationSeconds = 10 * 365 * 24 * 3600
 
-// readAnnotations reads the extensions that a Job or its Pod template asks for by
-// annotation. A time that can't be read counts as not given. Evidence and signals
-// are for those who read the object (kept.Of, steering.Accepts); here only what
-// is wrong with them is found.
+// readAnnotations reads the extensions that a Job or its Pod template asks for by annotation. Whoever
+// reads the object asks kept.Of and steering.Accepts; here only what is wrong with these is found.
 func (s *Spec) readAnnotations(job *batchv1.Job) {
 	s.PendingDeadlineSeconds = s.seconds(job, names.PendingDeadlineAnnotation)
 	s.BackoffBaseSeconds = s.seconds(job, names.BackoffBaseAnnotation)

@@ -57,9 +57,7 @@ type State struct {
 	CreateRetry Retry `json:"createRetry,omitzero"`
 	StatusRetry Retry `json:"statusRetry,omitzero"`
 	ErrorRetry  Retry `json:"errorRetry,omitzero"`
-	// Skipped is the completion mode for which the Job's being skipped was announced.
-	Skipped batchv1.CompletionMode `json:"skipped,omitempty"`
-	// Announced are the Spec's Mistakes that were announced.
+	// Announced are the Warnings that were emitted and are not to be repeated: the Spec's Mistakes, mostly.
 	Announced []string `json:"announced,omitempty"`
 	// Silence says since when no fact has come.
 	Silence Silence `json:"silence,omitzero"`
@@ -145,20 +143,18 @@ func NewState(namespace, name, uid string) State {
 // BeingDeleted returns the UIDs of the Pods that are known to be deleted and whose end is
 // not known yet. It is never nil.
 func (s State) BeingDeleted() []string {
-	uids := []string{}
-	for _, pod := range s.Pods {
-		if pod.Fate == Undecided && pod.terminating() {
-			uids = append(uids, pod.UID)
-		}
-	}
-	return uids
+	return s.uids(func(pod Pod) bool { return pod.Fate == Undecided && pod.terminating() })
 }
 
 // Undecided returns the UIDs of the Pods whose end is not known yet, for a list.
 func (s State) Undecided() []string {
-	var uids []string
+	return s.uids(func(pod Pod) bool { return pod.Fate == Undecided })
+}
+
+func (s State) uids(match func(Pod) bool) []string {
+	uids := []string{}
 	for _, pod := range s.Pods {
-		if pod.Fate == Undecided {
+		if match(pod) {
 			uids = append(uids, pod.UID)
 		}
 	}
@@ -174,9 +170,8 @@ func (p Pod) active() bool { return !p.done() && !p.Deleting }
 // terminating Pods still run and are being deleted (parity 2.6).
 func (p Pod) terminating() bool { return !p.done() && p.Deleting }
 
-// finished reports how an undecided Pod is to be counted, if it is to be now. A
-// Pod that is being deleted counts as failed at once unless the replacement
-// policy waits for its end; one that vanished counts as failed (parity 2.6).
+// finished reports how an undecided Pod is to be counted, if it is to be now. One that is being
+// deleted counts as failed unless the replacement policy waits for its end (parity 2.6).
 func (p Pod) finished(policy batchv1.PodReplacementPolicy) (fate Fate, ok bool) {
 	switch {
 	case p.Disowned:

@@ -123,26 +123,28 @@ func equalCondition(a, b batchv1.JobCondition) bool {
 }
 
 // firstTrue returns the condition of the first of these types that is True.
-func (s State) firstTrue(kinds ...batchv1.JobConditionType) *batchv1.JobCondition {
+func firstTrue(conditions []batchv1.JobCondition, kinds ...batchv1.JobConditionType) *batchv1.JobCondition {
 	for _, kind := range kinds {
-		if condition := s.condition(kind); condition != nil && condition.Status == corev1.ConditionTrue {
-			return condition
+		for i := range conditions {
+			if conditions[i].Type == kind && conditions[i].Status == corev1.ConditionTrue {
+				return &conditions[i]
+			}
 		}
 	}
 	return nil
 }
 
-func (s State) condition(kind batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == kind {
-			return &s.Conditions[i]
+func conditionOf(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return &conditions[i]
 		}
 	}
 	return nil
 }
 
 func (p *pass) hasCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus) bool {
-	condition := p.state.condition(kind)
+	condition := conditionOf(p.state.Conditions, kind)
 	return condition != nil && condition.Status == status
 }
 
@@ -157,7 +159,7 @@ func (p *pass) setCondition(kind batchv1.JobConditionType, status corev1.Conditi
 		LastProbeTime:      metav1.NewTime(p.second),
 		LastTransitionTime: metav1.NewTime(p.second),
 	}
-	if old := p.state.condition(kind); old != nil {
+	if old := conditionOf(p.state.Conditions, kind); old != nil {
 		*old = condition
 	} else {
 		p.state.Conditions = append(p.state.Conditions, condition)

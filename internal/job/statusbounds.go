@@ -87,7 +87,7 @@ func validateConditions(conditions []batchv1.JobCondition) error {
 		switch {
 		case !slices.Contains(ConditionTypes, condition.Type):
 			return fmt.Errorf("a condition of type %.64q: Ostinato writes none", string(condition.Type))
-		case hasType(conditions[:i], condition.Type):
+		case conditionOf(conditions[:i], condition.Type) != nil:
 			return fmt.Errorf("the condition %s twice", condition.Type)
 		case !slices.Contains(conditionStatuses, condition.Status):
 			return fmt.Errorf("the condition %s has the status %.64q", condition.Type, string(condition.Status))
@@ -100,17 +100,13 @@ func validateConditions(conditions []batchv1.JobCondition) error {
 	return nil
 }
 
-func hasType(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) bool {
-	return slices.ContainsFunc(conditions, func(condition batchv1.JobCondition) bool { return condition.Type == kind })
-}
-
 // takenConditions are the conditions of a Job that are Ostinato's, as a plan may write them
 // again. Anybody who may write the Job's status may have written them, and Kubernetes takes
 // some of them back for nobody.
 func takenConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 	var taken []batchv1.JobCondition
 	for _, condition := range conditions {
-		if !slices.Contains(ConditionTypes, condition.Type) || hasType(taken, condition.Type) || !slices.Contains(conditionStatuses, condition.Status) {
+		if !slices.Contains(ConditionTypes, condition.Type) || conditionOf(taken, condition.Type) != nil || !slices.Contains(conditionStatuses, condition.Status) {
 			continue
 		}
 		if !slices.Contains(ConditionReasons(condition.Type), condition.Reason) {

@@ -104,5 +104,5 @@ func everySecond(completions int32) string {
 	for index := int32(0); index < completions; index += 2 {
 		indexes = append(indexes, index)
 	}
-	return job.NewIndexes(indexes...).String()
+	return job.Indexes{}.With(indexes...).String()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Termination asks to end all running Pods of a Job, including those of forgotten plans, which
@@ -31,24 +32,17 @@ func (t Termination) Targets(pods []PodFact) []Delete {
 	return targets
 }
 
-// Overtaken returns the Pods that somebody has deleted in the meantime although the caller meant
-// them to be removed: undecided are those whose end it did not know, deleting those of them that
-// were being deleted when it heard of the suspension, nil where it does not know. Upstream removes
-// what its cache has as active, too.
+// Overtaken returns the Pods that the caller meant to remove and somebody has deleted meanwhile:
+// those of undecided, whose end it did not know, without deleting, which were being deleted when it
+// heard of the suspension (nil: unknown). Upstream too removes what its cache has as active.
 func (t Termination) Overtaken(pods []PodFact, undecided, deleting []string) []Delete {
 	if t != TerminateForSuspension || deleting == nil {
 		return nil
 	}
-	meant := map[string]bool{}
-	for _, uid := range undecided {
-		meant[uid] = true
-	}
-	for _, uid := range deleting {
-		delete(meant, uid)
-	}
+	meant := sets.New(undecided...).Delete(deleting...)
 	var targets []Delete
 	for _, pod := range pods {
-		if meant[pod.UID] && pod.Deleting && pod.Tracked && !pod.Ended() && !pod.Disowned {
+		if meant.Has(pod.UID) && pod.Deleting && pod.Tracked && !pod.Ended() && !pod.Disowned {
 			targets = append(targets, Delete{Name: pod.Name, UID: pod.UID, Release: true})
 		}
 	}

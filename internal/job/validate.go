@@ -157,7 +157,7 @@ func (s State) Validate() error {
 		return fmt.Errorf("a verdict %.64q for the reason %.64q, with a message of %d bytes", string(s.Verdict.Interim), s.Verdict.Reason, len(s.Verdict.Message))
 	}
 	return errors.Join(
-		short(maxMistake, append([]string{string(s.Skipped)}, s.Announced...)...),
+		short(maxMistake, s.Announced...),
 		short(maxText, s.CreateRetry.Message, s.StatusRetry.Message, s.ErrorRetry.Message),
 	)
 }

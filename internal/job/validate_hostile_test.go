@@ -33,7 +33,6 @@ func TestWhatNoJobHasIsNotValid(t *testing.T) {
 		"refusals":             job.State{StatusRetry: job.Retry{Refusals: -1}}.Validate(),
 		"many Pods":            job.State{Pods: make([]job.Pod, 30_000)}.Validate(),
 		"a long mistake":       job.State{Announced: []string{strings.Repeat("x", 1025)}}.Validate(),
-		"a long mode, skipped": job.State{Skipped: batchv1.CompletionMode(strings.Repeat("x", 1025))}.Validate(),
 		"a long refusal":       job.State{StatusRetry: job.Retry{Message: strings.Repeat("x", 1<<20)}}.Validate(),
 		"a condition":          job.State{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Reason: "Evil"}}}.Validate(),
 		"a verdict":            job.State{Verdict: job.Verdict{Interim: batchv1.JobFailureTarget, Reason: "Evil"}}.Validate(),

@@ -49,7 +49,7 @@ func (s State) decided() *Verdict {
 
 // interim returns the verdict in the conditions; nil if there is none.
 func (s State) interim() *Verdict {
-	if condition := s.firstTrue(batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget); condition != nil {
+	if condition := firstTrue(s.Conditions, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget); condition != nil {
 		return &Verdict{condition.Type, condition.Reason, condition.Message}
 	}
 	return nil
@@ -57,7 +57,7 @@ func (s State) interim() *Verdict {
 
 // terminal returns the condition that ends the Job; nil if there is none.
 func (s State) terminal() *batchv1.JobCondition {
-	return s.firstTrue(batchv1.JobComplete, batchv1.JobFailed)
+	return firstTrue(s.Conditions, batchv1.JobComplete, batchv1.JobFailed)
 }
 
 func (p *pass) backoffLimitExceeded() *Verdict {

@@ -65,8 +65,8 @@ func (s State) Heard(now time.Time) State {
 	return s
 }
 
-// mayVanish reports whether the Pod terminates and was released: without its finalizer it may go
-// while nobody watches. So the Pods are listed every minute until it is gone.
+// mayVanish reports whether the Pod terminates without its finalizer, so that it may go while nobody
+// watches: the Pods are listed every minute until then (Config.ListLetGo).
 func (p Pod) mayVanish() bool { return p.terminating() && !p.Tracked }
 
 // expectEnds begins the silence anew with a plan that releases Pods which can still run: a

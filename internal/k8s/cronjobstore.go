@@ -40,10 +40,9 @@ func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string,
 }
 
 // ApplyCronJobStatus makes status the CronJob's status and returns the CronJob as stored.
-// Fields that the status leaves out are removed. cronJob is the CronJob as just read: its
-// UID and resourceVersion guard the write. When another writer came first, the CronJob is
-// read again. Errors are ErrGone or the API server's, a conflict included when other
-// writers persist.
+// Fields that the status leaves out are removed. UID and resourceVersion of the CronJob as
+// just read guard the write; when another writer came first, it is read again. Errors are
+// ErrGone or the API server's, a conflict included when other writers persist.
 func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	for attempt := 1; ; attempt++ {
 		stored, err := WriteCronJobStatus(ctx, store, cronJob, status)

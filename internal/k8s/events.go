@@ -19,15 +19,11 @@ type serialRecorder struct {
 }
 
 func (r *serialRecorder) Event(object runtime.Object, eventType, reason, message string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.recorder.Event(object, eventType, reason, message)
+	r.AnnotatedEventf(object, nil, eventType, reason, "%s", message)
 }
 
 func (r *serialRecorder) Eventf(object runtime.Object, eventType, reason, format string, arguments ...any) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.recorder.Eventf(object, eventType, reason, format, arguments...)
+	r.AnnotatedEventf(object, nil, eventType, reason, format, arguments...)
 }
 
 func (r *serialRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, arguments ...any) {

@@ -1,7 +1,6 @@
 package k8s
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,9 +23,8 @@ const (
 	maxReason = 128
 )
 
-// PodFact reads a Pod, whole or as TrimPod leaves it, into what the Job
-// workflow needs to know of it. Messages are left out where the Pod's annotation
-// asks for that (evidence.Of).
+// PodFact reads a Pod, whole or as TrimPod leaves it, into what the Job workflow needs to know of it,
+// without messages where the Pod's annotation asks for that (evidence.Of).
 func PodFact(pod *corev1.Pod) job.PodFact {
 	fact := job.PodFact{
 		Name:     pod.Name,
@@ -35,7 +33,7 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		Version:  version(pod),
 		Phase:    pod.Status.Phase,
 		Deleting: pod.DeletionTimestamp != nil,
-		Tracked:  Tracked(pod),
+		Tracked:  claim.Tracked(pod),
 		Restarts: restarts(pod),
 		Failures: ptr.Deref(count(pod, batchv1.JobIndexFailureCountAnnotation), 0),
 		Ignored:  ptr.Deref(count(pod, batchv1.JobIndexIgnoredFailureCountAnnotation), 0),
@@ -75,16 +73,6 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 	return fact
 }
 
-// Tracked reports whether the Pod carries the tracking finalizer.
-func Tracked(pod *corev1.Pod) bool {
-	return slices.Contains(pod.Finalizers, names.TrackingFinalizer)
-}
-
-// Ended reports whether the Pod can't run any more.
-func Ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // attempt is the number that Ostinato made the Pod's name from; 0 for a Pod that it
 // did not make, or that no Job controls.
 func attempt(pod *corev1.Pod) int64 {
@@ -103,7 +91,7 @@ func attempt(pod *corev1.Pod) int64 {
 // remove the Pod. The annotation alone, which a template may carry, says nothing.
 func removed(pod *corev1.Pod) bool {
 	_, annotated := pod.Annotations[names.RemovedAnnotation]
-	return annotated && !Tracked(pod)
+	return annotated && !claim.Tracked(pod)
 }
 
 // version reads the resourceVersion, which can be compared (KEP-5504).
@@ -132,8 +120,7 @@ func restarts(pod *corev1.Pod) int32 {
 	return sum
 }
 
-// startTime is when the first app container started, as far as the statuses tell;
-// zero before.
+// startTime is when the first app container started, by the statuses; zero before.
 func startTime(pod *corev1.Pod) time.Time {
 	var first time.Time
 	for _, status := range pod.Status.ContainerStatuses {
@@ -184,10 +171,4 @@ func Truncated(text string, limit int) string {
 	}
 	// A part of a string keeps the whole in memory.
 	return strings.Clone(text[:cut])
-}
-
-// Watched reports whether the Pod carries the label by which PodWatch sees it.
-func Watched(pod *corev1.Pod) bool {
-	_, watched := pod.Labels[names.WatchBucketLabel]
-	return watched
 }

@@ -18,12 +18,10 @@ import (
 // manual is the InstantiateAnnotation's value, as kubectl writes it.
 const manual = "manual"
 
-// RenderJob returns the Job that a Start asks for, built from the CronJob's
-// template as upstream builds it (parity 1.7). The Job is handed to Ostinato by
-// spec.managedBy unless the template names a manager; that of a native CronJob is left
-// as the template has it. workflow is the value of WorkflowAnnotation ("<Temporal
-// namespace>/<ID of the Job's workflow>"); it is put in where the Job is handed to
-// Ostinato, since another's has no workflow.
+// RenderJob returns the Job that a Start asks for, built from the CronJob's template as upstream
+// builds it (parity 1.7). The Job is handed to Ostinato by spec.managedBy unless the template names
+// a manager or the CronJob is native. A Job that is handed over gets the WorkflowAnnotation with
+// workflow ("<Temporal namespace>/<ID of the Job's workflow>"); another's has no workflow.
 func RenderJob(cronJob *ostinatov1.CronJob, start schedule.Start, workflow string) *batchv1.Job {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	annotations := make(map[string]string, len(template.Annotations)+4)
@@ -68,8 +66,7 @@ func addTimeVariable(pod *corev1.PodSpec, name string, scheduled time.Time) {
 	}
 }
 
-// location returns the zone in which a run's time is written; UTC where the
-// CronJob names none, as upstream.
+// location returns the zone in which a run's time is written, as upstream; UTC by default.
 func location(timeZone *string) *time.Location {
 	zone, err := time.LoadLocation(ptr.Deref(timeZone, ""))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,20 +19,17 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// applyAttempts bounds how often a status is merged anew with what another
-// writer has put into it in the meantime.
+// applyAttempts bounds how often a status is merged anew with what another writer has put there.
 const applyAttempts = 5
 
-// ApplyJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply,
-// and returns the Job as stored. job is the Job as just read: its UID and resourceVersion guard the write, and its
-// conditions of types that are not the Job controller's are kept. If another writer came first, the Job is read again. A
-// nil Ready leaves readiness to PodWatch.
+// ApplyJobStatus makes status the Job's status by an update, which costs the API server half as much as server-side apply.
+// job is the Job as just read: its UID and resourceVersion guard the write, and its conditions of types that are not the Job
+// controller's are kept. If another writer came first, the Job is read again. A nil Ready leaves readiness to PodWatch.
+// counted, the UIDs of Pods that the status counts and that still carry the tracking finalizer, are noted on the Job by the
+// same request (names.CountedAnnotation).
 //
-// counted are the UIDs of Pods that the status counts and that still carry the tracking finalizer; the same request notes
-// them on the Job (names.CountedAnnotation).
-//
-// before is the Job that the write was made from. Errors are ErrGone or the API server's, including a conflict if other
-// writers persist.
+// before is the Job that the write was made from, after the Job as stored. Errors are ErrGone or the API server's, including
+// a conflict if other writers persist.
 func ApplyJobStatus(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, status *batchv1.JobStatus, counted []string) (before, after *batchv1.Job, err error) {
 	before = job
 	for attempt := 1; ; attempt++ {
@@ -122,8 +120,7 @@ func failedIndexes(job *batchv1.Job, status *batchv1.JobStatus) *string {
 	return status.FailedIndexes
 }
 
-// mergeConditions returns the wanted conditions followed by those of the current
-// ones whose type is not the Job controller's.
+// mergeConditions appends the current conditions of types that are not the Job controller's.
 func mergeConditions(wanted, current []batchv1.JobCondition) []batchv1.JobCondition {
 	merged := slices.Clone(wanted)
 	for _, condition := range current {
@@ -149,22 +146,9 @@ func PatchJobReady(ctx context.Context, client kubernetes.Interface, namespace, 
 	return false, err
 }
 
-// maxCounted bounds CountedPods. The API server bounds all annotations of an object to
-// 256 KiB, which is fewer UIDs.
-const maxCounted = 10_000
-
 // CountedPods returns the UIDs of the Pods that the Job's status counts and that may
 // still carry the tracking finalizer (names.CountedAnnotation).
-func CountedPods(job *batchv1.Job) []string {
-	var uids []string
-	for uid := range strings.SplitSeq(job.Annotations[names.CountedAnnotation], ",") {
-		if uid = strings.TrimSpace(uid); uid == "" {
-			continue
-		}
-		if len(uids) == maxCounted {
-			break
-		}
-		uids = append(uids, uid)
-	}
-	return uids
+func CountedPods(object *batchv1.Job) []string {
+	uids := strings.FieldsFunc(object.Annotations[names.CountedAnnotation], func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	return uids[:min(len(uids), job.MaxCounted)]
 }

@@ -82,34 +82,31 @@ func isDeleted(err error) (bool, error) {
 // may have more than a megabyte. Two pages are in memory at a time.
 const listPage = 100
 
-// EachPod calls see with every Pod of a namespace, or of all, that matches the
-// selector, until see returns an error. The list is of one moment. It is read in pages
-// that are dropped when they are done.
+// EachPod calls see with every Pod of a namespace, or of all, that matches the selector, until see
+// returns an error. The list is of one moment, and read in pages that are dropped when they are done.
 func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, see func(*corev1.Pod) error) error {
-	pods := client.CoreV1().Pods(namespace)
-	return eachItem(ctx, selector, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		list, err := pods.List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list Pods %s of namespace %q: %w", selector, namespace, err)
-		}
-		return list, nil
+	what := fmt.Sprintf("Pods %s of namespace %q", selector, namespace)
+	return eachItem(ctx, what, selector, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Pods(namespace).List(ctx, options)
 	})
 }
 
 // EachJob is EachPod for all Jobs of a namespace, or of all.
 func EachJob(ctx context.Context, client kubernetes.Interface, namespace string, see func(*batchv1.Job) error) error {
-	jobs := client.BatchV1().Jobs(namespace)
-	return eachItem(ctx, labels.Everything(), see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		list, err := jobs.List(ctx, options)
-		if err != nil {
-			return nil, fmt.Errorf("list Jobs of namespace %q: %w", namespace, err)
-		}
-		return list, nil
+	what := fmt.Sprintf("Jobs of namespace %q", namespace)
+	return eachItem(ctx, what, labels.Everything(), see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.BatchV1().Jobs(namespace).List(ctx, options)
 	})
 }
 
-func eachItem[Item any](ctx context.Context, selector labels.Selector, see func(Item) error, page pager.ListPageFunc) error {
-	pages := &pager.ListPager{PageSize: listPage, PageFn: page}
+func eachItem[Item any](ctx context.Context, what string, selector labels.Selector, see func(Item) error, page pager.ListPageFunc) error {
+	pages := &pager.ListPager{PageSize: listPage, PageFn: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		list, err := page(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", what, err)
+		}
+		return list, nil
+	}}
 	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector.String()}, func(object runtime.Object) error {
 		if item, ok := object.(Item); ok {
 			return see(item)

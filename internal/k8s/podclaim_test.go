@@ -47,7 +47,7 @@ func TestAdoptPod(t *testing.T) {
 	orphan.OwnerReferences = orphan.OwnerReferences[:1]
 	orphan.Labels = map[string]string{"app": "hello"}
 	client := fake.NewClientset(orphan)
-	adopted, err := k8s.AdoptPod(t.Context(), client, helloJob("hello-1"), orphan)
+	adopted, err := k8s.CarryOut(t.Context(), client, claim.Adopt, claim.Of(helloJob("hello-1"), false), orphan)
 	if err != nil || adopted == nil {
 		t.Fatalf("adopted %v, error %v", adopted, err)
 	}
@@ -58,7 +58,7 @@ func TestAdoptPod(t *testing.T) {
 	if reference := metav1.GetControllerOf(adopted); reference == nil || !*reference.BlockOwnerDeletion {
 		t.Errorf("controller %v", reference)
 	}
-	if !k8s.Tracked(adopted) || !slices.Contains(adopted.Finalizers, "example.com/archive") {
+	if !claim.Tracked(adopted) || !slices.Contains(adopted.Finalizers, "example.com/archive") {
 		t.Errorf("finalizers %v", adopted.Finalizers)
 	}
 	if adopted.Labels["app"] != "hello" || adopted.Labels[names.WatchBucketLabel] != names.WatchBucket("job-uid") {
@@ -72,7 +72,7 @@ func TestDisownPod(t *testing.T) {
 			owned := ownedPod()
 			owned.Status.Phase = phase
 			client := fake.NewClientset(owned)
-			if err := k8s.DisownPod(t.Context(), client, "job-uid", owned); err != nil {
+			if _, err := k8s.CarryOut(t.Context(), client, claim.Disown, claim.Of(helloJob("hello-1"), false), owned); err != nil {
 				t.Fatal(err)
 			}
 			stored := storedPod(t, client)
@@ -150,14 +150,10 @@ func TestClaimsOnAPodThatIsGoneOrTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(ownedPod())
 			client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
-			if adopted, err := k8s.AdoptPod(t.Context(), client, helloJob("hello-1"), ownedPod()); err != nil || adopted != nil {
-				t.Errorf("adopted %v, error %v", adopted, err)
-			}
-			if labelled, err := k8s.LabelPod(t.Context(), client, "job-uid", ownedPod()); err != nil || labelled {
-				t.Errorf("labelled %v, error %v", labelled, err)
-			}
-			if err := k8s.DisownPod(t.Context(), client, "job-uid", ownedPod()); err != nil {
-				t.Errorf("error %v", err)
+			for _, verdict := range []claim.Verdict{claim.Adopt, claim.Label, claim.Disown} {
+				if stored, err := k8s.CarryOut(t.Context(), client, verdict, claim.Of(helloJob("hello-1"), false), ownedPod()); err != nil || stored != nil {
+					t.Errorf("%v: stored %v, error %v", verdict, stored, err)
+				}
 			}
 		})
 	}

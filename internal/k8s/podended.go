@@ -2,12 +2,13 @@ package k8s
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 )
 
@@ -22,19 +23,10 @@ const (
 	maxConditionType = 253 + 1 + 63
 )
 
-// statuses yields the containers' statuses in the order in which
-// spec.podFailurePolicy looks at them: app containers before init containers
-// (parity 2.14).
+// statuses yields the containers' statuses in the order of spec.podFailurePolicy: app containers
+// before init containers (parity 2.14).
 func statuses(pod *corev1.Pod) iter.Seq[*corev1.ContainerStatus] {
-	return func(yield func(*corev1.ContainerStatus) bool) {
-		for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
+	return pointers(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses)
 }
 
 // firstFailure returns the first container that failed and how it ended; nil when
@@ -45,7 +37,7 @@ func firstFailure(pod *corev1.Pod) (container string, failure *corev1.ContainerS
 			return status.Name, status.State.Terminated
 		}
 	}
-	if Ended(pod) {
+	if claim.Ended(pod) {
 		return "", nil
 	}
 	for status := range statuses(pod) {
@@ -99,9 +91,8 @@ func keepsCondition(condition corev1.PodCondition, phase corev1.PodPhase) bool {
 	return phase == corev1.PodFailed && len(condition.Type) <= maxConditionType
 }
 
-// finishTime is when the Pod ended, by the first of upstream's rules that
-// applies (parity 2.9): the latest end of its containers, when it stopped being
-// ready, when its deletion was asked for, its creation.
+// finishTime is when the Pod ended, by the first of upstream's rules that applies (parity 2.9): the
+// latest end of its containers, the end of its readiness, the request to delete it, its creation.
 func finishTime(pod *corev1.Pod) time.Time {
 	if finished, ok := containersFinished(pod); ok {
 		return finished
@@ -121,31 +112,17 @@ func finishTime(pod *corev1.Pod) time.Time {
 func containersFinished(pod *corev1.Pod) (finished time.Time, ok bool) {
 	restartable := make(map[string]bool, len(pod.Spec.InitContainers))
 	for _, container := range pod.Spec.InitContainers {
-		restartable[container.Name] = container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		restartable[container.Name] = ptr.Deref(container.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 	}
-	var last metav1.Time
-	for _, status := range pod.Status.ContainerStatuses {
-		if !ended(status, &last) {
+	sidecars := slices.DeleteFunc(slices.Clone(pod.Status.InitContainerStatuses), func(status corev1.ContainerStatus) bool { return !restartable[status.Name] })
+	for status := range pointers(pod.Status.ContainerStatuses, sidecars) {
+		terminated := status.State.Terminated
+		if terminated == nil || terminated.FinishedAt.IsZero() {
 			return time.Time{}, false
 		}
-	}
-	for _, status := range pod.Status.InitContainerStatuses {
-		if restartable[status.Name] && !ended(status, &last) {
-			return time.Time{}, false
+		if terminated.FinishedAt.After(finished) {
+			finished = terminated.FinishedAt.UTC()
 		}
 	}
-	return last.UTC(), !last.IsZero()
-}
-
-// ended reports whether the container has a finish time, and moves last to it
-// when it is later.
-func ended(status corev1.ContainerStatus, last *metav1.Time) bool {
-	terminated := status.State.Terminated
-	if terminated == nil || terminated.FinishedAt.IsZero() {
-		return false
-	}
-	if last.Before(&terminated.FinishedAt) {
-		*last = terminated.FinishedAt
-	}
-	return true
+	return finished, !finished.IsZero()
 }

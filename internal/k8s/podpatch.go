@@ -7,52 +7,50 @@ import (
 	"fmt"
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// AdoptPod makes the Job the controller of a Pod that has none: it adds the owner reference, the tracking finalizer and the
-// watch bucket label. It returns the Pod as stored; nil when the Pod is gone or someone else was faster.
-func AdoptPod(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, pod *corev1.Pod) (*corev1.Pod, error) {
-	return settled(patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, map[string]any{
-		"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(job, jobKind)},
-		"finalizers":      []string{names.TrackingFinalizer},
-		"labels":          bucketLabel(job.UID),
-	}))
-}
-
-// DisownPod ends the Job's control of a Pod: it removes the owner reference and the tracking finalizer. A Pod that can
-// still run keeps the watch bucket label, so that PodWatch sees when its labels match again. A Pod that is gone is a success.
-func DisownPod(ctx context.Context, client kubernetes.Interface, jobUID types.UID, pod *corev1.Pod) error {
-	metadata := released(Ended(pod))
-	metadata["ownerReferences"] = []map[string]any{{"$patch": "delete", "uid": jobUID}}
-	_, err := settled(patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, metadata))
-	return err
-}
-
-// LabelPod adds the watch bucket label to a Pod of the Job, so that PodWatch sees it; it returns false when the Pod is gone.
-func LabelPod(ctx context.Context, client kubernetes.Interface, jobUID types.UID, pod *corev1.Pod) (bool, error) {
-	labelled, err := settled(patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, map[string]any{"labels": bucketLabel(jobUID)}))
-	return labelled != nil, err
-}
-
-func bucketLabel(jobUID types.UID) map[string]string {
-	return map[string]string{names.WatchBucketLabel: names.WatchBucket(string(jobUID))}
-}
-
-// settled treats a Pod that is gone, replaced or controlled by another, which the API server answers with 404, 409 or 422,
-// as nothing left to do.
-func settled(pod *corev1.Pod, err error) (*corev1.Pod, error) {
+// CarryOut writes to a Pod what package claim says of it. An adopted Pod gets the Job's owner reference, the tracking
+// finalizer and the watch bucket label. A disowned one loses reference and finalizer; if it can still run it keeps the
+// label, so that PodWatch sees when its labels match again. A released one is left to ReleasePod.
+//
+// It returns the Pod as stored; nil if it is gone or someone else was faster, which the API server answers with 404, 409 or
+// 422, and for verdicts after which it is nobody's concern. Other errors are the API server's.
+func CarryOut(ctx context.Context, client kubernetes.Interface, verdict claim.Verdict, owner claim.Owner, pod *corev1.Pod) (*corev1.Pod, error) {
+	bucket := map[string]string{names.WatchBucketLabel: names.WatchBucket(string(owner.UID))}
+	var metadata map[string]any
+	switch verdict {
+	case claim.Keep:
+		return pod, nil
+	case claim.Label:
+		metadata = map[string]any{"labels": bucket}
+	case claim.Adopt:
+		metadata = map[string]any{
+			"ownerReferences": []metav1.OwnerReference{*metav1.NewControllerRef(owner.Job, jobKind)},
+			"finalizers":      []string{names.TrackingFinalizer},
+			"labels":          bucket,
+		}
+	case claim.Disown:
+		metadata = released(claim.Ended(pod))
+		metadata["ownerReferences"] = []map[string]any{{"$patch": "delete", "uid": owner.UID}}
+	case claim.Release:
+		_, err := ReleasePod(ctx, client, pod.Namespace, pod.Name, pod.UID, claim.Ended(pod))
+		return nil, err
+	default:
+		return nil, nil
+	}
+	stored, err := patchMetadata(ctx, client, pod.Namespace, pod.Name, pod.UID, metadata)
 	if apierrors.IsNotFound(err) || refused(err) {
 		return nil, nil
 	}
-	return pod, err
+	return stored, err
 }
 
 // refused reports whether the object is another than the one that a request asks for: the API server answers 409 or 422,
@@ -77,7 +75,7 @@ func ReleasePod(ctx context.Context, client kubernetes.Interface, namespace, nam
 		return false, nil
 	case readErr != nil:
 		return false, readErr
-	case Tracked(pod):
+	case claim.Tracked(pod):
 		return false, err
 	}
 	return false, nil
@@ -166,7 +164,7 @@ func ReleaseReadPod(ctx context.Context, client kubernetes.Interface, pod *corev
 		"uid": pod.UID, "resourceVersion": pod.ResourceVersion,
 		"finalizers": slices.DeleteFunc(slices.Clone(pod.Finalizers), func(finalizer string) bool { return finalizer == names.TrackingFinalizer }),
 	}
-	if Ended(pod) {
+	if claim.Ended(pod) {
 		metadata["labels"] = map[string]any{names.WatchBucketLabel: nil}
 	}
 	if removed {

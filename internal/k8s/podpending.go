@@ -8,8 +8,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// waitingReasons says what a container's waiting reason, as the kubelet gives it,
-// amounts to.
+// waitingReasons says what the kubelet's reasons for which a container waits amount to.
 var waitingReasons = map[string]job.PendingReason{
 	"ErrImagePull":              job.PendingImagePull,
 	"ImagePullBackOff":          job.PendingImagePull,

@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -11,6 +10,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/evidence"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
@@ -19,11 +19,10 @@ import (
 // jobKind is the kind in a Pod's controller reference.
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// RenderPod returns the Pod that a Create asks for, built from the Job's
-// template as upstream builds it (parity 2.10), with two differences: the name
-// is given, so that a repeated create meets its own Pod, and the watch bucket
-// label says which PodWatch shard reports the Pod. The Job's evidence annotation
-// is the Pod's where it is stricter than the template's.
+// RenderPod returns the Pod that a Create asks for, built from the Job's template as upstream builds
+// it (parity 2.10), with two differences: the name is given, and the watch bucket label says which
+// PodWatch shard reports the Pod. The Job's evidence annotation is the Pod's where it is stricter
+// than the template's.
 func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 	template := owner.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{
@@ -31,12 +30,16 @@ func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 			Name:            create.Name,
 			GenerateName:    podPrefix(owner.Name),
 			Namespace:       owner.Namespace,
-			Labels:          with(template.Labels, names.WatchBucketLabel, names.WatchBucket(string(owner.UID))),
+			Labels:          template.Labels,
 			Annotations:     template.Annotations,
-			Finalizers:      withFinalizer(template.Finalizers, names.TrackingFinalizer),
+			Finalizers:      template.Finalizers,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, jobKind)},
 		},
 		Spec: template.Spec,
+	}
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, names.WatchBucketLabel, names.WatchBucket(string(owner.UID)))
+	if !claim.Tracked(pod) {
+		pod.Finalizers = append(pod.Finalizers, names.TrackingFinalizer)
 	}
 	LimitEvidence(pod, evidence.Of(owner.Annotations))
 	if create.Index != nil {
@@ -52,7 +55,7 @@ func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 // namespace ask for is then known wherever the Pod is, without a further request.
 func LimitEvidence(pod *corev1.Pod, level evidence.Level) {
 	if level > evidence.Of(pod.Annotations) {
-		pod.Annotations = with(pod.Annotations, names.EvidenceAnnotation, level.String())
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, names.EvidenceAnnotation, level.String())
 	}
 }
 
@@ -60,8 +63,8 @@ func LimitEvidence(pod *corev1.Pod, level evidence.Level) {
 func renderIndex(pod *corev1.Pod, jobName string, index int) {
 	value := strconv.Itoa(index)
 	pod.GenerateName = names.IndexedPodPrefix(jobName, int32(index))
-	pod.Labels = with(pod.Labels, batchv1.JobCompletionIndexAnnotation, value)
-	pod.Annotations = with(pod.Annotations, batchv1.JobCompletionIndexAnnotation, value)
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, value)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, value)
 	pod.Spec.Hostname = jobName + "-" + value
 	for container := range containers(&pod.Spec) {
 		if !hasVariable(container, completionIndexVariable) {
@@ -80,8 +83,13 @@ const completionIndexVariable = "JOB_COMPLETION_INDEX"
 
 // containers yields a Pod's init containers and containers.
 func containers(pod *corev1.PodSpec) iter.Seq[*corev1.Container] {
-	return func(yield func(*corev1.Container) bool) {
-		for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+	return pointers(pod.InitContainers, pod.Containers)
+}
+
+// pointers yields the items of several lists, to be read or changed in place.
+func pointers[Item any](lists ...[]Item) iter.Seq[*Item] {
+	return func(yield func(*Item) bool) {
+		for _, list := range lists {
 			for i := range list {
 				if !yield(&list[i]) {
 					return
@@ -98,9 +106,9 @@ func hasVariable(container *corev1.Container, name string) bool {
 // renderFailures adds how often Pods of the index have failed before; how many of
 // them were ignored only where there are any, as upstream.
 func renderFailures(pod *corev1.Pod, create job.Create) {
-	pod.Annotations = with(pod.Annotations, batchv1.JobIndexFailureCountAnnotation, strconv.Itoa(int(create.Failures)))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexFailureCountAnnotation, strconv.Itoa(int(create.Failures)))
 	if create.Ignored > 0 {
-		pod.Annotations = with(pod.Annotations, batchv1.JobIndexIgnoredFailureCountAnnotation, strconv.Itoa(int(create.Ignored)))
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobIndexIgnoredFailureCountAnnotation, strconv.Itoa(int(create.Ignored)))
 	}
 }
 
@@ -111,18 +119,4 @@ func podPrefix(jobName string) string {
 		return jobName
 	}
 	return prefix
-}
-
-func with(values map[string]string, key, value string) map[string]string {
-	result := make(map[string]string, len(values)+1)
-	maps.Copy(result, values)
-	result[key] = value
-	return result
-}
-
-func withFinalizer(finalizers []string, finalizer string) []string {
-	if slices.Contains(finalizers, finalizer) {
-		return finalizers
-	}
-	return append(slices.Clone(finalizers), finalizer)
 }

@@ -66,7 +66,7 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	for _, key := range factAnnotations {
 		if value, ok := meta.Annotations[key]; ok {
-			trimmed.Annotations = with(trimmed.Annotations, key, Truncated(value, maxAnnotation))
+			metav1.SetMetaDataAnnotation(&trimmed, key, Truncated(value, maxAnnotation))
 		}
 	}
 	if slices.Contains(meta.Finalizers, names.TrackingFinalizer) {
@@ -81,7 +81,7 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 	var cut bool
 	if trimmed.Labels, cut = trimLabels(meta.Labels, trimmed.OwnerReferences); cut || meta.Annotations[labelsCut] != "" {
-		trimmed.Annotations = with(trimmed.Annotations, labelsCut, "true")
+		metav1.SetMetaDataAnnotation(&trimmed, labelsCut, "true")
 	}
 	return trimmed
 }
@@ -109,9 +109,10 @@ func trimLabels(labels map[string]string, owners []metav1.OwnerReference) (trimm
 		// They say whether a Job may claim it (claim.IsLeftAlone).
 		keys = append(keys, batchv1.JobNameLabel)
 	}
+	trimmed = make(map[string]string, len(keys))
 	for _, key := range keys {
 		if value, ok := labels[key]; ok {
-			trimmed = with(trimmed, key, value)
+			trimmed[key] = value
 		}
 	}
 	return trimmed, unproven

@@ -1,6 +1,5 @@
-// Package names holds every name that Ostinato's processes and its users must
-// agree on: workflow IDs, task queues, deterministic object names, labels and
-// annotations. It imports no client, so workflows may use it.
+// Package names holds every name that Ostinato's processes and its users must agree on: workflow
+// IDs, task queues, deterministic object names, labels and annotations.
 package names
 
 import (
@@ -76,15 +75,13 @@ const (
 	AskedByAnnotation = "ostinato.dev/run-claimed-by"
 	ChangedAnnotation = "ostinato.dev/run-changed"
 
-	// RemovedAnnotation is put on a Pod in the request that takes its finalizer off
-	// before it is deleted uncounted, so that a workflow that has forgotten the
-	// removal does not take its end for a failure.
+	// RemovedAnnotation is put on a Pod in the request that takes its finalizer off before it is
+	// deleted uncounted: its end is no failure, even to a workflow that has lost its memory of it.
 	RemovedAnnotation = "ostinato.dev/removed"
 
-	// CountedAnnotation lists on a Job, separated by commas, the UIDs of the Pods that
-	// the counters of its status include and that still carry the tracking finalizer. It
-	// is written in the same request as the counters, so that who starts over from the
-	// Job counts no Pod twice.
+	// CountedAnnotation lists on a Job, separated by commas, the UIDs of the Pods that its counters
+	// include and that still carry the tracking finalizer. It is written in the same request as the
+	// counters, so that who starts over from the Job counts no Pod twice.
 	CountedAnnotation = "ostinato.dev/counted-pods"
 
 	// WorkflowAnnotation links a Job to its workflow ("<namespace>/<workflow id>"), and a
@@ -140,9 +137,8 @@ func (c Cluster) PodWatchWorkflowID(shard, shards int) string {
 // activities.
 func (c Cluster) ControlTaskQueue() string { return c.prefixed("ostinato") }
 
-// JobTaskQueue is where Job workflows run, with their short activities: apart
-// from the CronJob workflows, so that a burst of runs in progress does not delay
-// the start of runs that are due.
+// JobTaskQueue is where Job workflows run, with their short activities: apart from the CronJob
+// workflows, so that a burst of runs in progress does not delay runs that are due.
 func (c Cluster) JobTaskQueue() string { return c.prefixed("ostinato-jobs") }
 
 // BulkTaskQueue is where bulk Pod creates and deletes run, rate limited.
@@ -185,9 +181,8 @@ func ScheduledJob(cronJob string, scheduled time.Time) string {
 	return cronJob + "-" + strconv.FormatInt(scheduled.Unix()/60, 10)
 }
 
-// TriggeredJob returns the name of the Job for the CronJob's sequence-th manual
-// trigger. Its suffix has the 11 characters that CronJob names leave free, and a
-// letter first, so it never equals a ScheduledJob name.
+// TriggeredJob returns the name of the Job for the CronJob's sequence-th manual trigger. Its suffix has the
+// 11 characters that CronJob names leave free, and a letter first, unlike that of a ScheduledJob.
 func TriggeredJob(cronJob, cronJobUID string, sequence int64) string {
 	return cronJob + "-t" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10))
 }
@@ -203,9 +198,8 @@ func BackfilledJob(cronJob, cronJobUID string, sequence int64, scheduled time.Ti
 // as upstream's generated names (parity 2.5).
 const podBase = 58
 
-// Pod returns the name of a Job's attempt-th Pod: the Job's name and a
-// five-character suffix made from the Job's UID and the attempt, so that a
-// repeated create meets its own Pod and a re-created Job does not.
+// Pod returns the name of a Job's attempt-th Pod: the Job's name and a suffix made from its UID and
+// the attempt, so that a repeated create meets its own Pod and a re-created Job does not.
 func Pod(job, jobUID string, attempt int64) string {
 	return podPrefix(job) + podSuffix(jobUID, attempt)
 }

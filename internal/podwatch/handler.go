@@ -17,14 +17,12 @@ func (w *Watcher) handler() cache.ResourceEventHandler {
 		AddFunc: func(object any, initial bool) {
 			if pod, ok := object.(*corev1.Pod); ok {
 				w.pods.Add(1)
-				w.countTracked(nil, pod)
 				w.observe(nil, pod, initial)
 			}
 		},
 		UpdateFunc: func(previous, object any) {
 			before, _ := previous.(*corev1.Pod)
 			if pod, ok := object.(*corev1.Pod); ok {
-				w.countTracked(before, pod)
 				w.observe(before, pod, false)
 			}
 		},
@@ -49,6 +47,7 @@ func jobOf(pod *corev1.Pod) (jobKey, bool) {
 
 // observe takes a Pod as it now is; before is what it was, nil when it is new.
 func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
+	w.countTracked(before, pod)
 	owner, ok := jobOf(pod)
 	var looked bool
 	if before != nil {
@@ -125,7 +124,7 @@ func orphanKey(pod *corev1.Pod) key {
 
 // countTracked counts Pods that ended with the tracking finalizer, as upstream.
 func (w *Watcher) countTracked(before, after *corev1.Pod) {
-	counts := func(pod *corev1.Pod) bool { return pod != nil && k8s.Tracked(pod) && k8s.Ended(pod) }
+	counts := func(pod *corev1.Pod) bool { return pod != nil && claim.Tracked(pod) && claim.Ended(pod) }
 	switch was, is := counts(before), counts(after); {
 	case is && !was:
 		w.Metrics.terminatedTracked.WithLabelValues("add").Inc()

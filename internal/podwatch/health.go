@@ -72,9 +72,8 @@ func (h *health) last() error {
 	return nil
 }
 
-// lost returns an error when none of the namespaces could be watched for too long. As
-// long as one can, the watch goes on: a right that is missing in the others is missing
-// for every worker.
+// lost returns an error when none of the namespaces could be watched for too long. If only
+// some can't, a right is missing, which every worker lacks.
 func (h *health) lost() error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,9 +26,8 @@ const (
 	lookups = 100
 )
 
-// jobKey names a Job as the controller references of its Pods do. A reference is
-// written by whoever makes the Pod: a UID alone would let a Pod of one namespace speak
-// for a Job of another.
+// jobKey names a Job as the controller references of its Pods do. Whoever makes a Pod writes its
+// reference: by the UID alone a Pod could speak for a Job of another namespace.
 type jobKey struct {
 	namespace, name string
 	uid             types.UID
@@ -43,9 +43,7 @@ const (
 	theirs
 )
 
-// watchedJob is what the watch knows of one Job: its Pods, what its workflow has
-// been told, and when.
-//
+// watchedJob is what the watch knows of one Job: its Pods, what its workflow has been told, and when.
 // A Job may have thousands of Pods and every change of one calls for a decision, so each change updates what a decision
 // needs (meet).
 type watchedJob struct {
@@ -58,14 +56,11 @@ type watchedJob struct {
 	lastSignal time.Time
 	ready      readiness
 
-	// remaining and running count the Pods of which the Job can expect more, and those of
-	// them that are ready.
+	// remaining counts the Pods from which the Job can expect more, running those that are ready.
 	remaining, running int32
-	// owed, changed, missing and unreleased are the Pods that the methods of watchedPod
-	// tell.
+	// These are the Pods for which the methods of watchedPod of the same names are true.
 	owed, changed, missing, unreleased podSet
-	// repeatDue is no later than the first time at which an unreleased Pod is to be
-	// looked into again.
+	// repeatDue is when the first unreleased Pod is to be looked into again, or earlier.
 	repeatDue time.Time
 }
 
@@ -260,14 +255,10 @@ func (w *watchedJob) hasEnd() bool {
 // collect returns the facts for a signal: what has to be said, and what is worth
 // adding, each Pod once, in the order of their names.
 func (w *watchedJob) collect(repeats []*watchedPod) []job.PodFact {
-	facts := make([]job.PodFact, 0, len(w.owed)+len(w.changed)+len(repeats))
-	for _, pods := range []podSet{w.owed, w.changed} {
-		for _, pod := range pods {
-			facts = append(facts, pod.fact)
-		}
-	}
-	for _, pod := range repeats {
-		facts = append(facts, pod.fact)
+	pods := slices.AppendSeq(slices.AppendSeq(repeats, maps.Values(w.owed)), maps.Values(w.changed))
+	facts := make([]job.PodFact, len(pods))
+	for i, pod := range pods {
+		facts[i] = pod.fact
 	}
 	slices.SortFunc(facts, func(a, b job.PodFact) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.UID, b.UID))

@@ -18,9 +18,8 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// look finds out what became of Pods that have left the watch's sight, or whose
-// labels may not match the Job's selector: the object is gone, or Ostinato has taken
-// the label off, or someone has changed its labels or its controller.
+// look finds out what became of Pods that have left the watch's sight, or whose labels may not match
+// the Job's selector: the object is gone, or someone has changed its labels or its controller.
 func (w *Watcher) look(ctx context.Context, watched *watchedJob, pods []job.PodFact) error {
 	read := sync.OnceValues(func() (*batchv1.Job, error) {
 		found, err := w.read(ctx, watched.jobKey)
@@ -85,7 +84,7 @@ func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.
 		w.change(func(now time.Time) {
 			seen := see(stored)
 			// One that was counted has lost the watch's label for good.
-			if verdict == claim.Keep && k8s.Ended(stored) && !k8s.Tracked(stored) && !w.sees(stored) {
+			if verdict == claim.Keep && claim.Ended(stored) && !claim.Tracked(stored) && !w.sees(stored) {
 				watched.answer(seen.fact.UID, foundOut, seen, now)
 				return
 			}
@@ -101,42 +100,24 @@ func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.
 	return nil
 }
 
-// carryOut writes to the Pod what the verdict asks for. It returns the Pod as it is
-// then; nil where that is not known or where it has changed in the meantime.
+// carryOut is k8s.CarryOut, and says what it has done.
 func (w *Watcher) carryOut(ctx context.Context, verdict claim.Verdict, pod *corev1.Pod, owner claim.Owner) (*corev1.Pod, error) {
-	switch verdict {
-	case claim.Keep:
-		return pod, nil
-	case claim.Label:
-		done, err := k8s.LabelPod(ctx, w.Kubernetes, owner.UID, pod)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("label Pod %s/%s: %w", pod.Namespace, pod.Name, err)
-		case done:
-			return pod, nil
-		}
-	case claim.Adopt:
-		adopted, err := k8s.AdoptPod(ctx, w.Kubernetes, owner.Job, pod)
-		if err != nil {
-			return nil, fmt.Errorf("adopt Pod %s/%s: %w", pod.Namespace, pod.Name, err)
-		}
-		if adopted != nil {
-			w.Logger.Info("adopted a Pod", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
-		}
-		return adopted, nil
-	case claim.Disown:
-		if err := k8s.DisownPod(ctx, w.Kubernetes, owner.UID, pod); err != nil {
-			return nil, fmt.Errorf("let go of Pod %s/%s: %w", pod.Namespace, pod.Name, err)
-		}
-		w.Logger.Info("let go of a Pod that does not match the selector", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
-	case claim.Release:
-		return nil, w.release(ctx, pod, k8s.Ended(pod))
+	if verdict == claim.Release {
+		return nil, w.release(ctx, pod, claim.Ended(pod))
 	}
-	return nil, nil
+	stored, err := k8s.CarryOut(ctx, w.Kubernetes, verdict, owner, pod)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%v Pod %s/%s: %w", verdict, pod.Namespace, pod.Name, err)
+	case verdict == claim.Adopt && stored != nil:
+		w.Logger.Info("adopted a Pod", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
+	case verdict == claim.Disown:
+		w.Logger.Info("let go of a Pod that does not match the selector", "namespace", pod.Namespace, "pod", pod.Name, "job", owner.Name)
+	}
+	return stored, nil
 }
 
-// release releases a Pod that nobody counts; for good, where the watch need not see it
-// any more.
+// release releases a Pod that nobody counts; for good if the watch need not see it any more.
 func (w *Watcher) release(ctx context.Context, pod *corev1.Pod, forGood bool) error {
 	released, err := k8s.ReleasePod(ctx, w.Kubernetes, pod.Namespace, pod.Name, pod.UID, forGood)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Values of the label "result" of signals.
@@ -31,33 +32,30 @@ type Metrics struct {
 // NewMetrics returns metrics registered with the registerer; it panics when they
 // are registered already.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	const subsystem = "ostinato"
-	single := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Subsystem: subsystem, Name: name, Help: help})
+	factory := promauto.With(registerer)
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Subsystem: "ostinato", Name: name, Help: help}
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return factory.NewCounter(prometheus.CounterOpts(opts(name, help)))
 	}
 	m := &Metrics{
-		terminatedTracked: prometheus.NewCounterVec(prometheus.CounterOpts{
+		terminatedTracked: factory.NewCounterVec(prometheus.CounterOpts{
 			Subsystem: "job_controller", Name: "terminated_pods_tracking_finalizer_total",
 			Help: "The number of terminated pods (phase=Failed|Succeeded) that have the finalizer batch.kubernetes.io/job-tracking",
 		}, []string{"event"}),
-		signals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Subsystem: subsystem, Name: "podwatch_signals_total",
-			Help: "The number of signals with Pod facts by result: sent, not_found, error",
-		}, []string{"result"}),
-		facts:       single("podwatch_facts_total", "The number of Pod facts sent"),
-		projections: single("podwatch_ready_projections_total", "The number of writes of status.ready alone"),
-		orphans:     single("podwatch_orphans_released_total", "The number of Pods without a workflow that were released"),
-		jobs: prometheus.NewGauge(prometheus.GaugeOpts{
-			Subsystem: subsystem, Name: "podwatch_jobs", Help: "The number of Jobs that have Pods in the watch",
-		}),
-		heartbeat: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Subsystem: subsystem, Name: "podwatch_heartbeat_timestamp_seconds", Help: "When this process last reported that it watches a shard, in seconds since the epoch",
-		}, []string{"shard"}),
-		shards: prometheus.NewGauge(prometheus.GaugeOpts{
-			Subsystem: subsystem, Name: "podwatch_shards", Help: "The number of shards that somebody has to watch (--watch-shards)",
-		}),
-		signalSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Subsystem: subsystem, Name: "podwatch_signal_duration_seconds", Help: "The time Temporal took to take a signal",
+		signals: factory.NewCounterVec(prometheus.CounterOpts(opts("podwatch_signals_total",
+			"The number of signals with Pod facts by result: sent, not_found, error")), []string{"result"}),
+		facts:       counter("podwatch_facts_total", "The number of Pod facts sent"),
+		projections: counter("podwatch_ready_projections_total", "The number of writes of status.ready alone"),
+		orphans:     counter("podwatch_orphans_released_total", "The number of Pods without a workflow that were released"),
+		jobs:        factory.NewGauge(prometheus.GaugeOpts(opts("podwatch_jobs", "The number of Jobs that have Pods in the watch"))),
+		heartbeat: factory.NewGaugeVec(prometheus.GaugeOpts(opts("podwatch_heartbeat_timestamp_seconds",
+			"When this process last reported that it watches a shard, in seconds since the epoch")), []string{"shard"}),
+		shards: factory.NewGauge(prometheus.GaugeOpts(opts("podwatch_shards",
+			"The number of shards that somebody has to watch (--watch-shards)"))),
+		signalSeconds: factory.NewHistogram(prometheus.HistogramOpts{
+			Subsystem: "ostinato", Name: "podwatch_signal_duration_seconds", Help: "The time Temporal took to take a signal",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 	}
@@ -65,7 +63,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	for _, result := range []string{resultSent, resultNotFound, resultError} {
 		m.signals.WithLabelValues(result)
 	}
-	registerer.MustRegister(m.terminatedTracked, m.signals, m.facts, m.projections, m.orphans, m.jobs, m.heartbeat, m.shards, m.signalSeconds)
 	return m
 }
 

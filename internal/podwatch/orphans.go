@@ -49,10 +49,10 @@ func (w *Watcher) settle(ctx context.Context, watched *watchedJob, noWorkflow bo
 		if err != nil || pod == nil {
 			return err
 		}
-		if verdict := claim.Decide(pod, owner); verdict == claim.Release {
-			_, err = w.carryOut(ctx, verdict, pod, owner)
+		if claim.Decide(pod, owner) != claim.Release {
+			return nil
 		}
-		return err
+		return w.release(ctx, pod, claim.Ended(pod))
 	}); err != nil {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	for _, namespace := range k8s.NamespacesToList(w.Namespaces) {
 		err := k8s.EachPod(ctx, w.Kubernetes, namespace, selector, func(pod *corev1.Pod) error {
 			job, ok := jobOf(pod)
-			if !ok || !k8s.Tracked(pod) || !w.inShard(job.uid) {
+			if !ok || !claim.Tracked(pod) || !w.inShard(job.uid) {
 				return nil
 			}
 			owner, known := owners[job]
@@ -146,11 +146,8 @@ func (w *Watcher) sweep(ctx context.Context) error {
 				owner = w.owner(job, found, found != nil && claim.Finished(found) != nil)
 				owners[job] = owner
 			}
-			if verdict := claim.Decide(pod, owner); verdict == claim.Release {
-				writes.Go(func() error {
-					_, err := w.carryOut(ctx, verdict, pod, owner)
-					return err
-				})
+			if claim.Decide(pod, owner) == claim.Release {
+				writes.Go(func() error { return w.release(ctx, pod, claim.Ended(pod)) })
 			}
 			return nil
 		})

@@ -14,8 +14,7 @@ const (
 	// readySettle is how long after a signal or a new Pod the workflow may yet
 	// write a number of active Pods below a projected readiness, and so lower it.
 	readySettle = 5 * time.Second
-	// readySpread is the time over which the readiness of Jobs found at start is
-	// projected.
+	// readySpread is the time over which the readiness of Jobs found at start is projected.
 	readySpread = 30 * time.Second
 )
 
@@ -23,8 +22,7 @@ const (
 type readiness struct {
 	// shown is what was projected last, 0 for a Job without Pods that can run.
 	shown int32
-	// since is when the Pods' readiness began to differ from shown, or when shown
-	// began to be doubtful.
+	// since is when shown began to differ from the Pods' readiness, or to be doubtful.
 	since time.Time
 	// doubtful is set when another writer may have written something else.
 	doubtful bool

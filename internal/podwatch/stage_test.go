@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/fixture"
 	"ostinato.dev/ostinato/internal/k8s"
 	k8sfake "ostinato.dev/ostinato/internal/k8s/fake"
@@ -138,7 +139,7 @@ func (s *stage) deletePod(name string) {
 	}
 }
 
-func (s *stage) tracked(name string) bool { return k8s.Tracked(s.pod(name)) }
+func (s *stage) tracked(name string) bool { return claim.Tracked(s.pod(name)) }
 
 // seen reports whether a watch sees the Pod.
 func (s *stage) seen(name string) bool {

@@ -1,11 +1,9 @@
-// Package podwatch watches the Pods of Jobs. It signals Job workflows with the facts
-// that matter to them, keeps status.ready of their Jobs, and releases Pods that nobody
-// will count. It remembers nothing: a watch that takes over lists the Pods, and what is
-// not accounted carries the tracking finalizer.
+// Package podwatch watches the Pods of Jobs. It signals Job workflows with the facts that matter to
+// them, keeps status.ready of their Jobs, and releases Pods that nobody will count. It remembers
+// nothing: a watch that takes over lists the Pods, and what is not accounted carries the finalizer.
 //
-// What is owed about a Pod is its state (state.go, a table). What is sent when is
-// decided without I/O (job.go, ready.go), whose a Pod is by package claim; the Watcher
-// carries it out.
+// What is owed about a Pod is its state (state.go, a table). What is sent when is decided without
+// I/O (job.go, ready.go), whose a Pod is by package claim; the Watcher carries it out.
 package podwatch
 
 import (
@@ -73,8 +71,7 @@ type Options struct {
 	Report func(Details)
 }
 
-// Details say how a watch is getting on, for people to read. Nothing in it is needed to
-// go on: what is not accounted carries the tracking finalizer.
+// Details say how a watch is getting on, for people to read. No watch needs them.
 type Details struct {
 	Synced      bool  `json:"synced"`
 	Jobs        int   `json:"jobs"`

@@ -22,8 +22,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -207,7 +207,7 @@ func (c *cluster) patchPod(patch clienttesting.PatchActionImpl) (runtime.Object,
 		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", pods.GroupResource(), before.Name, err.Error(), 0, false)
 	}
 	pod := object.(*corev1.Pod)
-	if k8s.Tracked(before) && !k8s.Tracked(pod) {
+	if claim.Tracked(before) && !claim.Tracked(pod) {
 		c.record.released(pod)
 	}
 	c.store(pod)
@@ -293,7 +293,7 @@ func (c *cluster) storeJob(changed *batchv1.Job) {
 // store stores a Pod, or removes it where it has ended, is deleted and has no finalizer.
 func (c *cluster) store(pod *corev1.Pod) {
 	pod.ResourceVersion = c.nextVersion()
-	if pod.DeletionTimestamp != nil && k8s.Ended(pod) && len(pod.Finalizers) == 0 {
+	if pod.DeletionTimestamp != nil && claim.Ended(pod) && len(pod.Finalizers) == 0 {
 		must(c.objects.Delete(pods, namespace, pod.Name))
 		c.gone(pod)
 		return
@@ -333,7 +333,7 @@ func (c *cluster) all() []corev1.Pod {
 // alive are the Pods that can run.
 func (c *cluster) alive() (some []corev1.Pod) {
 	for _, pod := range c.all() {
-		if !k8s.Ended(&pod) {
+		if !claim.Ended(&pod) {
 			some = append(some, pod)
 		}
 	}

@@ -55,7 +55,7 @@ func (o outcome) miscounted() (wrong []string) {
 		}
 	}
 	if spec := job.SpecOf(o.job); spec.CompletionMode == batchv1.IndexedCompletion {
-		succeeded = count{job.NewIndexes(certain...).Below(*spec.Completions).Len(), job.NewIndexes(possible...).Below(*spec.Completions).Len()}
+		succeeded = count{job.Indexes{}.With(certain...).Below(*spec.Completions).Len(), job.Indexes{}.With(possible...).Below(*spec.Completions).Len()}
 	}
 	if got := o.job.Status.Succeeded; !succeeded.holds(got) {
 		wrong = append(wrong, fmt.Sprintf("%d Pods are counted as succeeded, and %s have", got, succeeded))

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/test/histories/play"
 )
@@ -57,7 +58,7 @@ const terminated = 143
 // do does something with a Pod that has not ended.
 func (k *kubelet) do(name string, uid types.UID, what func(*corev1.Pod)) {
 	k.cluster.do(func() {
-		if pod := k.cluster.pod(name); pod != nil && pod.UID == uid && !k8s.Ended(pod) {
+		if pod := k.cluster.pod(name); pod != nil && pod.UID == uid && !claim.Ended(pod) {
 			what(pod)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -71,9 +72,9 @@ func (o outcome) unended() []string {
 func (o outcome) leftOver() (wrong []string) {
 	for _, pod := range o.left {
 		switch {
-		case k8s.Tracked(&pod):
+		case claim.Tracked(&pod):
 			wrong = append(wrong, fmt.Sprintf("%s has kept its finalizer", pod.Name))
-		case !k8s.Ended(&pod):
+		case !claim.Ended(&pod):
 			wrong = append(wrong, fmt.Sprintf("%s runs on", pod.Name))
 		}
 	}

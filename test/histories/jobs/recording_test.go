@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
 )
@@ -94,7 +95,7 @@ func (r *recording) ended(pod *corev1.Pod, exit int32, disrupted bool) {
 
 func (r *recording) released(pod *corev1.Pod) {
 	one := r.of(pod)
-	one.released, one.removed = time.Now().UTC(), k8s.PodFact(pod).Removed && !k8s.Ended(pod)
+	one.released, one.removed = time.Now().UTC(), k8s.PodFact(pod).Removed && !claim.Ended(pod)
 	r.line("release %s", pod.UID)
 }
 
