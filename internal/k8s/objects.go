@@ -78,16 +78,16 @@ func isDeleted(err error) (bool, error) {
 	return err == nil, err
 }
 
-// listPage is how many objects are listed by one request: there may be 100,000, and each
+// ListPage is how many objects are listed by one request: there may be 100,000, and each
 // may have more than a megabyte. Two pages are in memory at a time.
-const listPage = 100
+const ListPage = 100
 
 // EachPod calls see with every Pod of a namespace, or of all, that matches the
 // selector, until see returns an error. The list is of one moment. It is read in pages
-// that are dropped when they are done.
-func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, see func(*corev1.Pod) error) error {
+// of so many Pods, which are dropped when they are done.
+func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, size int64, see func(*corev1.Pod) error) error {
 	pods := client.CoreV1().Pods(namespace)
-	return eachItem(ctx, selector, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return eachItem(ctx, selector, size, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		list, err := pods.List(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("list Pods %s of namespace %q: %w", selector, namespace, err)
@@ -99,7 +99,7 @@ func EachPod(ctx context.Context, client kubernetes.Interface, namespace string,
 // EachJob is EachPod for all Jobs of a namespace, or of all.
 func EachJob(ctx context.Context, client kubernetes.Interface, namespace string, see func(*batchv1.Job) error) error {
 	jobs := client.BatchV1().Jobs(namespace)
-	return eachItem(ctx, labels.Everything(), see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return eachItem(ctx, labels.Everything(), ListPage, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		list, err := jobs.List(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("list Jobs of namespace %q: %w", namespace, err)
@@ -108,8 +108,8 @@ func EachJob(ctx context.Context, client kubernetes.Interface, namespace string,
 	})
 }
 
-func eachItem[Item any](ctx context.Context, selector labels.Selector, see func(Item) error, page pager.ListPageFunc) error {
-	pages := &pager.ListPager{PageSize: listPage, PageFn: page}
+func eachItem[Item any](ctx context.Context, selector labels.Selector, size int64, see func(Item) error, page pager.ListPageFunc) error {
+	pages := &pager.ListPager{PageSize: size, PageFn: page}
 	return pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector.String()}, func(object runtime.Object) error {
 		if item, ok := object.(Item); ok {
 			return see(item)
