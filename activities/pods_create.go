@@ -102,17 +102,13 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
 	}
 	if !a.owns(owner, pod) {
-		refused := foreignObject(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
+		refused := &protocol.Refusal{Reason: protocol.RefusedForeignObject, Message: fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name)}
 		a.Metrics.countRefusal("Pod", refused)
 		events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
 	}
 	fact := k8s.PodFact(pod)
 	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
-}
-
-func foreignObject(message string) *protocol.Refusal {
-	return &protocol.Refusal{Reason: protocol.RefusedForeignObject, Message: message}
 }
 
 // refuseCreates says why Pods may not be created for the Job as it now is, whatever a

@@ -83,10 +83,10 @@ func (a *Activities) deletePod(ctx context.Context, owner *batchv1.Job, target j
 		return job.Report{}, nil
 	}
 	deleted, err := k8s.DeletePod(ctx, a.Kubernetes, owner.Namespace, target.Name, uid)
-	if err != nil {
+	switch {
+	case err != nil:
 		return a.deleteFailed(owner, job.PodFailure{UID: target.UID, Released: target.Release}, target.Name, err, events)
-	}
-	if !deleted {
+	case !deleted:
 		return vanished(target.UID), nil
 	}
 	events.on(jobSubject(owner), event.Normal(event.SuccessfulDelete, "Deleted pod: "+target.Name))

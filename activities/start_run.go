@@ -275,7 +275,10 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		case claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 			return found, false, nil, nil
 		}
-		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
+		refused := &protocol.Refusal{
+			Reason:  protocol.RefusedForeignObject,
+			Message: fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name),
+		}
 		a.Metrics.countRefusal("Job", refused)
 		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
 		return nil, false, refused, nil

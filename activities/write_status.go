@@ -38,7 +38,6 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	if request.Judge {
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
 	}
-	guarded := fresh == live
 	if request.Status != nil {
 		status := *request.Status
 		if result.Judgement != nil {
@@ -49,10 +48,9 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 			return written, nil
 		}
 		result.StatusFailed = written.StatusFailed
-		guarded = guarded || written.StatusFailed == ""
 	}
-	if !guarded && len(request.Prune) > 0 {
-		// Nothing has guarded what was read.
+	if fresh == cached && result.StatusFailed != "" && len(request.Prune) > 0 {
+		// No write has guarded what was read.
 		var changed protocol.WriteStatusResult
 		if cronJob, changed, err = a.unedited(ctx, request.CronJob, request.Digest); err != nil || cronJob == nil {
 			return changed, err
