@@ -77,7 +77,7 @@ type announcer struct {
 	recorders Recorders
 	mutex     sync.Mutex
 	room      int
-	// noWarnings leaves them to who tries again.
+	// noWarnings leaves warnings to whoever tries again.
 	noWarnings bool
 }
 

@@ -104,7 +104,7 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	// A request for a log can't say whose the Pod must be: it is read first.
+	// A request for a log can't say which Job must own the Pod, so the Pod is read first.
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
 	switch {
 	case errors.Is(err, k8s.ErrGone), err == nil && !a.owns(owner, pod):

@@ -103,7 +103,7 @@ func (r *BackfillRequest) UnmarshalJSON(data []byte) error {
 
 // BackfillAnswer says what becomes of a BackfillRequest.
 type BackfillAnswer struct {
-	// Accepted: the runs will start, by and by; the ledger has each. Not with DryRun.
+	// Accepted: the runs will start over time; the ledger lists each. Not with DryRun.
 	Accepted bool `json:"accepted"`
 	DryRun   bool `json:"dryRun,omitempty"`
 	// Runs is how many times there are, from First to Last; Times are the first of them.
