@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -70,9 +71,11 @@ type Options struct {
 type Activities struct {
 	Options
 	bulk     *rate.Limiter
-	logs     logAccess
 	evidence *namespaceEvidence
 	herd     *herd.Herd
+	// noLogs are the nodes that have not answered, and all of them where logs may not be read: the right
+	// to read them is optional, and without it no request is wasted.
+	noLogs *cache.LRUExpireCache
 	// writes are the statuses that are written, lists those of all Pods of a namespace.
 	writes, lists *herd.Turns
 	// known are the CronJobs that are remembered.
@@ -98,10 +101,11 @@ func New(options Options) *Activities {
 	return &Activities{
 		Options: options, bulk: rate.NewLimiter(limit, max(1, int(options.BulkQPS))), evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
 		herd:       herd.New(options.Clock, options.MaxHeld, options.Weights),
-		lists:      herd.NewTurns(mostLists, options.Weights),
+		lists:      herd.NewTurns(maxLists, options.Weights),
 		writes:     herd.NewTurns(maxStatusWrites, options.Weights),
 		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
 		known:      lru.New(maxRemembered),
+		noLogs:     cache.NewLRUExpireCacheWithClock(maxAway+1, options.Clock),
 	}
 }
 
@@ -113,38 +117,32 @@ type Registry interface {
 // RegisterControl registers the short activities, which run on the control task
 // queue, most of them as local activities of the workflows' worker.
 func (a *Activities) RegisterControl(registry Registry) {
-	control(a, registry, protocol.StartRunActivity, func(r protocol.StartRunRequest) subject { return aCronJob(r.CronJob) }, a.StartRun)
-	control(a, registry, protocol.WriteStatusActivity, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)
-	control(a, registry, protocol.FindRunsActivity, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)
-	control(a, registry, protocol.SignalAcceptedActivity, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)
+	register(a, registry, protocol.StartRunActivity, func(r protocol.StartRunRequest) subject { return aCronJob(r.CronJob) }, a.StartRun)
+	register(a, registry, protocol.WriteStatusActivity, func(r protocol.WriteStatusRequest) subject { return aCronJob(r.CronJob) }, a.WriteStatus)
+	register(a, registry, protocol.FindRunsActivity, func(r protocol.FindRunsRequest) subject { return aCronJob(r.CronJob) }, a.FindRuns)
+	register(a, registry, protocol.SignalAcceptedActivity, func(r protocol.SignalAcceptedRequest) subject { return aCronJob(r.CronJob) }, a.SignalAccepted)
 	a.RegisterBulk(registry)
-	control(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
-	control(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)
-	control(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
+	register(a, registry, protocol.ReleaseOrphansActivity, func(r protocol.ReleaseOrphansRequest) subject { return aJob(r.Job) }, a.ReleaseOrphans)
+	register(a, registry, protocol.ListPodsActivity, func(r protocol.ListPodsRequest) subject { return aJob(r.Job) }, a.ListPods)
+	register(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
 }
 
 // RegisterBulk registers the activities that may be about many Pods, which then run on the bulk
 // task queue.
 func (a *Activities) RegisterBulk(registry Registry) {
-	control(a, registry, protocol.CarryOutActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.CarryOut)
-	control(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
-}
-
-// control registers an activity that reports, as long as it is under way, that it goes on.
-func control[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
-	register(a, registry, name, about, func(ctx context.Context, request Request) (Result, error) {
-		ctx, stop := a.keep(ctx)
-		defer stop()
-		return perform(ctx, request)
-	})
+	register(a, registry, protocol.CarryOutActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.CarryOut)
+	register(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)
 }
 
 // register registers an activity that is about an object. It refuses what no workflow asks for before anything
-// is asked of the API server, counts what it refuses, and says who has asked.
+// is asked of the API server, counts what it refuses, and says who has asked. The activity reports, as long as it
+// is under way, that it goes on.
 func register[Request, Result any](a *Activities, registry Registry, name string, about func(Request) subject, perform func(context.Context, Request) (Result, error)) {
 	registry.RegisterActivityWithOptions(func(ctx context.Context, request Request) (result Result, err error) {
 		if err = a.serves(about(request)); err == nil {
-			result, err = perform(ctx, request)
+			kept, stop := a.keep(ctx)
+			defer stop()
+			result, err = perform(kept, request)
 		}
 		a.countRefused(ctx, name, cmp.Or(refusedFor(err), notPrescribed(result)), err)
 		return result, err
@@ -173,8 +171,7 @@ const refusalsLogged = 1
 
 // refusedFor returns the reason for which an error refuses a request; empty for other errors.
 func refusedFor(err error) string {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) && slices.Contains(refusedReasons, application.Type()) {
+	if application, ok := errors.AsType[*temporal.ApplicationError](err); ok && slices.Contains(refusedReasons, application.Type()) {
 		return application.Type()
 	}
 	return ""

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,13 +24,11 @@ import (
 // It may run again after it succeeded, since a lost workflow task forgets its local activities.
 // A status that is there already shows it, and its Events are not emitted twice.
 func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) (_ protocol.JobResult, err error) {
-	if err := bounded(list{"creates", len(request.Creates), job.MaxPods}, list{"deletes", len(request.Deletes), job.MaxPods},
+	if err := invalidRequest(cmp.Or(bounded(list{"creates", len(request.Creates), job.MaxPods}, list{"deletes", len(request.Deletes), job.MaxPods},
 		list{"releases", len(request.Releases), job.MaxPods}, list{"counted", len(request.Counted), job.MaxCounted},
-		list{"events", len(request.Events), event.MaxPerRequest}); err != nil {
+		list{"events", len(request.Events), event.MaxPerRequest}), errors.Join(event.Validate(request.Events), invalidHandled(request.Handled),
+		job.ValidateStatus(ptr.Deref(request.Status, batchv1.JobStatus{}))))); err != nil {
 		return protocol.JobResult{}, err
-	}
-	if err := errors.Join(event.Validate(request.Events), invalidHandled(request.Handled), job.ValidateStatus(ptr.Deref(request.Status, batchv1.JobStatus{}))); err != nil {
-		return protocol.JobResult{}, invalidRequest(err)
 	}
 	started := a.Clock.Now()
 	owner, result, fresh, done, err := a.plannedJob(ctx, request)
@@ -48,16 +47,17 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 	if refused != nil {
 		return a.refusedJob(owner, refused), nil
 	}
-	events, out, pace := a.Events.besides(len(request.Events)), &findings{result: &result}, a.pace(request)
+	events := a.Events.besides(len(request.Events))
+	pace, _ := a.pace(len(request.Creates)+len(request.Deletes), len(request.Releases))
 	result.Created, result.Refused, err = a.createPods(ctx, creation{owner, request.Creates, request.Status, events, pace})
 	if err != nil || result.Refused != nil {
 		return result, err
 	}
-	err = each(request.Deletes, func(target job.Delete) error {
+	err = eachTarget(request.Deletes, &result.Report, func(target job.Delete) (job.Report, error) {
 		if err := pace(ctx); err != nil {
-			return outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
+			return job.Report{}, outage(err, "wait to delete Pod %s/%s", owner.Namespace, target.Name)
 		}
-		return a.deletePod(ctx, owner, target, false, events, out)
+		return a.deletePod(ctx, owner, target, false, events)
 	})
 	if err != nil {
 		return result, err
@@ -73,24 +73,24 @@ func (a *Activities) CarryOut(ctx context.Context, request protocol.JobRequest) 
 		a.Metrics.countHandled(request.Handled)
 	}
 	if news {
-		a.Events.onJob(request.Job, request.Events...)
+		a.Events.on(aJob(request.Job), request.Events...)
 	}
 	result.Logs = a.readLogs(ctx, owner, request.Releases)
-	err = each(request.Releases, func(release job.Release) error {
+	err = eachTarget(request.Releases, &result.Report, func(release job.Release) (job.Report, error) {
 		if err := pace(ctx); err != nil {
-			return outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
+			return job.Report{}, outage(err, "wait to release Pod %s/%s", owner.Namespace, release.Name)
 		}
-		return a.releasePod(ctx, owner, release, out)
+		return a.releasePod(ctx, owner, release)
 	})
 	return result, err
 }
 
-// pace returns what to wait for ahead of each Pod of a request.
-func (a *Activities) pace(request protocol.JobRequest) func(context.Context) error {
-	if job.Bulk(len(request.Creates)+len(request.Deletes), len(request.Releases)) {
-		return a.bulk.Wait
+// pace returns what to wait for ahead of each Pod of a request, and whether that is the limit of bulk work.
+func (a *Activities) pace(writes, releases int) (wait func(context.Context) error, bulk bool) {
+	if job.Bulk(writes, releases) {
+		return a.bulk.Wait, true
 	}
-	return atOnce
+	return atOnce, false
 }
 
 // unplanned reports whether the Job is not the one that was planned for, by its spec or because
@@ -120,25 +120,23 @@ func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResu
 // news when the status was there already.
 func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
 	before, after, over, err := a.writeJobStatus(ctx, owner, fresh, request, result)
-	if over {
+	refused := refusal(err)
+	switch {
+	case over:
 		return false, false, err
-	}
-	if err == nil {
-		if apiequality.Semantic.DeepEqual(before.Status, after.Status) {
-			return false, true, nil
-		}
-		a.Metrics.countStatus(before, after, request.Handled)
-		return true, true, nil
-	}
-	if errors.Is(err, k8s.ErrGone) {
+	case errors.Is(err, k8s.ErrGone):
 		result.Gone = true
 		return false, false, nil
-	}
-	if refused := refusal(err); refused != nil {
+	case refused != nil:
 		a.Metrics.countRefusal("JobStatus", refused)
 		return false, false, a.refuseStatus(ctx, owner, refused, result)
+	case err != nil:
+		return false, false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
+	case apiequality.Semantic.DeepEqual(before.Status, after.Status):
+		return false, true, nil
 	}
-	return false, false, outage(err, "apply status of Job %s/%s", owner.Namespace, owner.Name)
+	a.Metrics.countStatus(before, after, request.Handled)
+	return true, true, nil
 }
 
 // refuseStatus reports the refusal and the Job as it now is, so that the next

@@ -28,31 +28,29 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 	if made {
 		fresh = live
 	}
-	type replacement struct {
-		gone  bool
-		ended *schedule.Finished
-	}
-	replacements, err := gather(request.Replace, func(target schedule.Delete) (replacement, error) {
+	parts, err := gather(request.Replace, func(target schedule.Delete) (part protocol.StartRunResult, err error) {
 		found, err := a.controlledJob(ctx, cronJob, target.Name, target.UID, fresh)
-		switch {
-		case err != nil:
-			return replacement{}, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
-		case found == nil, made && found.DeletionTimestamp != nil:
-			return replacement{gone: true}, nil
+		if err != nil {
+			return part, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
 		}
-		if ended := finishedJob(found, runOf(cronJob, found)); ended != nil || made {
-			return replacement{ended: ended}, nil
+		if found != nil && (!made || found.DeletionTimestamp == nil) {
+			if ended := finishedJob(found, runOf(cronJob, found)); ended != nil {
+				part.Ended = []schedule.Finished{*ended}
+				return part, nil
+			}
+			if made {
+				return part, nil
+			}
+			if err := a.deleteReplaced(ctx, cronJob, target, start, events); err != nil {
+				return part, err
+			}
 		}
-		err = a.deleteReplaced(ctx, cronJob, target, start, events)
-		return replacement{gone: err == nil}, err
+		part.Replaced = []string{target.Name}
+		return part, nil
 	})
-	for i, found := range replacements {
-		if found.gone {
-			result.Replaced = append(result.Replaced, request.Replace[i].Name)
-		}
-		if found.ended != nil {
-			result.Ended = append(result.Ended, *found.ended)
-		}
+	for _, part := range parts {
+		result.Replaced = append(result.Replaced, part.Replaced...)
+		result.Ended = append(result.Ended, part.Ended...)
 	}
 	return err
 }
@@ -112,28 +110,9 @@ func (a *Activities) deleteJob(ctx context.Context, cronJob *ostinatov1.CronJob,
 	deleted, err := k8s.DeleteJob(ctx, a.Kubernetes, cronJob.Namespace, target.Name, types.UID(target.UID))
 	switch {
 	case deleted:
-		events.onCronJob(cronJobReference(cronJob), event.Normal(event.SuccessfulDelete, "Deleted job "+target.Name))
+		events.on(aCronJob(cronJobReference(cronJob)), event.Normal(event.SuccessfulDelete, "Deleted job "+target.Name))
 	case answered(err):
-		events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
+		events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedDelete, fmt.Sprintf("Deleted job: %v", err)))
 	}
 	return err
-}
-
-// gather calls do for every item, some at a time. It returns the results in the order of the items, and the
-// first error after all have ended.
-func gather[Item, Result any](items []Item, do func(Item) (Result, error)) ([]Result, error) {
-	results := make([]Result, len(items))
-	err := each(indexesOf(items), func(i int) (err error) {
-		results[i], err = do(items[i])
-		return err
-	})
-	return results, err
-}
-
-func indexesOf[T any](list []T) []int {
-	indexes := make([]int, len(list))
-	for i := range indexes {
-		indexes[i] = i
-	}
-	return indexes
 }

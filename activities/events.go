@@ -12,7 +12,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -21,7 +20,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
-	"ostinato.dev/ostinato/internal/protocol"
 )
 
 // Source components of Events, upstream's own (parity 0.9), so that what reads
@@ -69,15 +67,9 @@ func spamKey(event *corev1.Event) string {
 	return event.Source.Component + "/" + string(event.InvolvedObject.UID) + "/" + event.Reason
 }
 
-const (
-	// maxRequested bounds the Events that one request asks for. An activity emits 25 at most, as
-	// many as upstream's limit lets pass: the other three are for a run's start, a status that
-	// can't be written, and a template.
-	maxRequested = event.MaxPerRequest
-	// keptForWarnings is how many of the others are warnings: that many deletes go well must not
-	// hide that one does not.
-	keptForWarnings = 3
-)
+// keptForWarnings is how many of an announcer's Events are warnings: that many deletes go well must not
+// hide that one does not.
+const keptForWarnings = 3
 
 // announcer emits the Events of one activity about the many Pods of a Job, or the many Jobs of a
 // CronJob. They must not fill the queue in which those of other objects wait.
@@ -85,29 +77,23 @@ type announcer struct {
 	recorders Recorders
 	mutex     sync.Mutex
 	room      int
-	// noWarnings leaves them to who tries again.
+	// noWarnings leaves warnings to whoever tries again.
 	noWarnings bool
 }
 
 // besides returns the announcer of an activity that emits so many requested Events too.
 func (r Recorders) besides(requested int) *announcer {
-	return &announcer{recorders: r, room: maxRequested - min(requested, maxRequested)}
+	return &announcer{recorders: r, room: event.MaxPerRequest - requested}
 }
 
 // onlyNormal returns the announcer of what somebody else tries again if it fails.
 func (r Recorders) onlyNormal() *announcer {
-	return &announcer{recorders: r, room: maxRequested, noWarnings: true}
+	return &announcer{recorders: r, room: event.MaxPerRequest, noWarnings: true}
 }
 
-func (a *announcer) onJob(owner protocol.ObjectReference, event event.Event) {
+func (a *announcer) on(owner subject, event event.Event) {
 	if a.hasRoom(event) {
-		a.recorders.onJob(owner, event)
-	}
-}
-
-func (a *announcer) onCronJob(owner protocol.ObjectReference, event event.Event) {
-	if a.hasRoom(event) {
-		a.recorders.onCronJob(owner, event)
+		a.recorders.on(owner, event)
 	}
 }
 
@@ -128,26 +114,17 @@ func (a *announcer) hasRoom(event event.Event) bool {
 	return true
 }
 
-// onCronJob and onJob emit Events on an object. Without a recorder they do nothing.
-func (r Recorders) onCronJob(object protocol.ObjectReference, events ...event.Event) {
-	kind := ostinatov1.CronJobKind
-	if object.Native {
+// on emits Events on an object. Without a recorder it does nothing.
+func (r Recorders) on(object subject, events ...event.Event) {
+	recorder, kind := r.CronJobs, ostinatov1.CronJobKind
+	switch {
+	case object.job:
+		recorder, kind = r.Jobs, batchv1.SchemeGroupVersion.WithKind("Job")
+	case object.Native:
 		kind = batchv1.SchemeGroupVersion.WithKind(kind.Kind)
 	}
-	r.emit(r.CronJobs, kind, object, events)
-}
-
-func (r Recorders) onJob(object protocol.ObjectReference, events ...event.Event) {
-	r.emit(r.Jobs, batchv1.SchemeGroupVersion.WithKind("Job"), object, events)
-}
-
-func (r Recorders) emit(recorder record.EventRecorder, kind schema.GroupVersionKind, object protocol.ObjectReference, events []event.Event) {
 	if recorder == nil {
 		return
-	}
-	if beyond := len(events) - maxRequested; beyond > 0 {
-		r.gate.drop(beyond)
-		events = events[:maxRequested]
 	}
 	reference := &corev1.ObjectReference{Namespace: object.Namespace, Name: object.Name, UID: types.UID(object.UID)}
 	reference.SetGroupVersionKind(kind)
@@ -201,13 +178,6 @@ func newEventGate(registerer prometheus.Registerer) *eventGate {
 	}
 }
 
-// drop counts Events that are not emitted. A nil gate counts none.
-func (g *eventGate) drop(count int) {
-	if g != nil {
-		g.dropped.Add(float64(count))
-	}
-}
-
 // pass reports whether there is room for an Event in a namespace. A nil gate has room for all.
 func (g *eventGate) pass(namespace string) bool {
 	if g == nil {
@@ -220,7 +190,7 @@ func (g *eventGate) pass(namespace string) bool {
 	if (kept || g.all.TokensAt(now) > eventsBurst/2) && g.all.AllowN(now, 1) {
 		return true
 	}
-	g.drop(1)
+	g.dropped.Inc()
 	return false
 }
 

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"ostinato.dev/ostinato/internal/evidence"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 )
 
@@ -79,7 +79,7 @@ func (n *namespaceEvidence) read(ctx context.Context, namespace string, known bo
 	defer cancel()
 	now := n.clock.Now()
 	// The API server's cache knows it well enough.
-	object, err := n.client.CoreV1().Namespaces().Get(limited, namespace, metav1.GetOptions{ResourceVersion: "0"})
+	object, err := n.client.CoreV1().Namespaces().Get(limited, namespace, k8s.FromCache)
 	switch {
 	case err == nil:
 		return namespaceAnswer{level: evidence.Of(object.Annotations), until: now.Add(namespaceFresh)}

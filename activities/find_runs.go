@@ -7,7 +7,8 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
@@ -24,7 +25,7 @@ const maxFound = 1000
 // Jobs that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API
 // server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
-	if err := bounded(list{"look", len(request.Look), protocol.MaxLooks}); err != nil {
+	if err := invalidRequest(bounded(list{"look", len(request.Look), protocol.MaxLooks})); err != nil {
 		return result, err
 	}
 	cronJob, err := a.cronJob(ctx, request.CronJob)
@@ -48,12 +49,8 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	if len(owned) == maxFound {
 		return result, nil
 	}
-	exists := map[types.UID]bool{}
-	for _, one := range owned {
-		exists[one.UID] = true
-	}
 	for _, active := range cronJob.Status.Active {
-		if !exists[active.UID] {
+		if !slices.ContainsFunc(owned, func(one *batchv1.Job) bool { return one.UID == active.UID }) {
 			run := schedule.Run{Name: active.Name, UID: string(active.UID)}
 			result.Ended = append(result.Ended, schedule.Finished{Run: run, Condition: schedule.JobDeleted})
 		}
@@ -62,13 +59,9 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 }
 
 func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob, runs []schedule.Run, result *protocol.FindRunsResult) error {
-	type look struct {
-		job    *batchv1.Job
-		unread bool
-	}
-	found, err := gather(runs, func(run schedule.Run) (look, error) {
+	parts, err := gather(runs, func(run schedule.Run) (part protocol.FindRunsResult, err error) {
 		if err := (protocol.ObjectReference{Namespace: cronJob.Namespace, Name: run.Name, UID: run.UID}).Validate(); err != nil {
-			return look{}, invalidRequest(fmt.Errorf("look: %w", err))
+			return part, invalidRequest(fmt.Errorf("look: %w", err))
 		}
 		found, err := a.controlledJob(ctx, cronJob, run.Name, run.UID, live)
 		switch {
@@ -76,25 +69,21 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 			// The CronJob itself could be read: one Job that can't be must not hold it up. The
 			// bridge reminds the workflow of a run that the status lists and that has ended.
 			activity.GetLogger(ctx).Warn("a Job can't be read", "namespace", cronJob.Namespace, "job", run.Name, "error", err)
-			return look{unread: true}, nil
 		case err != nil:
-			return look{}, outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
-		}
-		return look{job: found}, nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, run := range runs {
-		switch {
-		case found[i].unread:
-		case found[i].job == nil:
-			result.Ended = append(result.Ended, schedule.Finished{Run: run, Condition: schedule.JobDeleted})
+			return part, outage(err, "get Job %s/%s", cronJob.Namespace, run.Name)
+		case found == nil:
+			part.Ended = []schedule.Finished{{Run: run, Condition: schedule.JobDeleted}}
 		default:
-			a.report(result, cronJob, found[i].job)
+			a.report(&part, cronJob, found)
 		}
+		return part, nil
+	})
+	for _, part := range parts {
+		result.Ended = append(result.Ended, part.Ended...)
+		result.Running = append(result.Running, part.Running...)
+		result.Children = append(result.Children, part.Children...)
 	}
-	return nil
+	return err
 }
 
 // searchJobs lists the Jobs that the CronJob controls, not from the watch cache: what was created just
@@ -157,15 +146,10 @@ func finishedJob(found *batchv1.Job, run schedule.Run) *schedule.Finished {
 	if condition == nil {
 		return nil
 	}
-	finished := &schedule.Finished{
+	return &schedule.Finished{
 		Run: run, Condition: condition.Type, EndTime: condition.LastTransitionTime.UTC(), Reason: condition.Reason,
-		FailedPods: found.Status.Failed,
+		StartTime:      ptr.Deref(found.Status.StartTime, metav1.Time{}).UTC(),
+		CompletionTime: ptr.Deref(found.Status.CompletionTime, metav1.Time{}).UTC(),
+		FailedPods:     found.Status.Failed,
 	}
-	if found.Status.StartTime != nil {
-		finished.StartTime = found.Status.StartTime.UTC()
-	}
-	if found.Status.CompletionTime != nil {
-		finished.CompletionTime = found.Status.CompletionTime.UTC()
-	}
-	return finished
 }

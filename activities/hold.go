@@ -73,18 +73,16 @@ func (a *Activities) hold(ctx context.Context, namespace string, start schedule.
 func (a *Activities) lookAgain(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.StartRunRequest, result *protocol.StartRunResult) (*ostinatov1.CronJob, error) {
 	reference := request.CronJob
 	glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
-	switch {
-	case err == nil && glance.UID == cronJob.UID && glance.ResourceVersion == cronJob.ResourceVersion && glance.Generation == cronJob.Generation:
-		result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)
-		return cronJob, err
-	case err != nil && !apierrors.IsNotFound(err):
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, outage(err, "get CronJob %s/%s", reference.Namespace, reference.Name)
 	}
-	// The watch cache of another API server may be behind: only a live read tells.
-	cronJob, changed, err := a.unedited(ctx, reference, request.Digest)
-	if err != nil || cronJob == nil {
-		result.Gone, result.CurrentSpec = changed.Gone, changed.CurrentSpec
-		return nil, err
+	if err != nil || glance.UID != cronJob.UID || glance.ResourceVersion != cronJob.ResourceVersion || glance.Generation != cronJob.Generation {
+		// The watch cache of another API server may be behind: only a live read tells.
+		var changed protocol.WriteStatusResult
+		if cronJob, changed, err = a.unedited(ctx, reference, request.Digest); err != nil || cronJob == nil {
+			result.Gone, result.CurrentSpec = changed.Gone, changed.CurrentSpec
+			return nil, err
+		}
 	}
 	result.Started, result.Refused, err = a.judgeStart(ctx, cronJob, request.Start)
 	return cronJob, err

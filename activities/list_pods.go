@@ -20,9 +20,9 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// mostLists bounds the lists of all Pods of a namespace that this process reads at a time. Any
+// maxLists bounds the lists of all Pods of a namespace that this process reads at a time. Any
 // request can ask for one, by an unknown UID.
-const mostLists = 4
+const maxLists = 4
 
 // ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in
 // the order of their names. Package claim decides what is written to a Pod: matching Pods
@@ -32,7 +32,7 @@ const mostLists = 4
 //
 // The list is read in pages and only facts are kept: a Job may have had any number of Pods.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
-	if err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}); err != nil {
+	if err := invalidRequest(bounded(list{"undecided", len(request.Undecided), job.MaxStatePods})); err != nil {
 		return protocol.PodList{}, err
 	}
 	owner, result, done, err := a.jobFor(ctx, request.Job, live)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -44,8 +44,8 @@ const (
 	// of a node that did not answer.
 	forbiddenPause = 10 * time.Minute
 	awayPause      = time.Minute
-	// mostAway bounds the nodes that are remembered.
-	mostAway = 10_000
+	// maxAway bounds the nodes that are remembered.
+	maxAway = 10_000
 )
 
 // Words for a log that is missing.
@@ -60,51 +60,13 @@ const (
 	logReleased   = "the Pod is released already"
 )
 
-// logAccess remembers that logs may not be read, and which nodes did not answer. The right to
-// read logs is optional, and without it no request is wasted on them.
-type logAccess struct {
-	mutex sync.Mutex
-	// forbidden and away say until when no log is asked for, of any node or of one.
-	forbidden time.Time
-	away      map[string]time.Time
-}
-
-func (l *logAccess) isForbidden(now time.Time) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return now.Before(l.forbidden)
-}
-
-func (l *logAccess) isAway(node string, now time.Time) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return now.Before(l.away[node])
-}
-
-// note takes in why a log of a node is missing.
-func (l *logAccess) note(node, missing string, now time.Time) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	switch missing {
-	case logsForbidden:
-		l.forbidden = now.Add(forbiddenPause)
-	case logTimedOut:
-		if l.away == nil || len(l.away) >= mostAway {
-			l.away = map[string]time.Time{}
-		}
-		l.away[node] = now.Add(awayPause)
-	}
-}
+// allNodes stands in Activities.noLogs for all nodes.
+type allNodes struct{}
 
 // readLogs reads the ends of the logs that the releases ask for. It never fails: a
 // log that can't be read in time is missing, with the reason.
 func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases []job.Release) []job.PodLog {
-	var wanted []job.Release
-	for _, release := range releases {
-		if release.Logs {
-			wanted = append(wanted, release)
-		}
-	}
+	wanted := slices.DeleteFunc(slices.Clone(releases), func(release job.Release) bool { return !release.Logs })
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -114,14 +76,10 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	logs := make([]job.PodLog, len(wanted))
-	// readLog has no error to return.
-	_ = each(indexesOf(wanted), func(i int) error {
-		logs[i] = job.PodLog{UID: wanted[i].UID, Missing: logsTooMany}
-		if i < maxLogs {
-			logs[i].Lines, logs[i].Missing = a.readLog(ctx, owner, wanted[i])
-		}
-		return nil
+	// It has no error to return.
+	logs, _ := gather(wanted[:min(len(wanted), maxLogs)], func(release job.Release) (job.PodLog, error) {
+		lines, missing := a.readLog(ctx, owner, release)
+		return job.PodLog{UID: release.UID, Lines: lines, Missing: missing}, nil
 	})
 	// What is too much for one result is dropped.
 	size := 0
@@ -131,20 +89,23 @@ func (a *Activities) readLogs(ctx context.Context, owner *batchv1.Job, releases 
 			logs[i].Lines, logs[i].Missing = "", logsTooMany
 		}
 	}
+	for _, release := range wanted[len(logs):] {
+		logs = append(logs, job.PodLog{UID: release.UID, Missing: logsTooMany})
+	}
 	return logs
 }
 
 // readLog returns the end of the log of a Pod, or why it is missing.
 func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release job.Release) (lines, reason string) {
-	switch {
-	case a.Logs.Lines <= 0 || a.Logs.Bytes <= 0:
+	if a.Logs.Lines <= 0 || a.Logs.Bytes <= 0 {
 		return "", logsOff
-	case a.logs.isForbidden(a.Clock.Now()):
+	}
+	if _, forbidden := a.noLogs.Get(allNodes{}); forbidden {
 		return "", logsForbidden
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	// A request for a log can't say whose the Pod must be: it is read first.
+	// A request for a log can't say which Job must own the Pod, so the Pod is read first.
 	pod, err := k8s.GetPod(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
 	switch {
 	case errors.Is(err, k8s.ErrGone), err == nil && !a.owns(owner, pod):
@@ -155,10 +116,10 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 	if reason = unreadable(pod, release); reason == "" {
 		reason = a.withholds(ctx, pod)
 	}
-	switch {
-	case reason != "":
+	if reason != "" {
 		return "", reason
-	case a.logs.isAway(pod.Spec.NodeName, a.Clock.Now()):
+	}
+	if _, away := a.noLogs.Get(pod.Spec.NodeName); away {
 		return "", logNodeAway
 	}
 	container := k8s.PodFact(pod).Container
@@ -167,8 +128,13 @@ func (a *Activities) readLog(ctx context.Context, owner *batchv1.Job, release jo
 		text, _, err = a.tail(ctx, pod, container, 1)
 	}
 	if err != nil {
-		reason = missing(err)
-		a.logs.note(pod.Spec.NodeName, reason, a.Clock.Now())
+		// The cache holds what it has beyond the very end of its time.
+		switch reason = missing(err); reason {
+		case logsForbidden:
+			a.noLogs.Add(allNodes{}, true, forbiddenPause-1)
+		case logTimedOut:
+			a.noLogs.Add(pod.Spec.NodeName, true, awayPause-1)
+		}
 		return "", reason
 	}
 	return lastLines(text, a.Logs.Bytes), ""
@@ -207,13 +173,13 @@ func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, container string
 
 // missing says in a few words why a log could not be read.
 func missing(err error) string {
-	var network net.Error
+	network, ok := errors.AsType[net.Error](err)
 	switch {
 	case apierrors.IsForbidden(err):
 		return logsForbidden
 	case apierrors.IsNotFound(err):
 		return logGone
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), ok && network.Timeout():
 		return logTimedOut
 	}
 	return k8s.Bounded(strings.ToValidUTF8(err.Error(), "\uFFFD"))

@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -90,12 +89,9 @@ func (a *Activities) jobFor(ctx context.Context, reference protocol.ObjectRefere
 // readJob reads a Job. Where the watch cache does not have it, a live read tells whether it is gone.
 func (a *Activities) readJob(ctx context.Context, namespace, name string, uid types.UID, fresh freshness) (*batchv1.Job, error) {
 	if fresh == cached {
-		found, err := a.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
-		if err == nil && found.UID == uid {
-			return found, nil
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, err
+		found, err := a.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, k8s.FromCache)
+		if err == nil && found.UID == uid || err != nil && !apierrors.IsNotFound(err) {
+			return found, err
 		}
 	}
 	return k8s.GetJob(ctx, a.Kubernetes, namespace, name, uid)
@@ -121,22 +117,26 @@ func (a *Activities) cronJob(ctx context.Context, reference protocol.ObjectRefer
 	return cronJob, nil
 }
 
-// invalidRequest returns the error for a request that no workflow of Ostinato makes.
+// invalidRequest returns the error for a request that no workflow of Ostinato makes; nil where nothing is wrong.
 func invalidRequest(err error) error {
+	if err == nil {
+		return nil
+	}
 	return temporal.NewNonRetryableApplicationError("invalid request: "+k8s.Bounded(err.Error()), protocol.InvalidRequestErrorType, nil)
 }
 
 // list is one of a request's, with its bound: what plans make. Its items cost requests to the API
 // server, and anybody who may write to Temporal may ask for them.
 type list struct {
-	name        string
-	count, most int
+	name       string
+	count, max int
 }
 
+// bounded says which of a request's lists is too long.
 func bounded(lists ...list) error {
 	for _, list := range lists {
-		if list.count > list.most {
-			return invalidRequest(fmt.Errorf("%s: %d, want %d at most", list.name, list.count, list.most))
+		if list.count > list.max {
+			return fmt.Errorf("%s: %d, want %d at most", list.name, list.count, list.max)
 		}
 	}
 	return nil

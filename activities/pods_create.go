@@ -38,23 +38,27 @@ type creation struct {
 // error. It returns the Pods that exist, and the first refusal: one that a person has to do
 // something about before that of a name that is taken.
 func (a *Activities) createPods(ctx context.Context, c creation) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
+	type outcome struct {
+		made    *job.CreatedPod
+		refused *protocol.Refusal
+	}
 	for size, rest := 1, c.creates; len(rest) > 0 && refused == nil && err == nil; size *= 2 {
 		batch := rest[:min(size, len(rest))]
 		rest = rest[len(batch):]
-		made, refusals := make([]*job.CreatedPod, len(batch)), make([]*protocol.Refusal, len(batch))
-		err = each(indexesOf(batch), func(i int) (err error) {
+		var outcomes []outcome
+		outcomes, err = gather(batch, func(create job.Create) (one outcome, err error) {
 			if err := c.before(ctx); err != nil {
-				return outage(err, "wait to create Pod %s/%s", c.owner.Namespace, batch[i].Name)
+				return one, outage(err, "wait to create Pod %s/%s", c.owner.Namespace, create.Name)
 			}
-			made[i], refusals[i], err = a.createPod(ctx, c.owner, batch[i], c.planned, c.events)
-			return err
+			one.made, one.refused, err = a.createPod(ctx, c.owner, create, c.planned, c.events)
+			return one, err
 		})
-		for i := range batch {
-			if made[i] != nil {
-				created = append(created, *made[i])
+		for _, one := range outcomes {
+			if one.made != nil {
+				created = append(created, *one.made)
 			}
-			if refusals[i] != nil && (refused == nil || refused.Reason == protocol.RefusedForeignObject) {
-				refused = refusals[i]
+			if one.refused != nil && (refused == nil || refused.Reason == protocol.RefusedForeignObject) {
+				refused = one.refused
 			}
 		}
 	}
@@ -63,14 +67,13 @@ func (a *Activities) createPods(ctx context.Context, c creation) (created []job.
 
 // createPod creates one Pod or finds it made by an earlier attempt.
 func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
-	reference := jobReference(owner)
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
 	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, rendered, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
 	switch {
 	case err == nil:
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
-		events.onJob(reference, event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
+		events.on(jobSubject(owner), event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
 		return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
 		return a.findPod(ctx, owner, create.Name, events)
@@ -83,7 +86,7 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	}
 	// A terminating namespace, as upstream has it, and an API server that was not reached get no Event.
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		events.onJob(reference, event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
+		events.on(jobSubject(owner), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating: %v", err)))
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Pod", refused)
@@ -99,17 +102,13 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 		return nil, nil, outage(err, "get Pod %s/%s, whose name is taken", owner.Namespace, name)
 	}
 	if !a.owns(owner, pod) {
-		refused := foreignObject(fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name))
+		refused := &protocol.Refusal{Reason: protocol.RefusedForeignObject, Message: fmt.Sprintf("Pod %q exists and is not controlled by Job %q", name, owner.Name)}
 		a.Metrics.countRefusal("Pod", refused)
-		events.onJob(jobReference(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
+		events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
 	}
 	fact := k8s.PodFact(pod)
 	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
-}
-
-func foreignObject(message string) *protocol.Refusal {
-	return &protocol.Refusal{Reason: protocol.RefusedForeignObject, Message: message}
 }
 
 // refuseCreates says why Pods may not be created for the Job as it now is, whatever a
@@ -121,7 +120,7 @@ func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, crea
 	if unselectable(owner, creates) {
 		refused := &protocol.Refusal{Reason: protocol.RefusedInvalid, Message: "unable to create pods, no labels"}
 		a.Metrics.countRefusal("Pod", refused)
-		a.Events.onJob(jobReference(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
+		a.Events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return refused, nil
 	}
 	count, refusal := job.Prescribed(owner, creates, a.Clock.Now())
@@ -181,8 +180,8 @@ func (a *Activities) specOf(owner *batchv1.Job) job.Spec {
 	return job.SpecOf(owner).WithDefaults(a.JobDefaults)
 }
 
-func jobReference(owner *batchv1.Job) protocol.ObjectReference {
-	return protocol.ObjectReference{Namespace: owner.Namespace, Name: owner.Name, UID: string(owner.UID)}
+func jobSubject(owner *batchv1.Job) subject {
+	return aJob(protocol.ObjectReference{Namespace: owner.Namespace, Name: owner.Name, UID: string(owner.UID)})
 }
 
 // firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a

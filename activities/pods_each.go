@@ -4,17 +4,14 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/pager"
+
+	"ostinato.dev/ostinato/internal/k8s"
 )
 
 const (
-	// podPage is how many Pods are listed by one request, and podPages how many such
-	// pages are read ahead: a Job may have 100,000 Pods.
-	podPage  = 500
-	podPages = 1
+	// podPage is how many Pods are listed by one request: a Job may have 100,000.
+	podPage = 500
 	// podBatch is how many Pods are kept for requests that are made side by side.
 	podBatch = 100
 )
@@ -22,32 +19,15 @@ const (
 // eachPod calls look with every Pod of a namespace, or of all, that matches the selector. A Pod
 // for which look returns a function is written to: these functions are called some
 // at a time, until one fails.
-//
-// The list is of one moment. It is read in pages that are dropped when they are done.
 func (a *Activities) eachPod(ctx context.Context, namespace string, selector labels.Selector, look func(*corev1.Pod) (write func() error)) error {
-	pods := a.Kubernetes.CoreV1().Pods(namespace)
-	pages := &pager.ListPager{
-		PageSize:       podPage,
-		PageBufferSize: podPages,
-		PageFn: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := pods.List(ctx, options)
-			if err != nil {
-				return nil, outage(err, "list Pods %s of namespace %q", selector, namespace)
-			}
-			return list, nil
-		},
-	}
 	var batch []func() error
+	var failed error
 	flush := func() error {
-		writes := batch
+		_, failed = gather(batch, func(write func() error) (struct{}, error) { return struct{}{}, write() })
 		batch = nil
-		return each(writes, func(write func() error) error { return write() })
+		return failed
 	}
-	err := pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector.String()}, func(object runtime.Object) error {
-		pod, ok := object.(*corev1.Pod)
-		if !ok {
-			return nil
-		}
+	err := k8s.EachPod(ctx, a.Kubernetes, namespace, selector, podPage, func(pod *corev1.Pod) error {
 		if write := look(pod); write != nil {
 			batch = append(batch, write)
 		}
@@ -56,8 +36,11 @@ func (a *Activities) eachPod(ctx context.Context, namespace string, selector lab
 		}
 		return flush()
 	})
-	if err != nil {
-		return err
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return outage(err, "look at Pods")
 	}
 	return flush()
 }

@@ -19,46 +19,41 @@ const releaseAttempts = 5
 
 // releasePod removes the tracking finalizer of a Pod of the Job whose fate is recorded, unless
 // its phase is not the one that was counted. Nearly always one request does and tests it all.
-func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release, out *findings) error {
+func (a *Activities) releasePod(ctx context.Context, owner *batchv1.Job, release job.Release) (job.Report, error) {
 	uid := types.UID(release.UID)
 	after, err := k8s.ReleaseTrackedPod(ctx, a.Kubernetes, k8s.TrackedPod{
 		Namespace: owner.Namespace, Name: release.Name, UID: uid, Job: owner.UID, Phase: release.Phase,
 	})
+	var report job.Report
 	if err == nil && after == nil {
-		err = a.releaseExamined(ctx, owner, release, out)
+		report, err = a.releaseExamined(ctx, owner, release)
 	}
 	switch {
-	case err == nil && after != nil && k8s.Removed(after):
-		// No PodWatch may run just now that would tell.
-		out.vanished(release.UID)
-		return nil
-	case errors.Is(err, k8s.ErrGone), apierrors.IsNotFound(err):
-		out.vanished(release.UID)
-		return nil
+	case err == nil && after != nil && k8s.Removed(after), // No PodWatch may run just now that would tell.
+		errors.Is(err, k8s.ErrGone), apierrors.IsNotFound(err):
+		return vanished(release.UID), nil
 	case err != nil:
-		return out.failed(job.PodFailure{UID: release.UID}, err, "release Pod %s/%s", owner.Namespace, release.Name)
+		return failed(job.PodFailure{UID: release.UID}, err, "release Pod %s/%s", owner.Namespace, release.Name)
 	}
-	return nil
+	return report, nil
 }
 
 // releaseExamined reads the Pod and releases it if it may be.
-func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, release job.Release, out *findings) error {
+func (a *Activities) releaseExamined(ctx context.Context, owner *batchv1.Job, release job.Release) (job.Report, error) {
 	for attempt := 1; ; attempt++ {
 		pod, err := k8s.GetPodLive(ctx, a.Kubernetes, owner.Namespace, release.Name, types.UID(release.UID))
 		switch {
 		case err != nil:
-			return err
+			return job.Report{}, err
 		case !a.owns(owner, pod):
-			out.found(foreignFact(pod))
-			return nil
+			return foreign(pod), nil
 		case release.Phase != "" && pod.Status.Phase != release.Phase:
-			out.found(k8s.PodFact(pod))
-			return nil
+			return found(k8s.PodFact(pod)), nil
 		case !claim.Tracked(pod) && !(claim.Ended(pod) && claim.Watched(pod)):
-			return nil
+			return job.Report{}, nil
 		}
 		if err = k8s.ReleaseReadPod(ctx, a.Kubernetes, pod, false); !apierrors.IsConflict(err) || attempt == releaseAttempts {
-			return err
+			return job.Report{}, err
 		}
 	}
 }

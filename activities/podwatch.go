@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +29,8 @@ func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput
 			a.Metrics.watch.Heartbeat(input.Shard, a.Clock.Now())
 		},
 	})
-	if err != nil {
-		return invalidRequest(err)
-	}
-	if err := a.isWatch(activity.GetInfo(ctx), input); err != nil {
-		return invalidRequest(err)
+	if err := invalidRequest(cmp.Or(err, a.isWatch(activity.GetInfo(ctx), input))); err != nil {
+		return err
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -63,7 +63,7 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 	return protocol.ReleaseOrphansResult{Released: outcome.released}, nil
 }
 
-// maxReleaseErrors is how many failures of single Pods an error tells of.
+// maxReleaseErrors is how many failures of single Pods an error names.
 const maxReleaseErrors = 3
 
 // releases collects what became of Pods.

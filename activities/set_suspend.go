@@ -86,17 +86,14 @@ func (a *Activities) suspendableJob(owner *batchv1.Job) suspendable {
 
 // suspend judges the request by the object and writes it.
 func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendRequest, found suspendable) (protocol.SetSuspendResult, error) {
-	announce := a.Events.onCronJob
-	if request.Kind == protocol.JobKind {
-		announce = a.Events.onJob
-	}
+	object := subject{request.Object, request.Kind == protocol.JobKind}
 	pause, annotations := request.AfterFailures && request.Kind == protocol.CronJobKind, found.object.GetAnnotations()
 	if pause && (!request.Suspend || found.suspended || !found.mayPause) {
 		return found.answer, nil
 	}
 	if !pause {
 		if refused := a.refuseSignal(annotations, suspendSignal(request)); refused != nil {
-			announce(request.Object, event.Warning(event.SignalRefused, refused.Message))
+			a.Events.on(object, event.Warning(event.SignalRefused, refused.Message))
 			return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
 		}
 	}
@@ -104,13 +101,13 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 		return found.answer, nil
 	}
 	if why := notTakenBack(request, found); why != "" {
-		announce(request.Object, event.Warning(event.SignalRefused, why))
+		a.Events.on(object, event.Warning(event.SignalRefused, why))
 		return found.answer, nil
 	}
 	already := request.Suspend && found.suspended
 	result, err := a.patchSuspend(ctx, request, found.object.GetResourceVersion(), already)
 	if err == nil && !pause {
-		announce(request.Object, signalAnswer(request, already))
+		a.Events.on(object, signalAnswer(request, already))
 	}
 	return result, err
 }
@@ -198,7 +195,7 @@ func (a *Activities) SignalAccepted(ctx context.Context, request protocol.Signal
 		return protocol.SignalAcceptedResult{Gone: err == nil}, err
 	}
 	if result.Refused = a.refuseSignal(cronJob.Annotations, request.Signal); result.Refused != nil {
-		a.Events.onCronJob(request.CronJob, event.Warning(event.SignalRefused, result.Refused.Message))
+		a.Events.on(aCronJob(request.CronJob), event.Warning(event.SignalRefused, result.Refused.Message))
 	}
 	return result, nil
 }

@@ -63,10 +63,10 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 		a.remember(cronJob)
 	}
 	if isNew {
-		a.Events.onCronJob(request.CronJob, event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
+		a.Events.on(aCronJob(request.CronJob), event.Normal(event.SuccessfulCreate, "Created job "+request.Start.Name))
 	}
 	a.writeStartedStatus(ctx, cronJob, request, &result)
-	a.Events.onCronJob(request.CronJob, request.Events...)
+	a.Events.on(aCronJob(request.CronJob), request.Events...)
 	return result, nil
 }
 
@@ -189,7 +189,7 @@ func (a *Activities) refuseStart(ctx context.Context, cronJob *ostinatov1.CronJo
 		return &protocol.Refusal{Reason: protocol.RefusedNotPrescribed, Message: why}, nil
 	}
 	if refused := a.refuseManual(cronJob, start); refused != nil {
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.SignalRefused, refused.Message))
+		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.SignalRefused, refused.Message))
 		return refused, nil
 	}
 	if start.IsTooLate(a.Clock.Now()) {
@@ -274,9 +274,12 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		case claim.OfCronJob(found, cronJob.Name, cronJob.UID):
 			return found, false, nil, nil
 		}
-		refused := foreignObject(fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name))
+		refused := &protocol.Refusal{
+			Reason:  protocol.RefusedForeignObject,
+			Message: fmt.Sprintf("Job %q exists and is not controlled by CronJob %q", start.Name, cronJob.Name),
+		}
 		a.Metrics.countRefusal("Job", refused)
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
+		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, "Error creating job: "+refused.Message))
 		return nil, false, refused, nil
 	}
 	refused := refusal(err)
@@ -287,7 +290,7 @@ func (a *Activities) startJob(ctx context.Context, cronJob *ostinatov1.CronJob, 
 		}
 	}
 	if answered(err) && (refused == nil || refused.Reason != protocol.RefusedNamespaceTerminating) {
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
+		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedCreate, fmt.Sprintf("Error creating job: %v", err)))
 	}
 	if refused != nil {
 		a.Metrics.countRefusal("Job", refused)

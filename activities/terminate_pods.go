@@ -23,11 +23,12 @@ const bulkChunk = 2 * parallelRequests
 // TerminatePods ends all running Pods of a Job, and lists them then as ListPods does. A repeated
 // attempt ends the rest. Between chunks it looks whether the Job has been edited.
 func (a *Activities) TerminatePods(ctx context.Context, request protocol.TerminatePodsRequest) (protocol.PodList, error) {
-	if err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}, list{"deleting", len(request.Deleting), job.MaxStatePods}); err != nil {
-		return protocol.PodList{}, err
+	err := bounded(list{"undecided", len(request.Undecided), job.MaxStatePods}, list{"deleting", len(request.Deleting), job.MaxStatePods})
+	if err == nil && request.Termination != job.TerminateForSuspension && request.Termination != job.TerminateForVerdict {
+		err = fmt.Errorf("termination %.20q, want %s or %s", request.Termination, job.TerminateForSuspension, job.TerminateForVerdict)
 	}
-	if request.Termination != job.TerminateForSuspension && request.Termination != job.TerminateForVerdict {
-		return protocol.PodList{}, invalidRequest(fmt.Errorf("termination %.20q, want %s or %s", request.Termination, job.TerminateForSuspension, job.TerminateForVerdict))
+	if err != nil {
+		return protocol.PodList{}, invalidRequest(err)
 	}
 	owner, answer, done, err := a.jobToTerminate(ctx, request)
 	if err != nil || done {
@@ -40,30 +41,29 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	if err != nil {
 		return protocol.PodList{}, err
 	}
-	events, out := a.Events.besides(0), &findings{result: &protocol.JobResult{}}
+	var report job.Report
+	events := a.Events.besides(0)
 	targets := append(request.Termination.Targets(census.facts), request.Termination.Overtaken(census.facts, request.Undecided, request.Deleting)...)
-	many := job.Bulk(len(targets), 0)
+	pace, many := a.pace(len(targets), 0)
 	for chunk := range slices.Chunk(targets, bulkChunk) {
 		if many {
 			if owner, answer, done, err = a.jobToTerminate(ctx, request); err != nil || done {
 				return answer, err
 			}
 		}
-		err := each(chunk, func(target job.Delete) error {
-			if many {
-				if err := a.bulk.Wait(ctx); err != nil {
-					return outage(err, "wait for the limit of bulk work")
-				}
+		err := eachTarget(chunk, &report, func(target job.Delete) (job.Report, error) {
+			if err := pace(ctx); err != nil {
+				return job.Report{}, outage(err, "wait for the limit of bulk work")
 			}
-			return a.deletePod(ctx, owner, target, true, events, out)
+			return a.deletePod(ctx, owner, target, true, events)
 		})
 		if err != nil {
 			return protocol.PodList{}, err
 		}
 	}
-	census.facts = terminated(census.facts, targets, *out.result)
+	census.facts = terminated(census.facts, targets, report)
 	list := census.list()
-	list.Failures = out.result.Failures
+	list.Failures = report.Failures
 	return list, nil
 }
 
@@ -116,13 +116,13 @@ func (a *Activities) jobToTerminate(ctx context.Context, request protocol.Termin
 }
 
 // terminated returns the facts of Pods after some were ended.
-func terminated(facts []job.PodFact, targets []job.Delete, result protocol.JobResult) []job.PodFact {
+func terminated(facts []job.PodFact, targets []job.Delete, report job.Report) []job.PodFact {
 	after := make(map[string]*job.PodFact, len(facts))
 	for i := range facts {
 		after[facts[i].UID] = &facts[i]
 	}
-	failures := make(map[string]job.PodFailure, len(result.Failures))
-	for _, failure := range result.Failures {
+	failures := make(map[string]job.PodFailure, len(report.Failures))
+	for _, failure := range report.Failures {
 		failures[failure.UID] = failure
 	}
 	for _, target := range targets {
@@ -135,9 +135,9 @@ func terminated(facts []job.PodFact, targets []job.Delete, result protocol.JobRe
 			fact.Deleting, fact.Ready = true, false
 		}
 	}
-	for _, fact := range result.Found {
+	for _, fact := range report.Found {
 		*after[fact.UID] = fact
 	}
-	gone := sets.New(result.Vanished...)
+	gone := sets.New(report.Vanished...)
 	return slices.DeleteFunc(facts, func(fact job.PodFact) bool { return gone.Has(fact.UID) })
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
@@ -37,7 +38,6 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 	if request.Judge {
 		result.Judgement = a.judgeTemplate(ctx, cronJob, request.Status)
 	}
-	guarded := fresh == live
 	if request.Status != nil {
 		status := *request.Status
 		if result.Judgement != nil {
@@ -48,36 +48,26 @@ func (a *Activities) WriteStatus(ctx context.Context, request protocol.WriteStat
 			return written, nil
 		}
 		result.StatusFailed = written.StatusFailed
-		guarded = guarded || written.StatusFailed == ""
 	}
-	if !guarded && len(request.Prune) > 0 {
-		// Nothing has guarded what was read.
+	if fresh == cached && result.StatusFailed != "" && len(request.Prune) > 0 {
+		// No write has guarded what was read.
 		var changed protocol.WriteStatusResult
 		if cronJob, changed, err = a.unedited(ctx, request.CronJob, request.Digest); err != nil || cronJob == nil {
 			return changed, err
 		}
 	}
 	result.Pruned = a.prune(ctx, cronJob, request)
-	a.Events.onCronJob(request.CronJob, request.Events...)
+	a.Events.on(aCronJob(request.CronJob), request.Events...)
 	if judged := result.Judgement; judged != nil && judged.Refusal != "" {
-		a.Events.onCronJob(request.CronJob, event.Warning(event.InvalidTemplate, "The Job of the next run would be refused: "+judged.Refusal))
+		a.Events.on(aCronJob(request.CronJob), event.Warning(event.InvalidTemplate, "The Job of the next run would be refused: "+judged.Refusal))
 	}
 	return result, nil
 }
 
 // validateWrite refuses a status, Events and a number of deletes that no plan asks for.
 func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobStatus, events []event.Event, deletes list) error {
-	if err := bounded(deletes, list{"events", len(events), event.MaxPerRequest}); err != nil {
-		return err
-	}
-	err := event.Validate(events)
-	if status != nil {
-		err = errors.Join(err, schedule.ValidateStatus(*status, cronJob.Namespace))
-	}
-	if err != nil {
-		return invalidRequest(err)
-	}
-	return nil
+	return invalidRequest(cmp.Or(bounded(deletes, list{"events", len(events), event.MaxPerRequest}),
+		errors.Join(event.Validate(events), schedule.ValidateStatus(ptr.Deref(status, ostinatov1.CronJobStatus{}), cronJob.Namespace))))
 }
 
 // plannedCronJob returns the CronJob of a request as it is remembered, or as the watch
@@ -90,8 +80,8 @@ func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobS
 func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteStatusRequest) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
 	reference := request.CronJob
 	if request.Status != nil {
-		if remembered := a.remembered(reference, request.Digest); remembered != nil && !request.Judge {
-			return remembered, cached, protocol.WriteStatusResult{}, nil
+		if remembered, ok := a.known.Get(knownCronJob{reference, request.Digest}); ok && !request.Judge {
+			return remembered.(*ostinatov1.CronJob), cached, protocol.WriteStatusResult{}, nil
 		}
 		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
 		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
@@ -141,7 +131,7 @@ func (a *Activities) applyCronJobStatus(
 		return protocol.WriteStatusResult{Gone: true}
 	}
 	if answered(err) {
-		a.Events.onCronJob(cronJobReference(cronJob), event.Warning(event.FailedUpdateStatus, "Error updating status: "+err.Error()))
+		a.Events.on(aCronJob(cronJobReference(cronJob)), event.Warning(event.FailedUpdateStatus, "Error updating status: "+err.Error()))
 	}
 	if refused := refusal(err); refused != nil {
 		a.Metrics.countRefusal("CronJobStatus", refused)
@@ -167,7 +157,7 @@ func (a *Activities) writeCronJobStatus(
 	}
 	defer leave()
 	store := a.cronJobs(k8s.IsNative(cronJob))
-	a.known.Remove(cronJob.UID)
+	a.known.Remove(knownCronJob{cronJobReference(cronJob), digest})
 	var stored *ostinatov1.CronJob
 	if fresh == cached {
 		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
@@ -213,34 +203,24 @@ func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
 // maxRemembered bounds the CronJobs that are remembered.
 const maxRemembered = 4096
 
-// rememberedCronJob is what this process has read or written last of a CronJob with a run under way. It takes the
-// place of a read before a write that the API server refuses unless the object is, in etcd, the one that was read;
-// nothing else may rest on it. It has what a write of the status needs: identity, resourceVersion and
-// conditions. Spec and annotations may be large.
-type rememberedCronJob struct {
-	object *ostinatov1.CronJob
+// knownCronJob is a CronJob whose spec has the digest.
+type knownCronJob struct {
+	protocol.ObjectReference
 	digest string
 }
 
-// remember takes a CronJob as the API server has returned it.
+// remember keeps what this process has read or written last of a CronJob with a run under way. It takes the
+// place of a read before a write that the API server refuses unless the object is, in etcd, the one that was read;
+// nothing else may rest on it. It has what a write of the status needs: identity, resourceVersion and
+// conditions. Spec and annotations may be large.
 func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
-	slim := &ostinatov1.CronJob{
+	a.known.Add(knownCronJob{cronJobReference(cronJob), schedule.SpecOf(cronJob).Digest()}, &ostinatov1.CronJob{
 		TypeMeta: cronJob.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cronJob.Namespace, Name: cronJob.Name, UID: cronJob.UID, ResourceVersion: cronJob.ResourceVersion,
 		},
 		Status: ostinatov1.CronJobStatus{Conditions: cronJob.Status.Conditions},
-	}
-	a.known.Add(cronJob.UID, rememberedCronJob{slim, schedule.SpecOf(cronJob).Digest()})
-}
-
-// remembered returns what is remembered of a CronJob whose spec has the digest; nil for nothing.
-func (a *Activities) remembered(reference protocol.ObjectReference, digest string) *ostinatov1.CronJob {
-	value, _ := a.known.Get(types.UID(reference.UID))
-	if known, ok := value.(rememberedCronJob); ok && known.digest == digest && cronJobReference(known.object) == reference {
-		return known.object
-	}
-	return nil
+	})
 }
 
 // judgePatience bounds a dry run: a webhook that does not answer must not hold up the

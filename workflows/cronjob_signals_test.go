@@ -106,7 +106,7 @@ func TestCronJobTellsWhatAResumeTakesBack(t *testing.T) {
 		argument any
 		want     protocol.SetSuspendRequest
 	}{
-		"a name and a reason": {protocol.ResumeSignal, protocol.ResumeNote{SignalNote: protocol.SignalNote{By: "ada"}, Reason: "upgrade"},
+		"a name and a reason": {protocol.ResumeSignal, map[string]any{"by": "ada", "reason": "upgrade"},
 			protocol.SetSuspendRequest{Wish: protocol.Wish{Note: protocol.SignalNote{By: "ada"}, Reason: "upgrade"}}},
 		"a reason alone":   {protocol.ResumeSignal, map[string]any{"reason": "upgrade"}, protocol.SetSuspendRequest{Wish: protocol.Wish{Reason: "upgrade"}}},
 		"force":            {protocol.ResumeSignal, map[string]any{"force": true}, protocol.SetSuspendRequest{Wish: protocol.Wish{Force: true}}},

@@ -416,21 +416,16 @@ const (
 	ConditionScheduleValid = "ScheduleValid"
 	// ConditionSuspended is True while no new runs start.
 	ConditionSuspended = "Suspended"
-	// ConditionTemplateValid is False when the API server would refuse the Job of the
-	// next run, as a dry run at each new generation shows.
+	// ConditionTemplateValid is False when the API server refuses a dry run of the next run's Job, at each generation.
 	ConditionTemplateValid = "TemplateValid"
-	// ConditionReady is True when the schedule of the generation that is observed runs, or is
-	// suspended; runs may fail.
+	// ConditionReady is True when the schedule of the observed generation runs, or is suspended; runs may fail.
 	ConditionReady = "Ready"
-	// ConditionStalled is True when only an edit helps: the schedule, the time zone or the
-	// template can't be used.
+	// ConditionStalled is True when only an edit helps: the schedule, time zone or template can't be used.
 	ConditionStalled = "Stalled"
-	// ConditionLastRunSucceeded is True when the run that ended last is Complete, False when
-	// it is Failed. A CronJob has none until a run has ended.
+	// ConditionLastRunSucceeded says how the run that ended last has ended; there is none until one has.
 	ConditionLastRunSucceeded = "LastRunSucceeded"
-	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists
-	// and is not suspended. The bridge writes it; a CronJob that never had such a namesake
-	// has no such condition.
+	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists and is not suspended.
+	// The bridge writes it; a CronJob that never had such a namesake has no such condition.
 	ConditionNativeCronJobActive = "NativeCronJobActive"
 	// ConditionWorkflowPaused is True while somebody has paused the CronJob's workflow in
 	// Temporal, or pinned it to a build of the worker. The bridge writes it.

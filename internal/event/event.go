@@ -70,39 +70,31 @@ const MaxPerRequest = 22
 // events.k8s.io/v1.
 const MaxMessage = 1024
 
-// normal and warning are all reasons of Events, by type. What a plan asks for and a
-// request carries has one of them, and nothing else is emitted.
-var (
-	normal = []string{
+// reasons are all reasons of Events, by type. What a plan asks for and a request carries has one of
+// them, and nothing else is emitted.
+var reasons = map[string][]string{
+	"Normal": {
 		SuccessfulCreate, SuccessfulDelete, SignalTaken,
 		"Completed", "Suspended", "Resumed",
 		"BackfillAccepted", "BackfillDryRun", "BackfillCancelled", "JobAlreadyActive", "MissingJob", "SawCompletedJob",
-	}
-	warning = []string{
+	},
+	"Warning": {
 		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, InvalidTemplate, WorkflowCancelled,
 		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
 		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
 		UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",
 		"UnparseableSchedule", "UnknownTimeZone", "NeverFires", "UnsupportedSchedule",
 		"BackfillRefused", "TriggerRefused", "TooManyMissedTimes", "MissSchedule", "UnexpectedJob", "PausedAfterFailures", "FailedUpdate",
-	}
-)
+	},
+}
 
 // Reasons returns the reasons of the Events of a type, Normal or Warning.
-func Reasons(kind string) []string {
-	switch kind {
-	case "Normal":
-		return slices.Clone(normal)
-	case "Warning":
-		return slices.Clone(warning)
-	}
-	return nil
-}
+func Reasons(kind string) []string { return slices.Clone(reasons[kind]) }
 
 // Validate reports whether the Event is one that a plan asks for: anybody who may write to
 // Temporal may have asked for it. The length of its message is bounded when it is emitted.
 func (e Event) Validate() error {
-	if !slices.Contains(Reasons(e.Type), e.Reason) {
+	if !slices.Contains(reasons[e.Type], e.Reason) {
 		return fmt.Errorf("an Event of type %.16q with the reason %.64q: Ostinato emits none", e.Type, e.Reason)
 	}
 	return nil

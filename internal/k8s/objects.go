@@ -78,15 +78,16 @@ func isDeleted(err error) (bool, error) {
 	return err == nil, err
 }
 
-// listPage is how many objects are listed by one request: there may be 100,000, and each
+// ListPage is how many objects are listed by one request: there may be 100,000, and each
 // may have more than a megabyte. Two pages are in memory at a time.
-const listPage = 100
+const ListPage = 100
 
 // EachPod calls see with every Pod of a namespace, or of all, that matches the selector, until see
-// returns an error. The list is of one moment, and read in pages that are dropped when they are done.
-func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, see func(*corev1.Pod) error) error {
+// returns an error. The list is of one moment. It is read in pages of so many Pods, which are dropped
+// when they are done.
+func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, size int64, see func(*corev1.Pod) error) error {
 	what := fmt.Sprintf("Pods %s of namespace %q", selector, namespace)
-	return eachItem(ctx, what, selector, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return eachItem(ctx, what, selector, size, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.CoreV1().Pods(namespace).List(ctx, options)
 	})
 }
@@ -94,13 +95,13 @@ func EachPod(ctx context.Context, client kubernetes.Interface, namespace string,
 // EachJob is EachPod for all Jobs of a namespace, or of all.
 func EachJob(ctx context.Context, client kubernetes.Interface, namespace string, see func(*batchv1.Job) error) error {
 	what := fmt.Sprintf("Jobs of namespace %q", namespace)
-	return eachItem(ctx, what, labels.Everything(), see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return eachItem(ctx, what, labels.Everything(), ListPage, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.BatchV1().Jobs(namespace).List(ctx, options)
 	})
 }
 
-func eachItem[Item any](ctx context.Context, what string, selector labels.Selector, see func(Item) error, page pager.ListPageFunc) error {
-	pages := &pager.ListPager{PageSize: listPage, PageFn: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+func eachItem[Item any](ctx context.Context, what string, selector labels.Selector, size int64, see func(Item) error, page pager.ListPageFunc) error {
+	pages := &pager.ListPager{PageSize: size, PageFn: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		list, err := page(ctx, options)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", what, err)

@@ -131,7 +131,7 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	var writes errgroup.Group
 	writes.SetLimit(senders)
 	for _, namespace := range k8s.NamespacesToList(w.Namespaces) {
-		err := k8s.EachPod(ctx, w.Kubernetes, namespace, selector, func(pod *corev1.Pod) error {
+		err := k8s.EachPod(ctx, w.Kubernetes, namespace, selector, k8s.ListPage, func(pod *corev1.Pod) error {
 			job, ok := jobOf(pod)
 			if !ok || !claim.Tracked(pod) || !w.inShard(job.uid) {
 				return nil

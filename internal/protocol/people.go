@@ -16,8 +16,8 @@ import (
 
 // Signals and updates that people send, with or without a JSON argument.
 const (
-	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job; the argument is a SignalNote or
-	// a ResumeNote. An Event on the object answers them.
+	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job; the argument is a SignalNote,
+	// with the reason and force of a Wish for a resume. An Event on the object answers them.
 	SuspendSignal = steering.Suspend
 	ResumeSignal  = steering.Resume
 	// TriggerSignal and TriggerUpdate start one run of a CronJob now; the argument is a TriggerRequest. The
@@ -38,15 +38,6 @@ type SignalNote struct {
 	By string `json:"by,omitempty"`
 }
 
-// ResumeNote is the optional argument of ResumeSignal. One that names By or Reason takes back
-// the suspension that has both as its name and note, and no other.
-type ResumeNote struct {
-	SignalNote
-	Reason string `json:"reason,omitempty"`
-	// Force resumes whoever has suspended; By says then who does.
-	Force bool `json:"force,omitempty"`
-}
-
 const (
 	// MaxWishes bounds the wishes that wait. Each becomes a write of the object, and the bridge signals
 	// each write. Temporal repeats a workflow task during which more than 100 events come, so a write
@@ -60,7 +51,8 @@ const (
 type Wish struct {
 	Suspend bool       `json:"suspend"`
 	Note    SignalNote `json:"note,omitzero"`
-	// Reason and Force are those of a ResumeNote.
+	// Reason of a resume: one that names By or Reason takes back the suspension that has both as its
+	// name and note, and no other. Force resumes whoever has suspended; By says then who does.
 	Reason string `json:"reason,omitempty"`
 	Force  bool   `json:"force,omitempty"`
 	// Unread says why nothing is made of the signal's argument.
@@ -111,7 +103,7 @@ func (r *BackfillRequest) UnmarshalJSON(data []byte) error {
 
 // BackfillAnswer says what becomes of a BackfillRequest.
 type BackfillAnswer struct {
-	// Accepted: the runs will start, by and by; the ledger has each. Not with DryRun.
+	// Accepted: the runs will start over time; the ledger lists each. Not with DryRun.
 	Accepted bool `json:"accepted"`
 	DryRun   bool `json:"dryRun,omitempty"`
 	// Runs is how many times there are, from First to Last; Times are the first of them.

@@ -7,9 +7,11 @@ import (
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
 )
 
 // maxUID bounds a UID, which is 36 characters where the API server makes it.
@@ -41,7 +43,7 @@ func (i JobInput) Validate() error {
 	if i.Job.Native {
 		return errors.New("job: native says of a CronJob that it is one of batch/v1, and of nothing else")
 	}
-	return cmp.Or(in("job", i.Job), in("spec", i.Spec), validateReferences("pods", pods, job.MaxFirst), validateWishes(i.Wishes), inState(i.State))
+	return cmp.Or(in("job", i.Job), in("spec", i.Spec), validateReferences("pods", pods, job.MaxFirst), validateWishes(i.Wishes), in("state", ptr.Deref(i.State, job.State{})))
 }
 
 // Validate reports whether the input is one that the bridge or the run before may send.
@@ -52,7 +54,7 @@ func (i CronJobInput) Validate() error {
 			heard = append(heard, ObjectReference{Namespace: i.CronJob.Namespace, Name: run.Name, UID: run.UID})
 		}
 	}
-	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateReferences("heard: runs", heard, MaxLooks), validateWishes(i.Wishes), inState(i.State))
+	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateReferences("heard: runs", heard, MaxLooks), validateWishes(i.Wishes), in("state", ptr.Deref(i.State, schedule.State{})))
 }
 
 // in says which part of an input can't be.
@@ -61,13 +63,6 @@ func in(field string, part interface{ Validate() error }) error {
 		return fmt.Errorf("%s: %w", field, err)
 	}
 	return nil
-}
-
-func inState[State interface{ Validate() error }](state *State) error {
-	if state == nil {
-		return nil
-	}
-	return in("state", *state)
 }
 
 func validateReferences(field string, references []ObjectReference, limit int) error {

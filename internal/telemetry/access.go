@@ -37,10 +37,9 @@ const (
 	reviewTimeout    = 5 * time.Second
 )
 
-// Access lets those through whom RBAC lets do to a path, as a nonResourceURL, what
-// the request does: who is reading metrics needs the verb get on /metrics. It asks
-// the API server whose the request's bearer token is (TokenReview) and whether they
-// may (SubjectAccessReview), which needs the right to create both.
+// Access lets a request through if RBAC allows the caller to do to the path, as a nonResourceURL, what the
+// request does: reading metrics needs the verb get on /metrics. It asks the API server who owns the request's
+// bearer token (TokenReview) and what that user may do (SubjectAccessReview), which needs the right to create both.
 type Access struct {
 	client  kubernetes.Interface
 	logger  *slog.Logger

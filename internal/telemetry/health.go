@@ -44,22 +44,17 @@ func (h *Health) failing(ctx context.Context) (names []string, err error) {
 	checks := maps.Clone(h.checks)
 	h.mu.Unlock()
 
+	sorted := slices.Sorted(maps.Keys(checks))
+	problems := make([]error, len(sorted))
 	var group sync.WaitGroup
-	var mutex sync.Mutex
-	problems := map[string]error{}
-	for name, check := range checks {
-		group.Go(func() {
-			if err := check(ctx); err != nil {
-				mutex.Lock()
-				defer mutex.Unlock()
-				problems[name] = fmt.Errorf("%s: %w", name, err)
-			}
-		})
+	for i, name := range sorted {
+		group.Go(func() { problems[i] = checks[name](ctx) })
 	}
 	group.Wait()
-	names = slices.Sorted(maps.Keys(problems))
-	for _, name := range names {
-		err = errors.Join(err, problems[name])
+	for i, name := range sorted {
+		if problems[i] != nil {
+			names, err = append(names, name), errors.Join(err, fmt.Errorf("%s: %w", name, problems[i]))
+		}
 	}
 	return names, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/uber-go/tally/v4"
 	tallyprometheus "github.com/uber-go/tally/v4/prometheus"
 	"go.temporal.io/sdk/client"
@@ -127,12 +128,10 @@ func (h boundedLabels) WithTags(tags map[string]string) client.MetricsHandler {
 // rest_client_requests_total, by code, method and host, as upstream's
 // components do. Only the first call of a process has an effect.
 func RegisterKubernetesClient(registry prometheus.Registerer) {
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+	metrics.Register(metrics.RegisterOpts{RequestResult: requestCounter{promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "rest_client_requests_total",
 		Help: "Number of HTTP requests to the API server, by status code, method and host.",
-	}, []string{"code", "method", "host"})
-	registry.MustRegister(requests)
-	metrics.Register(metrics.RegisterOpts{RequestResult: requestCounter{requests}})
+	}, []string{"code", "method", "host"})}})
 }
 
 type requestCounter struct{ requests *prometheus.CounterVec }
@@ -144,19 +143,17 @@ func (c requestCounter) Increment(_ context.Context, code, method, host string) 
 // QueueMetrics returns a provider of client-go work queue metrics under the
 // names that upstream's components use (workqueue_depth and so on).
 func QueueMetrics(registry prometheus.Registerer) workqueue.MetricsProvider {
-	label := []string{"name"}
+	factory, label := promauto.With(registry), []string{"name"}
 	buckets := prometheus.ExponentialBuckets(1e-6, 10, 9)
-	m := &queueMetrics{
-		depth:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "Current depth of workqueue."}, label),
-		adds:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_adds_total", Help: "Total number of adds handled by workqueue."}, label),
-		latency:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "workqueue_queue_duration_seconds", Help: "How long in seconds an item stays in workqueue before being requested.", Buckets: buckets}, label),
-		work:       prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "workqueue_work_duration_seconds", Help: "How long in seconds processing an item from workqueue takes.", Buckets: buckets}, label),
-		unfinished: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_unfinished_work_seconds", Help: "How many seconds of work is in progress and has not been observed by work_duration."}, label),
-		longest:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_longest_running_processor_seconds", Help: "How many seconds the longest running processor has been running."}, label),
-		retries:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_retries_total", Help: "Total number of retries handled by workqueue."}, label),
+	return &queueMetrics{
+		depth:      factory.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_depth", Help: "Current depth of workqueue."}, label),
+		adds:       factory.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_adds_total", Help: "Total number of adds handled by workqueue."}, label),
+		latency:    factory.NewHistogramVec(prometheus.HistogramOpts{Name: "workqueue_queue_duration_seconds", Help: "How long in seconds an item stays in workqueue before being requested.", Buckets: buckets}, label),
+		work:       factory.NewHistogramVec(prometheus.HistogramOpts{Name: "workqueue_work_duration_seconds", Help: "How long in seconds processing an item from workqueue takes.", Buckets: buckets}, label),
+		unfinished: factory.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_unfinished_work_seconds", Help: "How many seconds of work is in progress and has not been observed by work_duration."}, label),
+		longest:    factory.NewGaugeVec(prometheus.GaugeOpts{Name: "workqueue_longest_running_processor_seconds", Help: "How many seconds the longest running processor has been running."}, label),
+		retries:    factory.NewCounterVec(prometheus.CounterOpts{Name: "workqueue_retries_total", Help: "Total number of retries handled by workqueue."}, label),
 	}
-	registry.MustRegister(m.depth, m.adds, m.latency, m.work, m.unfinished, m.longest, m.retries)
-	return m
 }
 
 type queueMetrics struct {
