@@ -38,7 +38,7 @@ type Report struct {
 type CreatedPod struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Released says that it was found, has ended and was released: nobody will tell how.
+	// Released says that it was found, has ended and was released: it was counted, or given up.
 	Released bool `json:"released,omitempty"`
 }
 
@@ -99,8 +99,8 @@ func (r Retry) refused(base, limit time.Duration, message string, now time.Time)
 	return Retry{Refusals: refusals, Until: now.Add(doubled(base, limit, refusals)), Message: message}
 }
 
-// takeCreated takes in the Pods that exist now. Where names are taken the numbers of the others
-// are used up.
+// takeCreated takes in the Pods that exist now. The numbers of those that are over, and of the others
+// where names are taken, are used up.
 func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bool) {
 	known, exist := byUID(s.Pods), make(map[string]CreatedPod, len(created))
 	for _, pod := range created {
@@ -117,11 +117,10 @@ func (s *State) takeCreated(creates []Create, created []CreatedPod, nameTaken bo
 			Failures: create.Failures, Ignored: create.Ignored, Tracked: true,
 		}}
 		switch {
-		case !ok && create.Index != nil:
-			s.Indexes = slices.Clone(s.Indexes).used(made)
-		case ok && known[pod.UID] == nil:
-			s.Doubtful = s.Doubtful || pod.Released
+		case ok && !pod.Released && known[pod.UID] == nil:
 			s.Pods = append(s.Pods, made)
+		case (!ok || pod.Released) && create.Index != nil:
+			s.Indexes = slices.Clone(s.Indexes).used(made)
 		}
 	}
 }
