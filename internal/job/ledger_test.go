@@ -146,8 +146,11 @@ func (l *ledger) plan(plan job.Plan) {
 		}
 		return
 	}
-	if plan.Terminate == job.TerminateForVerdict {
+	switch plan.Terminate {
+	case job.TerminateForVerdict:
 		l.expirePending(plan) // That a Pod did not start in time stays said of it.
+	case job.TerminateForSuspension:
+		l.clockPending()
 	}
 	if plan.List || plan.Terminate != "" || finished(l.status) {
 		return
