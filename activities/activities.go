@@ -104,7 +104,7 @@ func New(options Options) *Activities {
 		lists:      herd.NewTurns(maxLists, options.Weights),
 		writes:     herd.NewTurns(maxStatusWrites, options.Weights),
 		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
-		known:      lru.New(maxRemembered),
+		known:      lru.New(maxKnownCronJobs),
 		noLogs:     cache.NewLRUExpireCacheWithClock(maxAway+1, options.Clock),
 	}
 }

@@ -157,14 +157,14 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 // guardedJob reports whether a JobRequest needs no live read first: it begins with the write of a
 // status, which is refused unless the object in etcd is the one that was read, and asks for no
 // logs, which the Job may have opted out of meanwhile.
-func guardedJob(request protocol.JobRequest) bool {
+func onlyWritesStatus(request protocol.JobRequest) bool {
 	return request.Status != nil && len(request.Creates) == 0 && len(request.Deletes) == 0 &&
 		!slices.ContainsFunc(request.Releases, func(release job.Release) bool { return release.Logs })
 }
 
 // plannedJob reads the Job of a request; done says that the answer is given already.
 func (a *Activities) plannedJob(ctx context.Context, request protocol.JobRequest) (owner *batchv1.Job, result protocol.JobResult, fresh freshness, done bool, err error) {
-	if guardedJob(request) {
+	if onlyWritesStatus(request) {
 		owner, result, done, err = a.jobFor(ctx, request.Job, cached)
 		if err == nil && !done && !a.unplanned(owner, request.Digest, request.Base, new(protocol.JobResult)) {
 			return owner, result, cached, false, nil

@@ -80,8 +80,8 @@ func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobS
 func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteStatusRequest) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
 	reference := request.CronJob
 	if request.Status != nil {
-		if remembered, ok := a.known.Get(knownCronJob{reference, request.Digest}); ok && !request.Judge {
-			return remembered.(*ostinatov1.CronJob), cached, protocol.WriteStatusResult{}, nil
+		if known, ok := a.known.Get(knownCronJob{reference, request.Digest}); ok && !request.Judge {
+			return known.(*ostinatov1.CronJob), cached, protocol.WriteStatusResult{}, nil
 		}
 		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
 		if err == nil && string(glance.UID) == reference.UID && schedule.SpecOf(glance).Digest() == request.Digest {
@@ -201,7 +201,7 @@ func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
 }
 
 // maxRemembered bounds the CronJobs that are remembered.
-const maxRemembered = 4096
+const maxKnownCronJobs = 4096
 
 // knownCronJob is a CronJob whose spec has the digest.
 type knownCronJob struct {

@@ -299,8 +299,8 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 func (c *runningCronJob) finish(ctx workflow.Context) error {
 	// Pending updates get their answers.
 	_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
-	if c.take(ctx); c.heard.stranger == nil {
+	if c.take(ctx); c.heard.successor == nil {
 		return nil
 	}
-	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, *c.heard.stranger)
+	return workflow.NewContinueAsNewError(ctx, protocol.CronJobWorkflow, *c.heard.successor)
 }

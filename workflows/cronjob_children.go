@@ -145,6 +145,6 @@ func (c *runningCronJob) runEnded(ctx workflow.Context, ended schedule.Finished)
 	case c.state.Knows(ended.Run):
 		c.state = schedule.Finish(c.state, c.spec, ended)
 	default:
-		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: ended.Run, Finished: &ended}})
+		c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: ended.Run, Finished: &ended}})
 	}
 }

@@ -16,15 +16,15 @@ import (
 type cronJobHeard struct {
 	// look: the CronJob may have been edited or deleted.
 	look bool
-	// stranger is the input for another CronJob of the name: a successor's, or a late one for a predecessor.
-	stranger *protocol.CronJobInput
+	// successor is the input for another CronJob of the name: a successor's, or a late one for a predecessor.
+	successor *protocol.CronJobInput
 	// runs are said to have started or ended.
 	runs []schedule.Run
 	// steering are wishes of people to suspend and resume, in their order.
 	steering wishes
 }
 
-func (h cronJobHeard) reasonToLook() bool { return h.look || h.stranger != nil || len(h.runs) > 0 }
+func (h cronJobHeard) reasonToLook() bool { return h.look || h.successor != nil || len(h.runs) > 0 }
 
 func (h cronJobHeard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
 
@@ -88,7 +88,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	case signal.CronJob.CronJobWorkflowID(c.cluster) != c.cronJob.CronJobWorkflowID(c.cluster):
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
 	case signal.CronJob.UID != c.cronJob.UID:
-		c.heard.stranger = &protocol.CronJobInput{
+		c.heard.successor = &protocol.CronJobInput{
 			CronJob: signal.CronJob, Created: signal.Created, Spec: signal.Spec, SearchAttributes: c.searchAttributes,
 		}
 	case digest(signal.Spec) != digest(c.spec):
@@ -98,7 +98,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		c.state.Reported = nil
 		if signal.Overdue {
 			if c.alarm.lost(workflow.Now(ctx)) {
-				c.state = schedule.Poke(c.state, workflow.Now(ctx))
+				c.state = schedule.Nudge(c.state, workflow.Now(ctx))
 			}
 			c.pause.reset()
 		}
@@ -118,7 +118,7 @@ func (c *runningCronJob) hearOfRun(ctx workflow.Context, signal string, seen pro
 	}
 }
 
-// look reads the CronJob and the runs said to have started or ended. A stranger stays only if it is a successor.
+// look reads the CronJob and the runs said to have started or ended. A successor stays only if it is a successor.
 func (c *runningCronJob) look(ctx workflow.Context) {
 	runs := c.heard.runs
 	result, err := perform[protocol.FindRunsResult](ctx, call{
@@ -134,7 +134,7 @@ func (c *runningCronJob) look(ctx workflow.Context) {
 	c.heard.look, c.heard.runs = false, c.heard.runs[len(runs):]
 	c.takeFound(ctx, result)
 	if !c.gone {
-		c.heard.stranger = nil
+		c.heard.successor = nil
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 		}
 	}
 	for _, run := range result.Running {
-		c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}})
+		c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: run}})
 	}
 }
 

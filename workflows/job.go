@@ -136,7 +136,7 @@ func (w *runningJob) act(ctx workflow.Context, passes int) (wake *job.Wake, over
 		return nil, func(ctx workflow.Context) (job.Result, error) { return w.finish(ctx, *plan.Finished) }, nil
 	case plan.Idle():
 		if w.state = plan.Next; len(w.heard.orphans) > 0 {
-			return nil, nil, w.releaseStrangers(ctx)
+			return nil, nil, w.releaseNextOrphans(ctx)
 		}
 	case passes > busyPasses:
 		return &job.Wake{At: now.Add(busyPause), Reason: "pause"}, nil, nil
@@ -225,13 +225,13 @@ func (w *runningJob) releaseOrphans(ctx workflow.Context, gone protocol.ObjectRe
 // A Job that took this one's place under the same name gets the workflow.
 func (w *runningJob) last(ctx workflow.Context) error {
 	w.take(ctx)
-	if w.heard.stranger != nil && !w.gone {
+	if w.heard.successor != nil && !w.gone {
 		if err := w.look(ctx); err != nil {
 			return err
 		}
 	}
-	if w.heard.stranger != nil && w.gone {
-		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.heard.stranger)
+	if w.heard.successor != nil && w.gone {
+		return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, *w.heard.successor)
 	}
 	return nil
 }

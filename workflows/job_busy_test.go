@@ -91,9 +91,9 @@ func TestAnEditDoesNotTakeAVerdictBack(t *testing.T) {
 func TestPodsOfAPredecessorHoldUpNoPod(t *testing.T) {
 	kube := newJobKube(t)
 	kube.after(time.Minute, func() {
-		stranger := kube.pods[0]
-		stranger.UID = "predecessors"
-		kube.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: "predecessor", Facts: []job.PodFact{stranger}})
+		successor := kube.pods[0]
+		successor.UID = "predecessors"
+		kube.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: "predecessor", Facts: []job.PodFact{successor}})
 		kube.end(1, corev1.PodSucceeded)
 	})
 	kube.after(2*time.Minute, func() { kube.end(2, corev1.PodSucceeded) })

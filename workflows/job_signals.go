@@ -12,9 +12,9 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// mostStrangers bounds the Jobs of the same name whose Pods are looked after at a
+// maxOrphans bounds the Jobs of the same name whose Pods are looked after at a
 // time: somebody may send any number of UIDs.
-const mostStrangers = 10
+const maxOrphans = 10
 
 // heard is what signals have asked for and what is not done yet. What they say is not
 // believed: it is a reason to look.
@@ -25,9 +25,9 @@ type heard struct {
 	edit bool
 	// told is the spec that the last word of an edit has named.
 	told *job.Spec
-	// stranger is the input for another Job of the same name: a successor's, or one
+	// successor is the input for another Job of the same name: a successor's, or one
 	// that is late and meant for a predecessor.
-	stranger *protocol.JobInput
+	successor *protocol.JobInput
 	// orphans are UIDs of Jobs of the same name whose Pods PodWatch reports.
 	orphans []string
 	// steering are wishes of people to suspend and resume, in their order.
@@ -53,7 +53,7 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 // pending reports whether something is left to be done.
 func (h *heard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
 
-func (h *heard) reasonToLook() bool { return h.look || h.stranger != nil }
+func (h *heard) reasonToLook() bool { return h.look || h.successor != nil }
 
 // take takes all waiting signals in the order of the history.
 func (w *runningJob) take(ctx workflow.Context) {
@@ -91,8 +91,8 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 	w.state = w.state.Observe(facts.Facts).Heard(workflow.Now(ctx))
 }
 
-// releaseStrangers releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.
-func (w *runningJob) releaseStrangers(ctx workflow.Context) error {
+// releaseNextOrphans releases the Pods of another Job of the same name. It gives way to whatever comes, and goes on then.
+func (w *runningJob) releaseNextOrphans(ctx workflow.Context) error {
 	orphaned := w.input.Job
 	orphaned.UID, w.heard.orphans = w.heard.orphans[0], w.heard.orphans[1:]
 	err := w.releaseOrphans(ctx, orphaned, w.mailbox.pending)
@@ -104,7 +104,7 @@ func (w *runningJob) releaseStrangers(ctx workflow.Context) error {
 }
 
 func (h *heard) orphan(uid string) {
-	if uid != "" && len(h.orphans) < mostStrangers && !slices.Contains(h.orphans, uid) {
+	if uid != "" && len(h.orphans) < maxOrphans && !slices.Contains(h.orphans, uid) {
 		h.orphans = append(h.orphans, uid)
 	}
 }
@@ -124,14 +124,14 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 	case input.Job.Namespace != w.input.Job.Namespace || input.Job.Name != w.input.Job.Name:
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another Job", "signal", received.signal, "job", input.Job.Name)
 	case input.Job.UID != w.input.Job.UID:
-		w.heard.stranger = &input
+		w.heard.successor = &input
 	case digest(input.Spec) != digest(w.spec):
 		w.hearOfEdit()
 		w.heard.look, w.heard.told = true, &input.Spec
 	}
 }
 
-// look reads the Job: it may be gone, another controller's, or edited. The stranger
+// look reads the Job: it may be gone, another controller's, or edited. The successor
 // whose signal was the reason stays only where it is a successor.
 func (w *runningJob) look(ctx workflow.Context) error {
 	if done, err := w.raise(ctx); done {
@@ -150,7 +150,7 @@ func (w *runningJob) look(ctx workflow.Context) error {
 	w.learn(result)
 	w.heard.look, w.heard.edit = false, false
 	if !w.gone {
-		w.heard.stranger = nil
+		w.heard.successor = nil
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (w *runningJob) look(ctx workflow.Context) error {
 func (w *runningJob) raise(ctx workflow.Context) (done bool, err error) {
 	told, now := w.heard.told, workflow.Now(ctx)
 	w.heard.told = nil
-	if told == nil || w.heard.stranger != nil || now.Before(w.slowUntil) {
+	if told == nil || w.heard.successor != nil || now.Before(w.slowUntil) {
 		return false, nil
 	}
 	plan, ok := job.DecideRaise(w.config, w.state, w.spec, *told, now)

@@ -1,6 +1,6 @@
 // Package bridge brings Kubernetes objects to their Temporal workflows: it starts
 // and signals CronJob and Job workflows for what is added, edited or deleted,
-// and pokes CronJob workflows that are overdue.
+// and nudges CronJob workflows that are overdue.
 //
 // What to send for an object is decided by pure functions (rules_*.go) from the
 // object and from what was sent before. The object's status is the
@@ -187,7 +187,7 @@ func (b *Bridge) newController() *controller {
 	c := &controller{
 		Bridge:        b,
 		sweepLimiter:  limiter(1, max(1, int(settings.SweepRate/10))),
-		attendLimiter: limiter(attendShare, 1),
+		ensureLimiter: limiter(ensureShare, 1),
 		remindLimiter: limiter(reminderShare, 1),
 		main:          newQueue("bridge", b.Options),
 		sweep:         newQueue("bridge-sweep", b.Options),

@@ -91,7 +91,7 @@ func TestRecreatedCronJobReachesTheOldWorkflow(t *testing.T) {
 	w.hears("signal-with-start " + cronJobID + " cronjob-spec c2 generation 1 overdue false")
 }
 
-func TestOverdueCronJobIsPoked(t *testing.T) {
+func TestOverdueCronJobIsNudged(t *testing.T) {
 	w := newWorld(t, cronJob(taken, nextRun(40)))
 	w.temporal.running[cronJobID] = "c1"
 	w.lead().hears("start " + cronJobID)

@@ -57,11 +57,11 @@ func (k kind) word() string {
 type task string
 
 const (
-	follow    task = "follow"                      // send the object's workflow what it needs to hear
-	scan      task = "scan for orphaned workflows" // find workflows of a kind whose object is gone or another controller's; no name
-	endOrphan task = "end orphaned workflow"       // the workflow's object seems to be gone
-	endStray  task = "end stray workflow"          // another controller has the workflow's object
-	restart   task = "restart workflow"            // the object's workflow has ended, or another runs in its place
+	follow     task = "follow"                      // send the object's workflow what it needs to hear
+	scan       task = "scan for orphaned workflows" // find workflows of a kind whose object is gone or another controller's; no name
+	endOrphan  task = "end orphaned workflow"       // the workflow's object seems to be gone
+	endForeign task = "end foreign workflow"        // another controller has the workflow's object
+	restart    task = "restart workflow"            // the object's workflow has ended, or another runs in its place
 )
 
 // key is an item of a work queue.
@@ -90,7 +90,7 @@ type controller struct {
 	*Bridge
 
 	sweepLimiter  flowcontrol.RateLimiter
-	attendLimiter flowcontrol.RateLimiter
+	ensureLimiter flowcontrol.RateLimiter
 	remindLimiter flowcontrol.RateLimiter
 	// cronJobsUpTo and jobsUpTo are where the rounds over listed workflows are.
 	cronJobsUpTo, jobsUpTo string
@@ -139,7 +139,7 @@ func (c *controller) run(ctx context.Context) error {
 	group.Go(func() { c.sweep.Run(ctx, slowWorkers, c.handler(c.sweep)) })
 	group.Go(func() { c.reminders.Run(ctx, slowWorkers, c.handler(c.reminders)) })
 	group.Go(func() { c.watchdog(ctx) })
-	group.Go(func() { c.every(ctx, attendPeriod, c.makeRound) })
+	group.Go(func() { c.every(ctx, ensurePeriod, c.makeRound) })
 	if c.Config.SweepInterval > 0 {
 		group.Go(func() { c.every(ctx, c.Config.SweepInterval, c.sweepAll) })
 	}
@@ -205,10 +205,10 @@ func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key)
 		return 0, c.scan(ctx, item.kind)
 	case item.task == endOrphan:
 		return 0, c.syncOrphan(ctx, item)
-	case item.task == endStray && ofJob:
-		return c.syncStrayJob(ctx, item)
-	case item.task == endStray:
-		return 0, c.syncStrayCronJob(ctx, item)
+	case item.task == endForeign && ofJob:
+		return c.syncForeignJob(ctx, item)
+	case item.task == endForeign:
+		return 0, c.syncForeignCronJob(ctx, item)
 	case item.task == restart:
 		return 0, c.restart(ctx, item)
 	case ofJob:

@@ -48,7 +48,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 	again, err := c.closeRuns(ctx, cronJob, &known, turn)
 	if err == nil {
 		var later time.Duration
-		later, err = c.mentionJobs(ctx, item, cronJob, &known, turn)
+		later, err = c.reportUnknownJobs(ctx, item, cronJob, &known, turn)
 		again = earliest(again, later)
 	}
 	c.memory.cronJobs.put(item, known)
@@ -58,14 +58,14 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 // actOnCronJob carries out a decision and remembers it.
 func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJob, action action, known *cronJobMemory, turn *turn) error {
 	now := c.Clock.Now()
-	start, spec := c.cronJobMessages(cronJob, action == poke)
+	start, spec := c.cronJobMessages(cronJob, action == nudge)
 	switch action {
 	case leave:
 		return nil
 	case ensure:
 		_, err := c.ensure(ctx, cronJobKey(cronJob), start)
 		return err
-	case poke:
+	case nudge:
 		if ok, err := turn.take(ctx); !ok || err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	if err := c.Temporal.SignalWithStart(ctx, start, spec); err != nil {
 		return err
 	}
-	if action == poke {
-		c.poked(cronJob, known, now)
+	if action == nudge {
+		c.nudged(cronJob, known, now)
 		return nil
 	}
 	c.Metrics.sent("cronjob-spec", "any")
@@ -82,18 +82,18 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 	return nil
 }
 
-// poked records a poke. The first for a run is worth an Event.
-func (c *controller) poked(cronJob *ostinatov1.CronJob, known *cronJobMemory, now time.Time) {
+// nudged records a nudge. The first for a run is worth an Event.
+func (c *controller) nudged(cronJob *ostinatov1.CronJob, known *cronJobMemory, now time.Time) {
 	next := cronJob.Status.NextScheduleTime.UTC()
 	c.Metrics.sent("cronjob-overdue", "any")
-	c.Metrics.pokes.Inc()
-	pokes := known.pokesFor(cronJob)
-	if pokes.times == 0 {
-		c.Logger.Warn("run overdue, poked the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
+	c.Metrics.nudges.Inc()
+	nudges := known.nudgesFor(cronJob)
+	if nudges.times == 0 {
+		c.Logger.Warn("run overdue, nudged the workflow", "namespace", cronJob.Namespace, "name", cronJob.Name, "due", next)
 		c.warn(cronJob, event.RunOverdue,
 			fmt.Sprintf("The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339)))
 	}
-	known.overdue, known.pokes = next, pokes.another(now)
+	known.overdue, known.nudges = next, nudges.another(now)
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.
@@ -212,29 +212,29 @@ func (t *turn) take(ctx context.Context) (bool, error) {
 	return true, limiter.Wait(ctx)
 }
 
-// mentionJobs asks a CronJob's workflow to look at Jobs that it may not know, as far as the
+// reportUnknownJobs asks a CronJob's workflow to look at Jobs that it may not know, as far as the
 // turn allows, and says when to look for others.
-func (c *controller) mentionJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (again time.Duration, err error) {
+func (c *controller) reportUnknownJobs(ctx context.Context, item key, cronJob *ostinatov1.CronJob, known *cronJobMemory, turn *turn) (again time.Duration, err error) {
 	jobs, now := c.objects.jobsOf(cronJob), c.Clock.Now()
-	known.mentioned = mentionsOf(jobs, known.mentioned)
-	due, again := unexpected(cronJob, jobs, known.mentioned, now)
+	known.reported = reportsOf(jobs, known.reported)
+	due, again := unexpected(cronJob, jobs, known.reported, now)
 	for _, job := range due {
 		if ok, err := turn.take(ctx); !ok || err != nil {
 			return again, err
 		}
-		if err := c.mentionJob(ctx, cronJob, job); err != nil {
+		if err := c.reportUnknownJob(ctx, cronJob, job); err != nil {
 			return 0, err
 		}
 		subject := subjectOf(job)
-		known.mentioned[subject] = mention{known.mentioned[subject].another(now), cronJob.ResourceVersion}
+		known.reported[subject] = report{known.reported[subject].another(now), cronJob.ResourceVersion}
 		again = earliest(again, firstRepeat)
 	}
-	return again, c.mentionPruned(ctx, item, cronJob, jobs, turn)
+	return again, c.reportPruned(ctx, item, cronJob, jobs, turn)
 }
 
-// mentionJob asks a CronJob's workflow to look at a Job, unless the API server's CronJob
+// reportUnknownJob asks a CronJob's workflow to look at a Job, unless the API server's CronJob
 // lists it: the cache of CronJobs may be behind that of Jobs.
-func (c *controller) mentionJob(ctx context.Context, cronJob *ostinatov1.CronJob, job *batchv1.Job) error {
+func (c *controller) reportUnknownJob(ctx context.Context, cronJob *ostinatov1.CronJob, job *batchv1.Job) error {
 	if !finished(job) {
 		live, err := k8s.GetCronJob(ctx, c.cronJobStore(cronJobKey(cronJob).kind), cronJob.Namespace, cronJob.Name, cronJob.UID)
 		if err != nil {
@@ -244,12 +244,12 @@ func (c *controller) mentionJob(ctx context.Context, cronJob *ostinatov1.CronJob
 			return nil
 		}
 	}
-	return c.mention(ctx, cronJob, job.Name, job.UID)
+	return c.report(ctx, cronJob, job.Name, job.UID)
 }
 
-// mentionPruned asks a CronJob's workflow to look at finished Jobs that others have
+// reportPruned asks a CronJob's workflow to look at finished Jobs that others have
 // deleted, once each, and forgets those that need nothing.
-func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, turn *turn) error {
+func (c *controller) reportPruned(ctx context.Context, item key, cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, turn *turn) error {
 	deleted := c.memory.pruned.get(item)
 	counted := prunedByOthers(cronJob, deleted, jobs)
 	for i, one := range deleted {
@@ -257,7 +257,7 @@ func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostin
 			if ok, err := turn.take(ctx); !ok || err != nil {
 				return err
 			}
-			if err := c.mention(ctx, cronJob, one.name, one.uid); err != nil {
+			if err := c.report(ctx, cronJob, one.name, one.uid); err != nil {
 				return err
 			}
 		}
@@ -266,8 +266,8 @@ func (c *controller) mentionPruned(ctx context.Context, item key, cronJob *ostin
 	return nil
 }
 
-// mention asks a CronJob's workflow to look at the Job of a name and UID.
-func (c *controller) mention(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
+// report asks a CronJob's workflow to look at the Job of a name and UID.
+func (c *controller) report(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
 	seen := protocol.JobSeen{CronJobUID: string(cronJob.UID), Name: name, UID: string(uid)}
 	_, err := c.signal(ctx, cronJobKey(cronJob), Signal{protocol.JobSeenSignal, seen})
 	return err

@@ -12,11 +12,11 @@ import (
 // drainRetry is when to look again at a Job that is not drained.
 const drainRetry = time.Second
 
-// syncStrayJob ends the workflow of a Job that another controller has, when the API server
+// syncForeignJob ends the workflow of a Job that another controller has, when the API server
 // confirms it: take-over was given up, or the built-in controller ended the Job meanwhile. A
 // Job that the other controller has not written yet is drained first. The Pods that are left
 // keep their finalizers, which are the other controller's.
-func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Duration, err error) {
+func (c *controller) syncForeignJob(ctx context.Context, item key) (again time.Duration, err error) {
 	found, err := c.liveJob(ctx, item.NamespacedName)
 	if err != nil {
 		return 0, err
@@ -26,7 +26,7 @@ func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Dur
 		return 0, c.syncOrphan(ctx, item)
 	}
 	var why string
-	if strayJob(c.objects.owner, found) {
+	if foreignJob(c.objects.owner, found) {
 		if why, err = c.letGo(ctx, item, found); err != nil {
 			return 0, err
 		}
@@ -35,13 +35,13 @@ func (c *controller) syncStrayJob(ctx context.Context, item key) (again time.Dur
 		c.handedBack(item)
 		return 0, nil
 	}
-	if c.memory.strays.put(item, why) != why {
+	if c.memory.foreign.put(item, why) != why {
 		c.Logger.Info("a Job is handed back later", "namespace", item.Namespace, "name", item.Name, "since", why)
 	}
 	return drainRetry, nil
 }
 
-// letGo ends the workflow of a stray Job, or says why not yet.
+// letGo ends the workflow of a foreign Job, or says why not yet.
 func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (why string, err error) {
 	asked := c.Clock.Now()
 	workflow, err := c.Temporal.DescribeJob(ctx, c.workflowID(item))
@@ -64,10 +64,10 @@ func (c *controller) letGo(ctx context.Context, item key, found *batchv1.Job) (w
 	return "", nil
 }
 
-// syncStrayCronJob ends the workflow of a CronJob of batch/v1, which is the built-in
+// syncForeignCronJob ends the workflow of a CronJob of batch/v1, which is the built-in
 // controller's. There is nothing to drain: whatever the workflow has done of a plan, the
 // other controller goes on from the names of the Jobs and from the status.
-func (c *controller) syncStrayCronJob(ctx context.Context, item key) error {
+func (c *controller) syncForeignCronJob(ctx context.Context, item key) error {
 	// Whenever it began, by clocks that may differ.
 	before := c.Clock.Now().Add(time.Hour)
 	_, err := c.terminate(ctx, item, before, "CronJobs of batch/v1 are not taken over; its Jobs are left as they are", "is the built-in controller's")
@@ -100,15 +100,15 @@ func (c *controller) terminate(ctx context.Context, item key, before time.Time, 
 
 // handBack remembers a Job that is to be handed back.
 func (c *controller) handBack(item key) {
-	item = item.to(endStray)
-	c.memory.strays.put(item, c.memory.strays.get(item))
-	c.Metrics.toHandBack.Set(float64(c.memory.strays.len()))
+	item = item.to(endForeign)
+	c.memory.foreign.put(item, c.memory.foreign.get(item))
+	c.Metrics.toHandBack.Set(float64(c.memory.foreign.len()))
 	c.sweep.Add(item)
 }
 
 // handedBack forgets it.
 func (c *controller) handedBack(item key) {
-	known, left := c.memory.strays.remove(item), c.memory.strays.len()
+	known, left := c.memory.foreign.remove(item), c.memory.foreign.len()
 	c.Metrics.toHandBack.Set(float64(left))
 	if known && left == 0 {
 		c.Logger.Info("every Job that is another controller's is handed back")

@@ -14,8 +14,8 @@ type memory struct {
 	restarts table[restarts]
 	// paused says whether an object's workflow was last seen paused; "" means that nobody has looked.
 	paused table[metav1.ConditionStatus]
-	// strays are Jobs to be handed back, with what each was last seen to wait for.
-	strays table[string]
+	// foreign are Jobs to be handed back, with what each was last seen to wait for.
+	foreign table[string]
 	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may
 	// have been asked to look.
 	pruned backlog[pruned]

@@ -17,11 +17,11 @@ type Metrics struct {
 	overdue        prometheus.Gauge
 	nextTimeWrong  prometheus.Gauge
 	census         *census
-	pokes          prometheus.Counter
+	nudges         prometheus.Counter
 	messages       *prometheus.CounterVec
 	errors         *prometheus.CounterVec
-	// attendSeconds tells how long a Job may be without a workflow.
-	attendSeconds prometheus.Histogram
+	// ensureSeconds tells how long a Job may be without a workflow.
+	ensureSeconds prometheus.Histogram
 	// toHandBack is above 0 only after take-over was given up.
 	toHandBack prometheus.Gauge
 	// paused are workflows that somebody has paused in Temporal or pinned to a build.
@@ -54,11 +54,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		cronJobsServed: gauge("cronjobs_served", "1 while CronJobs are served; 0 where the API server does not have their CRD."),
 		overdue:        gauge("overdue_cronjobs", "CronJobs whose next run's time has passed, by more than the grace, without a run."),
 		nextTimeWrong:  gauge("wrong_next_times", "CronJobs whose status.nextScheduleTime is missing, or later than their schedule says."),
-		pokes:          counter("overdue_pokes_total", "Times the workflow of an overdue CronJob was poked."),
+		nudges:         counter("overdue_pokes_total", "Times the workflow of an overdue CronJob was nudged."),
 		messages: counters("ostinato_bridge_messages_total", "Starts and signals that Temporal took, by kind and whether a workflow was running.",
 			"kind", "workflow"),
 		errors: counters("ostinato_bridge_temporal_errors_total", "Starts and signals that failed and are repeated, by kind of error.", "class"),
-		attendSeconds: register.NewHistogram(prometheus.HistogramOpts{
+		ensureSeconds: register.NewHistogram(prometheus.HistogramOpts{
 			Name:    "ostinato_bridge_attend_round_duration_seconds",
 			Help:    "Time of a round that looks whether every Job under way has its workflow.",
 			Buckets: prometheus.ExponentialBuckets(0.1, 4, 8),

@@ -125,7 +125,7 @@ func TestNativeCronJobsAtLeaderStart(t *testing.T) {
 	w.lead().hears("start "+nativeID, "signal batch-cronjob/shop/gone deleted old")
 }
 
-func TestAnOverdueNativeCronJobIsPoked(t *testing.T) {
+func TestAnOverdueNativeCronJobIsNudged(t *testing.T) {
 	w := newWorld(t, native(nativeTaken, nativeNextRun(40))).takingOverCronJobs()
 	w.temporal.running[nativeID] = "n1"
 	w.lead().hears("start " + nativeID)

@@ -2,7 +2,7 @@ package bridge
 
 import "testing"
 
-// A finished Job that somebody else deletes is mentioned to its workflow, which counts
+// A finished Job that somebody else deletes is reported to its workflow, which counts
 // it for a history limit until then.
 func TestAFinishedJobThatOthersDeleteIsMentioned(t *testing.T) {
 	w := newWorld(t, cronJob(taken, nextRun(24*3600)), run("r1", complete))

@@ -35,7 +35,7 @@ func remindersAt(t *testing.T, rate float64, all ...runtime.Object) *world {
 	return w
 }
 
-// reminded are the workflows that were poked since the last forget, in order.
+// reminded are the workflows that were nudged since the last forget, in order.
 func (w *world) reminded() (ids []string) {
 	for _, said := range w.temporal.said() {
 		if strings.HasSuffix(said, "overdue true") {

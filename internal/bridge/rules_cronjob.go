@@ -47,13 +47,13 @@ type cronJobMemory struct {
 	// generation is the last one sent or, with no sent, last called taken by the status.
 	generation int64
 	sent       attempts
-	// overdue is the next schedule time last poked for.
+	// overdue is the next schedule time last nudged for.
 	overdue time.Time
-	pokes   attempts
+	nudges  attempts
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
-	// mentioned are the Jobs at which the workflow was asked to look.
-	mentioned map[subject]mention
+	// reported are the Jobs at which the workflow was asked to look.
+	reported map[subject]report
 }
 
 // action says what to send for a CronJob or a Job.
@@ -62,7 +62,7 @@ type action string
 const (
 	leave  action = ""       // nothing
 	send   action = "send"   // the spec, by signal with start
-	poke   action = "poke"   // the spec of a CronJob with Overdue set, by signal with start
+	nudge  action = "nudge"  // the spec of a CronJob with Overdue set, by signal with start
 	ensure action = "ensure" // a start that does nothing when the workflow runs
 )
 
@@ -95,7 +95,7 @@ func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowRef
 	case !acknowledgedCronJob(cronJob, reference), cronJob.Generation < memory.generation:
 		decided = repeated(send, memory.sentFor(cronJob), now)
 	case overdueCronJob(cronJob, overdueGrace, now):
-		decided = repeated(poke, memory.pokesFor(cronJob), now)
+		decided = repeated(nudge, memory.nudgesFor(cronJob), now)
 	case sweep:
 		decided.action = ensure
 	}
@@ -152,10 +152,10 @@ func (m cronJobMemory) sentFor(cronJob *ostinatov1.CronJob) attempts {
 	return m.sent
 }
 
-// pokesFor is how often the workflow was poked for the run that is due.
-func (m cronJobMemory) pokesFor(cronJob *ostinatov1.CronJob) attempts {
+// nudgesFor is how often the workflow was nudged for the run that is due.
+func (m cronJobMemory) nudgesFor(cronJob *ostinatov1.CronJob) attempts {
 	if !m.overdue.Equal(cronJob.Status.NextScheduleTime.Time) {
 		return attempts{}
 	}
-	return m.pokes
+	return m.nudges
 }

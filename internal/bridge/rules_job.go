@@ -103,9 +103,9 @@ func acknowledgedJob(job *batchv1.Job) bool {
 	return written && !theirs && (claim.Ours(job, false) || statusWrite(job, k8s.JobFieldManager) != nil)
 }
 
-// strayJob reports whether a workflow has no business with the Job any more: it
+// foreignJob reports whether a workflow has no business with the Job any more: it
 // is not Ostinato's, or the built-in controller has finished it.
-func strayJob(owner ownership, job *batchv1.Job) bool {
+func foreignJob(owner ownership, job *batchv1.Job) bool {
 	_, theirs := builtInWroteLast(job)
 	return !owner.ours(job) || theirs && finished(job)
 }

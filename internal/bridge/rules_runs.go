@@ -81,9 +81,9 @@ const (
 	// unlistedGrace is how long a CronJob's workflow has to write the status that lists a run
 	// it has started: in a herd after the Pods of all runs.
 	unlistedGrace = 30 * time.Second
-	// maxEndMentions is how often a workflow is asked to look at a Job that has ended, which
+	// maxEndReports is how often a workflow is asked to look at a Job that has ended, which
 	// no status ever lists.
-	maxEndMentions = 2
+	maxEndReports = 2
 )
 
 // subject is a Job at which a CronJob's workflow is asked to look, as one under way or as
@@ -95,16 +95,16 @@ type subject struct {
 
 func subjectOf(job *batchv1.Job) subject { return subject{job.UID, finished(job)} }
 
-// mention is how often a workflow was asked to look at a Job, when it last was, and the
+// report is how often a workflow was asked to look at a Job, when it last was, and the
 // resource version of the CronJob then.
-type mention struct {
+type report struct {
 	attempts
 	version string
 }
 
 // waitAt is how long to wait with the next. While nobody has written the CronJob since the
 // last, that still waits for the workflow, and another would wait beside it.
-func (m mention) waitAt(version string, now time.Time) time.Duration {
+func (m report) waitAt(version string, now time.Time) time.Duration {
 	wait := m.wait(now)
 	if m.times > 0 && m.version == version {
 		return max(wait, firstRepeat)
@@ -115,15 +115,15 @@ func (m mention) waitAt(version string, now time.Time) time.Duration {
 // unexpected returns the Jobs of a CronJob that its workflow may not know (parity 1.6, step 3):
 // those under way that status has had time to list, and those that were made by hand, as "kubectl
 // create job --from" does, and have ended. again is when the next of them is due, 0 for none.
-func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[subject]mention, now time.Time) (due []*batchv1.Job, again time.Duration) {
+func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, reported map[subject]report, now time.Time) (due []*batchv1.Job, again time.Duration) {
 	listed := map[types.UID]bool{}
 	for _, run := range cronJob.Status.Active {
 		listed[run.UID] = true
 	}
 	for _, job := range jobs {
 		subject := subjectOf(job)
-		known := mentioned[subject]
-		if listed[job.UID] || subject.ended && (ofARun(job) || known.times >= maxEndMentions) {
+		known := reported[subject]
+		if listed[job.UID] || subject.ended && (ofARun(job) || known.times >= maxEndReports) {
 			continue
 		}
 		wait := known.waitAt(cronJob.ResourceVersion, now)
@@ -145,11 +145,11 @@ func unexpected(cronJob *ostinatov1.CronJob, jobs []*batchv1.Job, mentioned map[
 	return due, again
 }
 
-// mentionsOf returns the mentions of Jobs that still exist.
-func mentionsOf(jobs []*batchv1.Job, mentioned map[subject]mention) map[subject]mention {
-	left := map[subject]mention{}
+// reportsOf returns the reports of Jobs that still exist.
+func reportsOf(jobs []*batchv1.Job, reported map[subject]report) map[subject]report {
+	left := map[subject]report{}
 	for _, job := range jobs {
-		if known, ok := mentioned[subjectOf(job)]; ok {
+		if known, ok := reported[subjectOf(job)]; ok {
 			left[subjectOf(job)] = known
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func TestDecideCronJob(t *testing.T) {
 	const grace = 15 * time.Second
 	sent := cronJobMemory{uid: "c1", generation: 1, sent: attempts{1, after(0)}}
-	poked := cronJobMemory{uid: "c1", overdue: after(60), pokes: attempts{1, after(80)}}
+	nudged := cronJobMemory{uid: "c1", overdue: after(60), nudges: attempts{1, after(80)}}
 	for _, test := range []struct {
 		name   string
 		object *ostinatov1.CronJob
@@ -43,10 +43,10 @@ func TestDecideCronJob(t *testing.T) {
 		{name: "sweep of one not taken: send", object: cronJob(), sweep: true, want: send, again: 30 * time.Second},
 		{name: "next run in the future: nothing", object: cronJob(taken, nextRun(60)), now: 59, want: leave},
 		{name: "next run past, inside the grace: nothing", object: cronJob(taken, nextRun(60)), now: 75, want: leave},
-		{name: "next run past the grace: poke", object: cronJob(taken, nextRun(60)), now: 76, want: poke, again: 30 * time.Second},
-		{name: "poked a moment ago: wait", object: cronJob(taken, nextRun(60)), memory: poked, now: 90, want: leave, again: 20 * time.Second},
-		{name: "poked for this run long ago: poke again", object: cronJob(taken, nextRun(60)), memory: poked, now: 110, want: poke, again: time.Minute},
-		{name: "poked for an earlier run: poke for this one", object: cronJob(taken, nextRun(70)), memory: poked, now: 90, want: poke, again: 30 * time.Second},
+		{name: "next run past the grace: nudge", object: cronJob(taken, nextRun(60)), now: 76, want: nudge, again: 30 * time.Second},
+		{name: "nudged a moment ago: wait", object: cronJob(taken, nextRun(60)), memory: nudged, now: 90, want: leave, again: 20 * time.Second},
+		{name: "nudged for this run long ago: nudge again", object: cronJob(taken, nextRun(60)), memory: nudged, now: 110, want: nudge, again: time.Minute},
+		{name: "nudged for an earlier run: nudge for this one", object: cronJob(taken, nextRun(70)), memory: nudged, now: 90, want: nudge, again: 30 * time.Second},
 		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(true) }), now: 600, want: leave},
 		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leave},
 		{name: "restored to a generation that its status calls taken, after a later one was: send", object: cronJob(taken, generation(1)),

@@ -59,10 +59,10 @@ func (c *controller) judgeRunning(item key) {
 	job := c.objects.job(item.NamespacedName)
 	switch {
 	case item.kind == nativeCronJobKind && !c.objects.owner.takeOver.CronJobs:
-		c.sweep.Add(item.to(endStray))
+		c.sweep.Add(item.to(endForeign))
 	case c.objects.find(item) == nil:
 		c.sweep.Add(item.to(endOrphan))
-	case item.kind == jobKind && strayJob(c.objects.owner, job):
+	case item.kind == jobKind && foreignJob(c.objects.owner, job):
 		c.handBack(item)
 	}
 }

@@ -125,7 +125,7 @@ func TestStrayJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trimmed, err := test.owner.trimJob(test.job)
 			require.NoError(t, err)
-			assert.Equal(t, test.want, strayJob(test.owner, trimmed.(*batchv1.Job)))
+			assert.Equal(t, test.want, foreignJob(test.owner, trimmed.(*batchv1.Job)))
 		})
 	}
 }

@@ -42,7 +42,7 @@ func TestAJobThatTheWorkflowDidNotStartIsMentioned(t *testing.T) {
 }
 
 // A workflow takes in so many at a time and drops the rest: those that its next status does
-// not list are mentioned again, those that it lists are not.
+// not list are reported again, those that it lists are not.
 func TestJobsThatTheStatusDoesNotListAreMentionedAgain(t *testing.T) {
 	w := newWorld(t, cronJob(taken, nextRun(24*3600)))
 	w.temporal.running[cronJobID] = "c1"
@@ -51,12 +51,12 @@ func TestJobsThatTheStatusDoesNotListAreMentionedAgain(t *testing.T) {
 	for n := range 150 {
 		uid := fmt.Sprintf("m%03d", n)
 		w.putJob(run(uid, foreign, madeByHand, running))
-		mentioned := "signal " + cronJobID + " job-seen report-" + uid
-		all = append(all, mentioned)
+		reported := "signal " + cronJobID + " job-seen report-" + uid
+		all = append(all, reported)
 		if n < 100 {
 			listed = append(listed, uid)
 		} else {
-			dropped = append(dropped, mentioned)
+			dropped = append(dropped, reported)
 		}
 	}
 	w.hearsInTime(all...)
@@ -93,12 +93,12 @@ func TestWhichDeletedJobsTheWorkflowStillCounts(t *testing.T) {
 
 func TestWhichJobsAreUnexpected(t *testing.T) {
 	object := cronJob(active("listed"), func(c *ostinatov1.CronJob) { c.ResourceVersion = "2" })
-	mentioned := func(times, seconds int, version string) mention {
-		return mention{attempts{times, after(seconds)}, version}
+	reported := func(times, seconds int, version string) report {
+		return report{attempts{times, after(seconds)}, version}
 	}
 	for name, test := range map[string]struct {
 		job   *batchv1.Job
-		known mention
+		known report
 		now   int
 		due   bool
 		again time.Duration
@@ -113,16 +113,16 @@ func TestWhichJobsAreUnexpected(t *testing.T) {
 		"by hand, listed by the workflow":   {job: nativeRun("listed", madeByHand, running), now: 60},
 		"by hand, and not even a start yet": {job: nativeRun("r1", madeByHand), now: 20, due: true},
 
-		"mentioned, and status still lacks it":             {job: nativeRun("r1", running), known: mentioned(1, 30, "1"), now: 60, due: true},
-		"mentioned a moment ago":                           {job: nativeRun("r1", running), known: mentioned(1, 30, "1"), now: 40, again: 20 * time.Second},
-		"mentioned twice":                                  {job: nativeRun("r1", running), known: mentioned(2, 60, "1"), now: 90, again: 30 * time.Second},
-		"mentioned, and no status since":                   {job: nativeRun("r1", running), known: mentioned(1, 30, "2"), now: 3600, again: 30 * time.Second},
-		"mentioned, and listed":                            {job: nativeRun("listed", running), known: mentioned(1, 30, "1"), now: 60},
-		"ended, mentioned, and another status since":       {job: nativeRun("r1", madeByHand, complete), known: mentioned(1, 30, "1"), now: 60, due: true},
-		"ended, mentioned twice, and another status since": {job: nativeRun("r1", madeByHand, complete), known: mentioned(2, 30, "1"), now: 3600},
+		"mentioned, and status still lacks it":             {job: nativeRun("r1", running), known: reported(1, 30, "1"), now: 60, due: true},
+		"mentioned a moment ago":                           {job: nativeRun("r1", running), known: reported(1, 30, "1"), now: 40, again: 20 * time.Second},
+		"mentioned twice":                                  {job: nativeRun("r1", running), known: reported(2, 60, "1"), now: 90, again: 30 * time.Second},
+		"mentioned, and no status since":                   {job: nativeRun("r1", running), known: reported(1, 30, "2"), now: 3600, again: 30 * time.Second},
+		"mentioned, and listed":                            {job: nativeRun("listed", running), known: reported(1, 30, "1"), now: 60},
+		"ended, mentioned, and another status since":       {job: nativeRun("r1", madeByHand, complete), known: reported(1, 30, "1"), now: 60, due: true},
+		"ended, mentioned twice, and another status since": {job: nativeRun("r1", madeByHand, complete), known: reported(2, 30, "1"), now: 3600},
 	} {
 		t.Run(name, func(t *testing.T) {
-			due, again := unexpected(object, []*batchv1.Job{test.job}, map[subject]mention{subjectOf(test.job): test.known}, after(test.now))
+			due, again := unexpected(object, []*batchv1.Job{test.job}, map[subject]report{subjectOf(test.job): test.known}, after(test.now))
 			assert.Equal(t, test.due, len(due) == 1)
 			assert.Equal(t, test.again, again)
 		})

@@ -40,8 +40,8 @@ func (c *controller) inspect(now time.Time) {
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {
 		switch {
 		case overdueCronJob(cronJob, c.Config.OverdueGrace, now):
-			// Those that were poked just now must not keep others waiting.
-			if count++; c.memory.cronJobs.get(cronJobKey(cronJob)).of(cronJob).pokesFor(cronJob).wait(now) <= 0 {
+			// Those that were nudged just now must not keep others waiting.
+			if count++; c.memory.cronJobs.get(cronJobKey(cronJob)).of(cronJob).nudgesFor(cronJob).wait(now) <= 0 {
 				c.reminders.Add(cronJobKey(cronJob))
 			}
 		case !acknowledgedCronJob(cronJob, c.reference(cronJob)),

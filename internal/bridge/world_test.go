@@ -116,7 +116,7 @@ func (w *world) lead() *world {
 		if w.settings.TakeOver.Any() {
 			w.clock.Step(probePeriod)
 		}
-		return b.Ready(context.Background()) == nil && (w.settings.LeaderElection.Enabled || w.clock.ticks(attendPeriod))
+		return b.Ready(context.Background()) == nil && (w.settings.LeaderElection.Enabled || w.clock.ticks(ensurePeriod))
 	}, "caches filled, and a leader makes rounds")
 	return w
 }

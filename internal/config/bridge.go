@@ -53,7 +53,7 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 	work.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
 	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow; the rounds over running Jobs and the reminders to workflows make a tenth of it each")
 	work.DurationVar(&b.SweepInterval, "sweep-interval", 30*time.Minute, "how often the sweep is repeated; 0 only at leader start")
-	work.DurationVar(&b.OverdueGrace, "overdue-grace", 15*time.Second, "how late a CronJob may be before its workflow is poked")
+	work.DurationVar(&b.OverdueGrace, "overdue-grace", 15*time.Second, "how late a CronJob may be before its workflow is nudged")
 	work.DurationVar(&b.DrainTimeout, "drain-timeout", 10*time.Second, "how long calls in progress may take after SIGTERM")
 	b.LeaderElection.addFlags(flags)
 }

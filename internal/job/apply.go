@@ -76,7 +76,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	state.takePodReports(plan, report, now)
 	state.takeLogs(report.Logs)
 	state.takeCreated(plan.Creates, report.Created, report.NameTaken)
-	state.Doubtful = state.Doubtful || report.NameTaken || report.Unclear
+	state.NeedsList = state.NeedsList || report.NameTaken || report.Unclear
 	switch {
 	case report.CreateRefused != "":
 		state.CreateRetry = state.CreateRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.CreateRefused, now)
@@ -86,7 +86,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 	switch {
 	case report.StatusRefused != "":
 		state.StatusRetry = state.StatusRetry.refused(plan.config.RetryBase, plan.config.RetryCap, report.StatusRefused, now)
-		state.Doubtful = true
+		state.NeedsList = true
 	case plan.Status != nil && report.CreateRefused == "":
 		state.StatusRetry = Retry{}
 	}

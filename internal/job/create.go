@@ -68,6 +68,6 @@ func (s State) Made(spec Spec, pods []CreatedPod, now time.Time) State {
 	}
 	before := len(s.Pods)
 	s.takeCreated(Decide(DefaultConfig(), s, spec, now).Creates, pods, false)
-	s.Doubtful = s.Doubtful || len(s.Pods)-before != len(pods)
+	s.NeedsList = s.NeedsList || len(s.Pods)-before != len(pods)
 	return s
 }

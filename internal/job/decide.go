@@ -38,7 +38,7 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 		p.state.Silence.Since = p.now
 	}
 	p.clockPending()
-	strangersDue := p.strangersDue()
+	unknownPodsDue := p.unknownPodsDue()
 	switch {
 	case p.now.Before(p.state.ErrorRetry.Until):
 		p.pause()
@@ -46,7 +46,7 @@ func decide(config Config, state State, spec Spec, now time.Time, listed bool) P
 		p.plan.List, p.plan.Rebuild = true, true
 	case p.state.terminal() != nil:
 		p.cleanUp()
-	case p.state.Doubtful && !p.suspends(), strangersDue, p.listDue(), p.pendingListDue():
+	case p.state.NeedsList && !p.suspends(), unknownPodsDue, p.listDue(), p.pendingListDue():
 		p.plan.List = true
 	case p.unsupported():
 		p.skip()
@@ -83,7 +83,7 @@ func (p *pass) sync() {
 		p.state.StartTime = p.second
 	}
 	for _, mistake := range p.spec.Mistakes {
-		p.announce("InvalidAnnotation", mistake)
+		p.announce(event.Warning("InvalidAnnotation", mistake))
 	}
 	p.refreshEvidence()
 	p.deleteAgain()
@@ -141,17 +141,17 @@ func (p *pass) unsupported() bool {
 // completion mode, so all that is left is to wait for its deletion.
 func (p *pass) skip() {
 	const message = "Skipped Job sync because completion mode is unknown"
-	p.announce("UnknownCompletionMode", message)
+	p.announce(event.Warning("UnknownCompletionMode", message))
 	p.wake(p.listAt(), WakeList)
 	p.plan.Waiting = message
 }
 
 func (p *pass) emit(e event.Event) { p.plan.Events = append(p.plan.Events, e) }
 
-// announce emits a Warning once.
-func (p *pass) announce(reason, message string) {
-	if !slices.Contains(p.state.Announced, message) {
-		p.state.Announced = append(slices.Clip(p.state.Announced), message)
-		p.emit(event.Warning(reason, message))
+// announce emits an Event whose message was not emitted before.
+func (p *pass) announce(e event.Event) {
+	if !slices.Contains(p.state.Announced, e.Message) {
+		p.state.Announced = append(slices.Clip(p.state.Announced), e.Message)
+		p.emit(e)
 	}
 }

@@ -132,7 +132,7 @@ func (s State) Listed(list List, asked time.Time) State {
 		lists = 0
 	}
 	s.Silence = Silence{Since: asked, Lists: lists}
-	s.Listing, s.Doubtful, s.Strange, s.ErrorRetry = asked, false, false, Retry{}
+	s.Listing, s.NeedsList, s.UnknownPods, s.ErrorRetry = asked, false, false, Retry{}
 	return s
 }
 

@@ -25,7 +25,7 @@ func (p *pass) manage() {
 	}
 	active := p.active()
 	if p.spec.Suspend {
-		if len(p.removable()) > 0 || p.state.Doubtful {
+		if len(p.removable()) > 0 || p.state.NeedsList {
 			p.plan.Terminate = TerminateForSuspension
 		}
 		return

@@ -21,7 +21,7 @@ func (s State) Observe(facts []PodFact) State {
 		if pod := known[fact.UID]; pod != nil {
 			pod.PodFact = join(pod.PodFact, fact.plausible())
 		} else if fact.Tracked && !fact.Disowned {
-			s.Strange = true
+			s.UnknownPods = true
 		}
 	}
 	sortPods(s.Pods)

@@ -59,7 +59,7 @@ func (c *cluster) meanwhile() *cluster {
 func TestPodsThatAnotherControllerHasMadeAndCountedCount(t *testing.T) {
 	c := newCluster(t, specOf(2, 8)).settle().succeed(2).deliver().settle()
 	c.meanwhile()
-	c.state.Strange = true
+	c.state.UnknownPods = true
 	c.settle()
 	equal(t, "status", counts(c.status), [5]int32{0, 0, 0, 8, 0})
 	equal(t, "creates", len(c.creates), 4)

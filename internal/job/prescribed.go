@@ -20,7 +20,7 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 	if refusal := closedForCreates(spec, status, now); refusal != "" {
 		return false, refusal
 	}
-	limit := spec.mostCreates(status)
+	limit := spec.maxCreates(status)
 	if len(creates) > int(limit) {
 		return false, fmt.Sprintf("the Job is to have %d Pods at a time, and %d were to be created", limit, len(creates))
 	}
@@ -45,8 +45,8 @@ func Prescribed(object *batchv1.Job, creates []Create, now time.Time) (count boo
 	return count, ""
 }
 
-// mostCreates is how many Pods the Job may be short of, by its status.
-func (s Spec) mostCreates(status batchv1.JobStatus) int32 {
+// maxCreates is how many Pods the Job may be short of, by its status.
+func (s Spec) maxCreates(status batchv1.JobStatus) int32 {
 	switch {
 	case s.Completions == nil && status.Succeeded > 0:
 		return 0

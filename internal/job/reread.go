@@ -18,7 +18,7 @@ func (s State) Edited(from, to Spec) (State, Spec) {
 	}
 	s.CreateRetry, s.StatusRetry, s.ErrorRetry = Retry{}, Retry{}, Retry{}
 	s.Unanswered = true
-	s.Doubtful = s.Doubtful || to.wantsFewer(from) || to.Generation != from.Generation+1
+	s.NeedsList = s.NeedsList || to.wantsFewer(from) || to.Generation != from.Generation+1
 	return s, to
 }
 
@@ -59,7 +59,7 @@ func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	if spec.indexed() {
 		s.Succeeded = s.Completed.Len()
 	}
-	s.Doubtful = true
+	s.NeedsList = true
 	return s, spec
 }
 

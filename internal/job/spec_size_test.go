@@ -12,9 +12,9 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// mostSpec is the most that the Spec of a Job takes in an input, a signal or an answer: a
+// maxSpec is the most that the Spec of a Job takes in an input, a signal or an answer: a
 // podFailurePolicy as large as the API server takes it, of names that hardly compress.
-const mostSpec = 128 << 10
+const maxSpec = 128 << 10
 
 // largestJob has policies as large as the API server takes them.
 func largestJob() *batchv1.Job {
@@ -50,8 +50,8 @@ func TestTheSpecOfTheLargestJobIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(data) > mostSpec {
-		t.Errorf("the Spec takes %d bytes, want %d at most", len(data), mostSpec)
+	if len(data) > maxSpec {
+		t.Errorf("the Spec takes %d bytes, want %d at most", len(data), maxSpec)
 	}
 	var back job.Spec
 	if err := json.Unmarshal(data, &back); err != nil || back.Digest() != spec.Digest() {

@@ -63,11 +63,11 @@ type State struct {
 	Silence Silence `json:"silence,omitzero"`
 	// Listing is when the last list of the Pods was asked for.
 	Listing time.Time `json:"listing,omitzero"`
-	// Doubtful: the Pods must be listed before anything else is planned.
-	Doubtful bool `json:"doubtful,omitempty"`
-	// Strange: a fact named a Pod that is not in Pods, so they must be listed soon. The fact is
+	// NeedsList: the Pods must be listed before anything else is planned.
+	NeedsList bool `json:"doubtful,omitempty"`
+	// UnknownPods: a fact named a Pod that is not in Pods, so they must be listed soon. The fact is
 	// late or made up, the Pod was let go and adopted again, or its create had no answer.
-	Strange bool `json:"strange,omitempty"`
+	UnknownPods bool `json:"strange,omitempty"`
 	// Rebuild: the State is wrong, since it lacks the Job's past or somebody else has counted.
 	Rebuild bool `json:"rebuild,omitempty"`
 	// Unanswered: the API server may have a status that the State does not know, by a call that

@@ -81,7 +81,7 @@ func (p Plan) Asked() State {
 	if !p.decides() {
 		return state
 	}
-	state.Doubtful = true
+	state.NeedsList = true
 	state.Pods = slices.Clone(state.Pods)
 	asked := map[string]bool{}
 	for _, target := range p.Deletes {
@@ -167,5 +167,5 @@ func (p *pass) looksFor(decided Verdict) bool {
 	if decided.Reason != batchv1.JobReasonCompletionsReached || p.state.interim() != nil || p.listed || p.now.Before(p.state.StatusRetry.Until) {
 		return false
 	}
-	return p.spec.Completions == nil || p.state.Strange
+	return p.spec.Completions == nil || p.state.UnknownPods
 }

@@ -46,17 +46,17 @@ func (p *pass) listAt() time.Time {
 
 func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
 
-// strangersEvery is how often facts about unknown Pods, which anybody may have sent, can have the
+// unknownPodsEvery is how often facts about unknown Pods, which anybody may have sent, can have the
 // Pods listed.
-const strangersEvery = time.Second
+const unknownPodsEvery = time.Second
 
-// strangersDue reports whether they are to be listed now, and plans to wake when they are.
-func (p *pass) strangersDue() bool {
-	at := p.state.Listing.Add(strangersEvery)
-	if p.state.Strange && p.now.Before(at) {
+// unknownPodsDue reports whether they are to be listed now, and plans to wake when they are.
+func (p *pass) unknownPodsDue() bool {
+	at := p.state.Listing.Add(unknownPodsEvery)
+	if p.state.UnknownPods && p.now.Before(at) {
 		p.wake(at, WakeList)
 	}
-	return p.state.Strange && !p.now.Before(at)
+	return p.state.UnknownPods && !p.now.Before(at)
 }
 
 // Heard records that facts came at an instant, which puts off the next list.

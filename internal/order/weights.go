@@ -10,8 +10,8 @@ import (
 
 // The weights that Temporal takes.
 const (
-	LeastWeight = 0.001
-	MostWeight  = 1000
+	MinWeight = 0.001
+	MaxWeight = 1000
 )
 
 // maxNamespace is the longest name of a namespace. Temporal takes fairness keys of 64 bytes.
@@ -55,8 +55,8 @@ func (w *Weights) Set(list string) error {
 			return fmt.Errorf("%q is not namespace=weight; write shop=5,billing=0.5, say", pair)
 		}
 		weight, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(weight >= LeastWeight && weight <= MostWeight) {
-			return fmt.Errorf("the weight of %s is %q; set it between %v and %v, where a namespace that is not named has 1", namespace, text, LeastWeight, MostWeight)
+		if err != nil || !(weight >= MinWeight && weight <= MaxWeight) {
+			return fmt.Errorf("the weight of %s is %q; set it between %v and %v, where a namespace that is not named has 1", namespace, text, MinWeight, MaxWeight)
 		}
 		if _, twice := read[namespace]; twice {
 			return fmt.Errorf("%s is there twice; name it once", namespace)

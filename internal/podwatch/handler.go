@@ -63,14 +63,14 @@ func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 		return
 	}
 	seen := see(pod)
-	seen.stranger = seen.stranger || before != nil && !claim.IsControlled(before)
+	seen.madeElsewhere = seen.madeElsewhere || before != nil && !claim.IsControlled(before)
 	w.mutex.Lock()
 	watched, known := w.jobs[owner]
 	if !known {
 		watched = newWatchedJob(owner)
 		w.jobs[owner] = watched
 	}
-	seen.doubtful = !watched.matches(pod)
+	seen.unproven = !watched.matches(pod)
 	watched.observe(seen, initial, w.Clock.Now())
 	w.mutex.Unlock()
 	w.queue.Add(key{jobKey: owner})
@@ -97,9 +97,9 @@ func (w *Watcher) remove(pod *corev1.Pod, exists bool) (look bool) {
 // see reads what the watch has to know of a Pod that a Job controls.
 func see(pod *corev1.Pod) sight {
 	return sight{
-		fact:        k8s.PodFact(pod),
-		restartable: pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
-		stranger:    k8s.MadeElsewhere(pod),
+		fact:          k8s.PodFact(pod),
+		restartable:   pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure,
+		madeElsewhere: k8s.MadeElsewhere(pod),
 	}
 }
 

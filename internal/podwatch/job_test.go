@@ -48,10 +48,10 @@ func (s *scene) see(facts ...job.PodFact) {
 	}
 }
 
-// doubt is see for Pods whose labels may not match.
-func (s *scene) doubt(facts ...job.PodFact) {
+// seeUnproven is see for Pods whose labels may not match.
+func (s *scene) seeUnproven(facts ...job.PodFact) {
 	for _, fact := range facts {
-		s.observe(sight{fact: fact, doubtful: true}, false, s.now)
+		s.observe(sight{fact: fact, unproven: true}, false, s.now)
 	}
 }
 

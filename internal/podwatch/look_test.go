@@ -109,7 +109,7 @@ func TestPodThatLeavesTheWatchsSight(t *testing.T) {
 
 func TestPodWhoseLabelsMayNotMatchIsLookedUpFirst(t *testing.T) {
 	s := newScene(t)
-	s.doubt(fact("a", succeeded))
+	s.seeUnproven(fact("a", succeeded))
 	if due := s.sends(); len(due.look) != 1 {
 		t.Fatalf("decision %+v", due)
 	}
@@ -120,9 +120,9 @@ func TestPodWhoseLabelsMayNotMatchIsLookedUpFirst(t *testing.T) {
 func TestLookUpDoesNotTakeBackWhatTheWatchHasSeenSince(t *testing.T) {
 	at := func(version int64) func(*job.PodFact) { return func(f *job.PodFact) { f.Version = version } }
 	s := newScene(t)
-	s.doubt(fact("a", at(7)))
+	s.seeUnproven(fact("a", at(7)))
 	s.decide(s.now)
-	s.doubt(fact("a", ready, at(8)))
+	s.seeUnproven(fact("a", ready, at(8)))
 	s.isFound(fact("a", at(7)))
 	s.sends()
 	s.after(readyDelay)

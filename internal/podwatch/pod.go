@@ -27,11 +27,11 @@ type heard struct {
 type sight struct {
 	fact        job.PodFact
 	restartable bool
-	// stranger: someone else made the Pod, or it was adopted, so that the workflow may not
+	// madeElsewhere: someone else made the Pod, or it was adopted, so that the workflow may not
 	// know that it exists.
-	stranger bool
-	// doubtful: the Pod's labels are not known to match the Job's selector.
-	doubtful bool
+	madeElsewhere bool
+	// unproven: the Pod's labels are not known to match the Job's selector.
+	unproven bool
 }
 
 // event says what it means for the Pod to be seen so.
@@ -40,8 +40,8 @@ func (p *watchedPod) event(s sight) event {
 	// Whose a Pod is that was accounted before, or will be now, matters to nobody any more.
 	known := released && p.state == stateNew || s.fact.Ended() && p.state == stateTold
 	switch {
-	case s.doubtful && !known:
-		return seenDoubtful
+	case s.unproven && !known:
+		return seenUnproven
 	case released && p.state == stateNew && s.fact.Deleting:
 		// It was let go while it could run, and its Job waits for its end: nobody may have watched when it came.
 		return seenEnded
@@ -53,8 +53,8 @@ func (p *watchedPod) event(s sight) event {
 		return seenRestarted
 	case s.fact.Deleting:
 		return seenLeaving
-	case s.stranger:
-		return seenStranger
+	case s.madeElsewhere:
+		return seenMadeElsewhere
 	}
 	return seenAlive
 }

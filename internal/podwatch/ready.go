@@ -22,33 +22,33 @@ const (
 type readiness struct {
 	// shown is what was projected last, 0 for a Job without Pods that can run.
 	shown int32
-	// since is when shown began to differ from the Pods' readiness, or to be doubtful.
+	// since is when shown began to differ from the Pods' readiness, or to be uncertain.
 	since time.Time
-	// doubtful is set when another writer may have written something else.
-	doubtful bool
+	// uncertain is set when another writer may have written something else.
+	uncertain bool
 }
 
-func (r *readiness) doubt(since time.Time) { r.doubtful, r.since = true, since }
+func (r *readiness) distrust(since time.Time) { r.uncertain, r.since = true, since }
 
 // newPod takes that a Pod is seen for the first time.
 func (r *readiness) newPod(job types.UID, initial bool, now time.Time) {
 	switch {
 	case initial:
-		r.doubt(now.Add(spread(job)))
+		r.distrust(now.Add(spread(job)))
 	case r.shown > 0:
 		// A new Pod comes with a status, which may lower readiness.
-		r.doubt(now)
+		r.distrust(now)
 	}
 }
 
-// decideReady projects readiness that has differed, or been doubtful, for long
+// decideReady projects readiness that has differed, or been uncertain, for long
 // enough. Of a Job without active Pods the workflow's status says 0.
 func (w *watchedJob) decideReady(now time.Time, result *decision) {
 	switch {
 	case w.remaining == 0:
 		w.ready = readiness{}
 		return
-	case w.running == w.ready.shown && !w.ready.doubtful:
+	case w.running == w.ready.shown && !w.ready.uncertain:
 		w.ready.since = time.Time{}
 		return
 	}
@@ -67,11 +67,11 @@ func (w *watchedJob) decideReady(now time.Time, result *decision) {
 func (w *watchedJob) projected(ready int32, taken bool, now time.Time) {
 	w.ready = readiness{shown: ready}
 	if !taken {
-		w.ready.doubt(now.Add(readySettle - readyDelay))
+		w.ready.distrust(now.Add(readySettle - readyDelay))
 		return
 	}
 	if settled := w.lastSignal.Add(readySettle); now.Before(settled) {
-		w.ready.doubt(settled.Add(-readyDelay))
+		w.ready.distrust(settled.Add(-readyDelay))
 	}
 }
 

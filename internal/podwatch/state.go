@@ -39,7 +39,7 @@ const (
 	// hear of it only when it hears of nothing else; ...
 	seenAlive event = iota
 	// ... or it can run, and the workflow may not know that it exists; ...
-	seenStranger
+	seenMadeElsewhere
 	// ... or it has restarted, which counts, since the workflow last heard; ...
 	seenRestarted
 	// ... or it is being deleted; ...
@@ -49,7 +49,7 @@ const (
 	// ... or it has ended without; ...
 	seenReleased
 	// ... or its labels may not match the Job's selector.
-	seenDoubtful
+	seenUnproven
 	// left: it has left the watch's sight, and may exist.
 	left
 	// vanished: it has left the watch's sight while it was being deleted.
@@ -106,7 +106,7 @@ var transitions = func() [events]transition {
 		seenAlive: {learn, to{
 			New: Quiet, Quiet: Quiet, Due: Due, Leaving: Leaving, Told: Due, Settled: Settled, Missing: Quiet, Unproven: Quiet, Parting: Quiet,
 		}},
-		seenStranger: {learn, to{
+		seenMadeElsewhere: {learn, to{
 			New: Due, Quiet: Quiet, Due: Due, Leaving: Leaving, Told: Due, Settled: Settled, Missing: Quiet, Unproven: Due, Parting: Due,
 		}},
 		seenRestarted: {learn, to{
@@ -121,7 +121,7 @@ var transitions = func() [events]transition {
 		seenReleased: {learn, to{
 			New: Settled, Quiet: Due, Due: Due, Leaving: Due, Told: Settled, Settled: Settled, Missing: Due, Unproven: Due, Parting: Due,
 		}},
-		seenDoubtful: {learn, to{
+		seenUnproven: {learn, to{
 			New: Unproven, Quiet: Missing, Due: Unproven, Leaving: Missing, Told: Unproven, Settled: Settled, Missing: Missing, Unproven: Unproven, Parting: Missing,
 		}},
 		left: {learn, to{

@@ -21,7 +21,7 @@ func TestTransitions(t *testing.T) {
 	if len(allStates) != int(states) {
 		t.Fatalf("%d states have names, there are %d", len(allStates), states)
 	}
-	sees := []event{seenAlive, seenStranger, seenRestarted, seenLeaving, seenEnded, seenReleased, seenDoubtful}
+	sees := []event{seenAlive, seenMadeElsewhere, seenRestarted, seenLeaving, seenEnded, seenReleased, seenUnproven}
 	for event, row := range transitions {
 		if row.to[stateForgotten] != 0 {
 			t.Errorf("event %d meets a forgotten Pod", event)
@@ -84,8 +84,8 @@ func TestAWatchedJobAddsUp(t *testing.T) {
 					Ready: rapid.Bool().Draw(t, "ready"), Deleting: rapid.Bool().Draw(t, "deleting"),
 					Tracked: rapid.Bool().Draw(t, "tracked"), Restarts: rapid.Int32Range(0, 2).Draw(t, "restarts"),
 				},
-				restartable: rapid.Bool().Draw(t, "restartable"), stranger: rapid.Bool().Draw(t, "stranger"),
-				doubtful: rapid.Bool().Draw(t, "doubtful"),
+				restartable: rapid.Bool().Draw(t, "restartable"), madeElsewhere: rapid.Bool().Draw(t, "stranger"),
+				unproven: rapid.Bool().Draw(t, "doubtful"),
 			}
 		}
 		var underway []job.PodFact
@@ -102,7 +102,7 @@ func TestAWatchedJobAddsUp(t *testing.T) {
 			},
 			"found": func(t *rapid.T) {
 				s := anySight(t)
-				s.doubtful = false
+				s.unproven = false
 				w.found(s, now)
 			},
 			"send":   func(*rapid.T) { underway = w.decide(now).facts },

@@ -136,7 +136,7 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 		state.Active = append(state.Active, run)
 		finished := schedule.Finished{Run: run, Condition: "Complete", StartTime: run.Started, CompletionTime: run.Started}
 		state.Finished = append(state.Finished, finished)
-		state.Sighted = append(state.Sighted, schedule.Sighting{Run: run, Finished: &finished})
+		state.Recovered = append(state.Recovered, schedule.RecoveredJob{Run: run, Finished: &finished})
 	}
 	for i := range 300 {
 		message := ""
@@ -157,7 +157,7 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d active, %d finished and %d found runs, %d rows: %d bytes",
-		len(bounded.Active), len(bounded.Finished), len(bounded.Sighted), len(bounded.Ledger), len(data))
+		len(bounded.Active), len(bounded.Finished), len(bounded.Recovered), len(bounded.Ledger), len(data))
 	if len(data) > most {
 		t.Errorf("%d bytes, want %d at most", len(data), most)
 	}

@@ -65,7 +65,7 @@ func TestALedgerRowSaysWhoHasAsked(t *testing.T) {
 				c.at(at("09:30"))
 				run := schedule.Run{Name: "by-hand", UID: "by-hand-uid", Scheduled: at("09:40"), Started: at("09:40"), Manual: true}
 				c.running = append(c.running, run)
-				c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}})
+				c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: run}})
 				c.at(at("09:40"))
 			}, schedule.Asked{Through: "job"},
 		},
@@ -77,7 +77,7 @@ func TestALedgerRowSaysWhoHasAsked(t *testing.T) {
 					Asked: schedule.Asked{By: "ada", Through: "Evil", Changed: "args --fast"},
 				}
 				c.running = append(c.running, run)
-				c.state = schedule.Found(c.state, []schedule.Sighting{{Run: run}})
+				c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: run}})
 				c.at(at("09:40"))
 			}, schedule.Asked{By: "ada", Through: "job", Changed: "args --fast"},
 		},

@@ -160,7 +160,7 @@ func restored(
 func (c *cluster) at(now time.Time) *cluster {
 	c.now = now
 	if !c.begun {
-		c.begun, c.state = true, schedule.Found(c.state, c.sightings())
+		c.begun, c.state = true, schedule.RecoverJobs(c.state, c.recovered())
 	}
 	for range 1000 {
 		if schedule.NeedsEvaluation(c.state, c.spec, c.now) {
@@ -227,23 +227,23 @@ func (c *cluster) pause() {
 	c.spec, c.paused = spec, true
 }
 
-// sightings are the Jobs that exist, as a look-up finds them.
-func (c *cluster) sightings() []schedule.Sighting {
-	var all []schedule.Sighting
+// recovered are the Jobs that exist, as a look-up finds them.
+func (c *cluster) recovered() []schedule.RecoveredJob {
+	var all []schedule.RecoveredJob
 	for _, run := range c.running {
-		all = append(all, schedule.Sighting{Run: run})
+		all = append(all, schedule.RecoveredJob{Run: run})
 	}
 	for _, ended := range c.ended {
-		all = append(all, schedule.Sighting{Run: ended.Run, Finished: &ended})
+		all = append(all, schedule.RecoveredJob{Run: ended.Run, Finished: &ended})
 	}
 	return all
 }
 
 // find returns the Job of a name that exists.
 func (c *cluster) find(name string) *schedule.Run {
-	for _, sighting := range c.sightings() {
-		if sighting.Run.Name == name {
-			return &sighting.Run
+	for _, recovered := range c.recovered() {
+		if recovered.Run.Name == name {
+			return &recovered.Run
 		}
 	}
 	return nil

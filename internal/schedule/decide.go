@@ -51,9 +51,9 @@ func Decide(state State, spec Spec, now time.Time) Plan {
 	s.advance(spec, now)
 	s.dropOverflow(spec)
 	s.dropLate(spec, now)
-	s.takeSighted(spec, now)
+	s.adoptRecovered(spec, now)
 	s.settleMissed(spec, now)
-	s.settleSighted(now)
+	s.recordRecovered(now)
 	s.closeFormer(spec)
 	s.dropBackfills(spec, now)
 
@@ -110,7 +110,7 @@ func (s *State) markSuspension(spec Spec, now time.Time) {
 // suspendedSince returns from when a suspension counts that is heard of now: from a run that just became due, unless
 // something else has held it up.
 func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
-	if s.heldBack(spec) {
+	if s.atCapacity(spec) {
 		return now
 	}
 	for _, scheduled := range slices.Concat(s.queue(), s.Calendar.Upcoming) {
@@ -142,8 +142,8 @@ func (s *State) settleMissed(spec Spec, now time.Time) {
 	s.Calendar.Missed = nil
 	slices.SortStableFunc(missed, MissedRuns.compare)
 	for _, stretch := range missed {
-		if sighting := s.sighted(stretch); sighting != nil {
-			s.settle(s.found(*sighting, now))
+		if recovered := s.recoveredFor(stretch); recovered != nil {
+			s.settle(s.found(*recovered, now))
 			continue
 		}
 		s.settle(stretch.entry(s.notStarted(spec, stretch, now)))
@@ -187,7 +187,7 @@ func tooLate(spec Spec, scheduled, now time.Time) bool {
 // dropLate makes due runs missed ones when their starting deadline has passed.
 func (s *State) dropLate(spec Spec, now time.Time) {
 	for due := s.Calendar.Due; !due.IsZero() && tooLate(spec, due, now); due = s.Calendar.Due {
-		found := s.sighted(single(due, "")) != nil
+		found := s.recoveredFor(single(due, "")) != nil
 		if !found && s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
 			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
@@ -200,7 +200,7 @@ func (s *State) dropLate(spec Spec, now time.Time) {
 // ones. So a repeated workflow task asks for the same run first. A suspension does not stop manual runs.
 func (s *State) chooseStart(spec Spec, now time.Time) *Start {
 	var due *Start
-	if s.heldBack(spec) {
+	if s.atCapacity(spec) {
 		s.block(spec)
 	} else {
 		due = s.dueStart(spec, now)
@@ -297,7 +297,7 @@ const MaxLead = 4 * time.Second
 
 // Ahead returns the time of the next run, if it is time to prepare its start.
 func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
-	if len(state.Calendar.Upcoming) == 0 || spec.Suspend || spec.Deleting || state.heldBack(spec) {
+	if len(state.Calendar.Upcoming) == 0 || spec.Suspend || spec.Deleting || state.atCapacity(spec) {
 		return time.Time{}, false
 	}
 	due = state.Calendar.Upcoming[0]
@@ -329,7 +329,7 @@ func (s *State) wake(spec Spec, now time.Time) (wake time.Time, why string) {
 	if len(s.Calendar.Upcoming) > 0 && !spec.Deleting {
 		next := s.Calendar.Upcoming[0]
 		earliest(next, "next run")
-		if early := next.Add(-s.lead()); early.After(now) && !s.heldBack(spec) {
+		if early := next.Add(-s.lead()); early.After(now) && !s.atCapacity(spec) {
 			earliest(early, "before next run")
 		}
 	}
@@ -351,7 +351,7 @@ func (s *State) wake(spec Spec, now time.Time) (wake time.Time, why string) {
 	if backfill := s.nextBackfill(spec); backfill != nil {
 		earliest(backfill.Retry.Until, "retry")
 	}
-	if s.Pending != nil && s.mayStartDue(spec) && !s.heldBack(spec) {
+	if s.Pending != nil && s.mayStartDue(spec) && !s.atCapacity(spec) {
 		earliest(s.Pending.Retry.Until, "retry")
 	}
 	return wake, why

@@ -67,10 +67,10 @@ func (s State) Anchor() Anchor {
 	for _, missed := range s.Calendar.Missed {
 		anchor.Settled = later(anchor.Settled, missed.Last)
 	}
-	for _, sighting := range s.Sighted {
-		anchor.Apart = append(anchor.Apart, sighting.Run.Scheduled)
-		if len(anchor.Former) > 0 && !sighting.Run.Manual {
-			anchor.Found = later(anchor.Found, sighting.Run.Scheduled)
+	for _, recovered := range s.Recovered {
+		anchor.Apart = append(anchor.Apart, recovered.Run.Scheduled)
+		if len(anchor.Former) > 0 && !recovered.Run.Manual {
+			anchor.Found = later(anchor.Found, recovered.Run.Scheduled)
 		}
 	}
 	if s.Pending != nil {

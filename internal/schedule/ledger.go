@@ -221,17 +221,17 @@ func (s *State) whyLate(due time.Time, otherwise string) (reason, message string
 		return ReasonSuspended, ""
 	case caughtUp:
 		return ReasonOutage, ""
-	case !s.Poked.Before(due):
+	case !s.Nudged.Before(due):
 		return ReasonTimerLost, ""
 	}
 	return otherwise, ""
 }
 
-// Poke returns the state after the bridge noticed an overdue run whose timer has not fired.
-func Poke(state State, now time.Time) State {
+// Nudge returns the state after the bridge noticed an overdue run whose timer has not fired.
+func Nudge(state State, now time.Time) State {
 	s := state.clone()
 	if calendar := s.Calendar; len(calendar.Upcoming) > 0 && !calendar.Upcoming[0].After(now) {
-		s.Poked = now.UTC()
+		s.Nudged = now.UTC()
 	}
 	return s
 }
@@ -286,9 +286,9 @@ func (f Finished) ended() time.Time {
 
 // conclude puts the end of a run into its row, or keeps it for a row that is still to be written.
 func (s *State) conclude(job Finished) {
-	for i := range s.Sighted {
-		if sameRun(s.Sighted[i].Run, job.Run) && s.Sighted[i].Finished == nil {
-			s.Sighted[i].Finished = &job
+	for i := range s.Recovered {
+		if sameRun(s.Recovered[i].Run, job.Run) && s.Recovered[i].Finished == nil {
+			s.Recovered[i].Finished = &job
 		}
 	}
 	for i, entry := range slices.Backward(s.Ledger) {

@@ -59,16 +59,16 @@ func TestEachTimeHasOneOutcomeThatSaysWhy(t *testing.T) {
 			[]string{"19T10:00:00 StartedLate Suspended"}, "",
 		},
 		"late, if only a little, since its timer was lost": {
-			cronSpec(hourly), func(c *cluster) { c.state = schedule.Poke(c.state, at("10:00:30")); c.at(at("10:00:30")) },
+			cronSpec(hourly), func(c *cluster) { c.state = schedule.Nudge(c.state, at("10:00:30")); c.at(at("10:00:30")) },
 			[]string{"19T10:00:00 StartedLate TimerLost"}, "",
 		},
-		"a poke about nothing": {
-			cronSpec(hourly), func(c *cluster) { c.state = schedule.Poke(c.state, at("09:50")); c.at(at("10:00")) },
+		"a nudge about nothing": {
+			cronSpec(hourly), func(c *cluster) { c.state = schedule.Nudge(c.state, at("09:50")); c.at(at("10:00")) },
 			[]string{"19T10:00:00 Started"}, "",
 		},
 		"a lost timer of an earlier run": {
 			cronSpec(hourly), func(c *cluster) {
-				c.state = schedule.Poke(c.state, at("10:00:30"))
+				c.state = schedule.Nudge(c.state, at("10:00:30"))
 				c.at(at("10:00:30")).at(at("11:00"))
 			},
 			[]string{"19T10:00:00 StartedLate TimerLost", "19T11:00:00 Started"}, "",

@@ -114,7 +114,7 @@ func TestNextEqualsTheOracle(t *testing.T) {
 	})
 }
 
-// Found by the properties above.
+// RecoverJobs by the properties above.
 func TestNext(t *testing.T) {
 	for name, test := range map[string]struct{ expression, zone, after, want string }{
 		"over the end of a leap year":                {"0 0 1 4 *", "America/Boise", "2016-11-06T12:00:00Z", "2017-04-01T06:00:00Z"},

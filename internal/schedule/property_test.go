@@ -161,9 +161,9 @@ func checkStarts(t *rapid.T, c *cluster) {
 			rows[entry.Job]++
 		}
 	}
-	for _, sighting := range c.state.Sighted {
+	for _, recovered := range c.state.Recovered {
 		// Its time is settled when the suspension ends.
-		rows[sighting.Run.Name]++
+		rows[recovered.Run.Name]++
 	}
 	for _, start := range c.starts {
 		if rows[start.Name] == 0 && waits(c, start) {

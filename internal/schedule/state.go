@@ -32,8 +32,8 @@ type State struct {
 	Settled time.Time `json:"settled,omitzero"`
 	// Calendar holds the recorded scheduled times.
 	Calendar Calendar `json:"calendar,omitzero"`
-	// Sighted are Jobs that were found so and whose scheduled time is not settled yet.
-	Sighted []Sighting `json:"sighted,omitempty"`
+	// Recovered are Jobs that were found so and whose scheduled time is not settled yet.
+	Recovered []RecoveredJob `json:"sighted,omitempty"`
 	// Pending says why the due run has not started yet.
 	Pending *Pending `json:"pending,omitempty"`
 	// Suspension is the present or else the last suspension.
@@ -65,8 +65,8 @@ type State struct {
 	Forgiven int32 `json:"forgiven,omitempty"`
 	// PausedWhy says which failures have suspended the CronJob; empty where others did.
 	PausedWhy string `json:"pausedWhy,omitempty"`
-	// Poked is when somebody else last noticed that a run is overdue.
-	Poked time.Time `json:"poked,omitzero"`
+	// Nudged is when somebody else last noticed that a run is overdue.
+	Nudged time.Time `json:"poked,omitzero"`
 	// tallies are outcomes that the metric does not count yet; they are not carried over.
 	tallies []Tally
 	// Conditions are the status conditions last rendered.
@@ -222,7 +222,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 		switch run := entry.Run; {
 		case entry.Gone():
 		case !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0:
-			state = Found(state, []Sighting{{Run: run, Finished: &entry}})
+			state = RecoverJobs(state, []RecoveredJob{{Run: run, Finished: &entry}})
 		default:
 			state.finish(entry, true)
 		}
@@ -234,7 +234,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 func (s State) clone() State {
 	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
 	s.Calendar.Former = slices.Clone(s.Calendar.Former)
-	s.Sighted = slices.Clone(s.Sighted)
+	s.Recovered = slices.Clone(s.Recovered)
 	if s.Pending != nil {
 		pending := *s.Pending
 		s.Pending = &pending
@@ -293,7 +293,7 @@ func (s State) Bounded() State {
 	}
 	s.Active = newest(s.Active)
 	s.Finished = newest(s.Finished)
-	s.Sighted = newest(s.Sighted)
+	s.Recovered = newest(s.Recovered)
 	s.Outbox = newest(s.Outbox)
 	return s
 }
@@ -309,7 +309,7 @@ func (s State) Validate() error {
 		{"active", len(s.Active), maxRuns},
 		{"finished", len(s.Finished), maxRuns},
 		{"ledger", len(s.Ledger), maxRuns},
-		{"sighted", len(s.Sighted), maxRuns},
+		{"sighted", len(s.Recovered), maxRuns},
 		{"missed", len(s.Calendar.Missed), maxRuns},
 		{"outbox", len(s.Outbox), maxRuns},
 		{"conditions", len(s.Conditions), maxRuns},

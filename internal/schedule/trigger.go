@@ -141,7 +141,7 @@ func (t Trigger) start() Start {
 func (s *State) settleForbidden(spec Spec, now time.Time) {
 	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
 		under := trigger.start().Under(spec)
-		if !s.heldBack(under) || under.queues() {
+		if !s.atCapacity(under) || under.queues() {
 			return false
 		}
 		s.Outbox = append(s.Outbox, alreadyActive(under))
@@ -150,13 +150,13 @@ func (s *State) settleForbidden(spec Spec, now time.Time) {
 	})
 	for index := range s.Triggers {
 		trigger := &s.Triggers[index]
-		trigger.Blocked = trigger.Blocked || s.heldBack(trigger.start().Under(spec))
+		trigger.Blocked = trigger.Blocked || s.atCapacity(trigger.start().Under(spec))
 	}
 }
 
 // nextTrigger returns the first trigger that does not wait for runs that are active; nil when there is none.
 func (s *State) nextTrigger(spec Spec) *Trigger {
-	return firstOf(s.Triggers, func(trigger Trigger) bool { return !s.heldBack(trigger.start().Under(spec)) })
+	return firstOf(s.Triggers, func(trigger Trigger) bool { return !s.atCapacity(trigger.start().Under(spec)) })
 }
 
 // trigger returns the trigger of a number; nil when it is settled.

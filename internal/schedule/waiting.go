@@ -60,8 +60,8 @@ func (s *State) full(spec Spec) bool {
 	return capacity > 0 && len(s.Active) >= capacity
 }
 
-// heldBack reports whether a start has to wait until an active run has ended.
-func (s *State) heldBack(spec Spec) bool {
+// atCapacity reports whether a start has to wait until an active run has ended.
+func (s *State) atCapacity(spec Spec) bool {
 	return spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent && s.full(spec)
 }
 
@@ -182,7 +182,7 @@ func (s *State) announceQueue(spec Spec) {
 	}
 	s.Calendar.Announced = fresh[len(fresh)-1]
 	s.tally(LedgerEntry{Outcome: Queued, Count: int64(len(fresh))})
-	if s.heldBack(spec) {
+	if s.atCapacity(spec) {
 		s.Outbox = append(s.Outbox, alreadyActive(spec))
 	}
 }

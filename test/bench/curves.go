@@ -80,14 +80,14 @@ func (m measurement) moments() (starts, ends []time.Duration) {
 	return m.spans.fromStart, m.spans.toEnd
 }
 
-// mostPoints is how many points of a curve can be told apart.
-const mostPoints = 300
+// maxPoints is how many points of a curve can be told apart.
+const maxPoints = 300
 
 // cumulated is how many of the moments had passed at each of them: from none at 0 to all at the last. Where there are more
 // than can be told apart, every so many one is a point, the last one always.
 func cumulated(moments []time.Duration) [][2]float64 {
 	sorted := slices.Sorted(slices.Values(moments))
-	each := max(1, (len(sorted)+mostPoints-1)/mostPoints)
+	each := max(1, (len(sorted)+maxPoints-1)/maxPoints)
 	points := [][2]float64{{0, 0}}
 	for i, at := range sorted {
 		if count := i + 1; count%each == 0 || count == len(sorted) {

@@ -15,7 +15,7 @@ func TestACurveRisesFromNoneToAll(t *testing.T) {
 		many = append(many, time.Duration(n)*time.Second)
 	}
 	points := cumulated(many)
-	assert.LessOrEqual(t, len(points), mostPoints+2)
+	assert.LessOrEqual(t, len(points), maxPoints+2)
 	assert.Equal(t, [2]float64{3, 4}, points[1], "every fourth")
 	assert.Equal(t, [2]float64{1000, 1001}, points[len(points)-1], "and the last")
 }

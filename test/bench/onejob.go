@@ -33,8 +33,8 @@ func (w *window) oneJob(ctx context.Context) error {
 		return err
 	}
 	m.one = pods.figures(start)
-	if m.scenario == scenarioTogether && m.one.mostRunning < m.size {
-		return fmt.Errorf("only %d of %d Pods ran at once before they ended: use a longer --run than %s", m.one.mostRunning, m.size, w.options.runTime(m.scenario, m.column, m.size))
+	if m.scenario == scenarioTogether && m.one.maxRunning < m.size {
+		return fmt.Errorf("only %d of %d Pods ran at once before they ended: use a longer --run than %s", m.one.maxRunning, m.size, w.options.runTime(m.scenario, m.column, m.size))
 	}
 	if m.column.ostinato {
 		m.one.histories, err = w.cluster.histories(ctx, names.Cluster("").JobWorkflowID(w.namespace, oneJobName))

@@ -24,8 +24,8 @@ func oneJobTable(name string, groups []group) table {
 	}
 	t.row("last Pod ended to Job Complete", groups, func(m measurement) float64 { return float64(m.one.toComplete) }, span)
 	t.percentileRows("Pod ended to its finalizer gone", groups, func(m measurement) []time.Duration { return m.one.toRelease }, 0.5, 0.99)
-	number("most Pods not ended at a time", whole, func(f *oneJob) int { return f.mostThere })
-	number("most Pods Running at a time", whole, func(f *oneJob) int { return f.mostRunning })
+	number("most Pods not ended at a time", whole, func(f *oneJob) int { return f.maxThere })
+	number("most Pods Running at a time", whole, func(f *oneJob) int { return f.maxRunning })
 	number("longest status.completedIndexes", size, func(f *oneJob) int { return f.longestIndexes })
 	number("Pods seen", whole, func(f *oneJob) int { return f.pods })
 	return t

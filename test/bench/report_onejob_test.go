@@ -12,7 +12,7 @@ func largeJob(c column, complete time.Duration, h *histories) measurement {
 	m.size = 1000
 	m.writes = counts{"POST pods": 1000, "POST jobs": 1, "APPLY jobs/status": 3}
 	m.one = &oneJob{
-		pods: 1000, mostThere: 500, mostRunning: 40, complete: complete, lastCreated: complete / 2,
+		pods: 1000, maxThere: 500, maxRunning: 40, complete: complete, lastCreated: complete / 2,
 		toRelease: []time.Duration{time.Second}, toComplete: 50 * time.Millisecond, longestIndexes: 12000, histories: h,
 	}
 	return m

@@ -17,9 +17,9 @@ type swarm struct {
 	size  int
 	mutex sync.Mutex
 	pods  map[types.UID]*podTimes
-	// ended and released count Pods; there and running are how many there are now, mostThere and mostRunning at most.
-	ended, released, there, running, mostThere, mostRunning int
-	complete                                                time.Time
+	// ended and released count Pods; there and running are how many there are now, maxThere and maxRunning at most.
+	ended, released, there, running, maxThere, maxRunning int
+	complete                                              time.Time
 	// failure is the reason of the Job's condition Failed.
 	failure string
 	// longestIndexes is the length of the longest status.completedIndexes.
@@ -56,13 +56,13 @@ func (s *swarm) observePod(pod *corev1.Pod, gone bool, at time.Time) {
 		p = &podTimes{created: at}
 		s.pods[pod.UID] = p
 		s.there++
-		s.mostThere = max(s.mostThere, s.there)
+		s.maxThere = max(s.maxThere, s.there)
 	}
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if pod.Status.Phase == corev1.PodRunning && p.running.IsZero() && p.ended.IsZero() {
 		p.running = at
 		s.running++
-		s.mostRunning = max(s.mostRunning, s.running)
+		s.maxRunning = max(s.maxRunning, s.running)
 	}
 	if (ended || gone) && p.ended.IsZero() {
 		p.ended = at
@@ -102,8 +102,8 @@ func (s *swarm) half() bool {
 
 // oneJob are the figures of a Job of many Pods.
 type oneJob struct {
-	// pods were seen in all, mostThere and mostRunning of them at a time.
-	pods, mostThere, mostRunning int
+	// pods were seen in all, maxThere and maxRunning of them at a time.
+	pods, maxThere, maxRunning int
 	// complete, lastCreated, allRunning, firstEnded and lastEnded are times since the create of the Job; allRunning is 0
 	// when the Pods never all ran at a time.
 	complete, lastCreated, allRunning, firstEnded, lastEnded time.Duration
@@ -123,7 +123,7 @@ func (s *swarm) figures(start time.Time) *oneJob {
 	defer s.mutex.Unlock()
 	since := func(at time.Time) time.Duration { return max(0, at.Sub(start)) }
 	f := &oneJob{
-		pods: len(s.pods), mostThere: s.mostThere, mostRunning: s.mostRunning, complete: since(s.complete),
+		pods: len(s.pods), maxThere: s.maxThere, maxRunning: s.maxRunning, complete: since(s.complete),
 		longestIndexes: s.longestIndexes,
 	}
 	for _, p := range s.pods {
@@ -136,7 +136,7 @@ func (s *swarm) figures(start time.Time) *oneJob {
 		}
 		f.toRelease = append(f.toRelease, max(0, p.released.Sub(p.ended)))
 	}
-	if s.mostRunning < s.size {
+	if s.maxRunning < s.size {
 		f.allRunning = 0
 	}
 	f.toComplete = max(0, f.complete-f.lastEnded)

@@ -62,7 +62,7 @@ func TestFiguresOfAJobOfManyPods(t *testing.T) {
 	assert.ElementsMatch(t, []time.Duration{40 * time.Millisecond, 60 * time.Millisecond, 80 * time.Millisecond}, f.ended)
 	f.toRelease, f.created, f.ended = nil, nil, nil
 	assert.Equal(t, &oneJob{
-		pods: 3, mostThere: 2, mostRunning: 1,
+		pods: 3, maxThere: 2, maxRunning: 1,
 		complete: 100 * time.Millisecond, lastCreated: 70 * time.Millisecond,
 		firstEnded: 40 * time.Millisecond, lastEnded: 80 * time.Millisecond, toComplete: 20 * time.Millisecond,
 		longestIndexes: 5,
@@ -78,7 +78,7 @@ func TestPodsThatRunAtOnceAreCounted(t *testing.T) {
 	}
 	s.observePod(pod(oneJobName, "0", corev1.PodRunning), true, at(20))
 	f := s.figures(start)
-	assert.Equal(t, []int{3, 3}, []int{f.mostThere, f.mostRunning})
+	assert.Equal(t, []int{3, 3}, []int{f.maxThere, f.maxRunning})
 	assert.Equal(t, 2*time.Millisecond, f.allRunning)
 	assert.Equal(t, 1, s.released, "a Pod that is gone is released")
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // The timer of a CronJob is gone from Temporal's database. Nothing fires its run by itself; that of another CronJob, whose
-// timer is there, starts in time. The bridge finds the run overdue and pokes the workflow: it starts within a minute, and
+// timer is there, starts in time. The bridge finds the run overdue and nudges the workflow: it starts within a minute, and
 // the ledger says that its timer was lost.
 func TestTimerLost(t *testing.T) {
 	disrupts(t)

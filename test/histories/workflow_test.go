@@ -270,7 +270,7 @@ func (w *workflow) takeFound(result protocol.FindRunsResult) {
 		}
 	}
 	for _, run := range result.Running {
-		w.state = schedule.Found(w.state, []schedule.Sighting{{Run: run}})
+		w.state = schedule.RecoverJobs(w.state, []schedule.RecoveredJob{{Run: run}})
 	}
 }
 
@@ -370,5 +370,5 @@ func (w *workflow) runEnded(ended schedule.Finished) {
 		w.state = schedule.Finish(w.state, w.spec, ended)
 		return
 	}
-	w.state = schedule.Found(w.state, []schedule.Sighting{{Run: ended.Run, Finished: &ended}})
+	w.state = schedule.RecoverJobs(w.state, []schedule.RecoveredJob{{Run: ended.Run, Finished: &ended}})
 }

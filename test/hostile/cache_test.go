@@ -19,8 +19,8 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// mostCached is how much more memory a worker has with a cache that is full, in bytes: a container has it.
-const mostCached = 1 << 30
+// maxCached is how much more memory a worker has with a cache that is full, in bytes: a container has it.
+const maxCached = 1 << 30
 
 // TestWorkflowsThatSleepTakeLittleMemoryInSum: each has a state within every bound, keeps it for as long as its Job waits, and
 // they are fewer than a worker keeps in memory.
@@ -49,5 +49,5 @@ func TestWorkflowsThatSleepTakeLittleMemoryInSum(t *testing.T) {
 		harness.Eventually(t, held, func(ctx context.Context) error { return stack.JobHas(ctx, namespace, name, batchv1.JobComplete) })
 	}
 	t.Logf("%d other Jobs have finished meanwhile", finished())
-	below(mostCached)
+	below(maxCached)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// mostRequests is how many requests to the API server one message may bring about, and mostStored how many bytes in etcd.
-	mostRequests, mostStored = 100, 1 << 20
+	// maxRequests is how many requests to the API server one message may bring about, and maxStored how many bytes in etcd.
+	maxRequests, maxStored = 100, 1 << 20
 	// effects is how long a message has for its effects: the retries that follow are bounded by their back-off.
 	effects = 4 * time.Second
 	// allEffects is the same for a message of every kind at a time.
@@ -33,7 +33,7 @@ func TestOneMessageCostsLittle(t *testing.T) {
 		t.Run(message.what, func(t *testing.T) {
 			if cost, little := costs(t, effects, message); !little {
 				t.Errorf("%d requests to the API server, want fewer than %d, and %d bytes in etcd, want less than %d",
-					cost.Requests, mostRequests, cost.Stored, mostStored)
+					cost.Requests, maxRequests, cost.Stored, maxStored)
 			}
 		})
 	}
@@ -51,7 +51,7 @@ func costs(t *testing.T, effects time.Duration, messages ...message) (cost harne
 			}
 		}
 		harness.Always(t, effects, func(context.Context) error { return stack.Stack.Ended() })
-		if cost = since(); cost.Requests < mostRequests && cost.Stored < mostStored {
+		if cost = since(); cost.Requests < maxRequests && cost.Stored < maxStored {
 			return cost, true
 		}
 	}

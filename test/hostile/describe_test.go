@@ -21,8 +21,8 @@ import (
 const (
 	// leaseOver bounds how long a killed bridge's lease keeps the next from leading: its duration and a few retries.
 	leaseOver = 15*time.Second + 5*2*time.Second + harness.Slack
-	// mostOfABridge is what a bridge may have resident, in bytes, half of what its container has.
-	mostOfABridge = 256 << 20
+	// maxOfABridge is what a bridge may have resident, in bytes, half of what its container has.
+	maxOfABridge = 256 << 20
 )
 
 // TestABridgeAsksNobodyElsesWorkflows: under the ID of a Job of the built-in controller's runs a workflow of the attacker's,
@@ -99,8 +99,8 @@ func TestABridgeAsksNobodyElsesWorkflows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status.VmHWM > mostOfABridge {
-			t.Errorf("%s had %d MiB, want %d at most", bridge.Name(), status.VmHWM>>20, mostOfABridge>>20)
+		if status.VmHWM > maxOfABridge {
+			t.Errorf("%s had %d MiB, want %d at most", bridge.Name(), status.VmHWM>>20, maxOfABridge>>20)
 		}
 	}
 }

@@ -18,9 +18,9 @@ import (
 
 var stack *harness.Harness
 
-// mostGrowth is how much more memory than before a process may have resident, in bytes, whatever it is sent: garbage of as
+// maxGrowth is how much more memory than before a process may have resident, in bytes, whatever it is sent: garbage of as
 // much as is held at a time.
-const mostGrowth = 640 << 20
+const maxGrowth = 640 << 20
 
 // TestMain starts worker and bridge with the rights and the memory that deploy gives them, and with the admission policies.
 func TestMain(m *testing.M) {

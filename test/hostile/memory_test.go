@@ -168,18 +168,18 @@ func tested(t *testing.T, attack func()) {
 	finished := keepFinishing(t, stack.Namespace(t))
 	attack()
 	t.Logf("%d other Jobs have finished meanwhile", finished())
-	below(mostGrowth)
+	below(maxGrowth)
 }
 
-// mostAtOnce is how many of an attacker's calls are under way at a time: of many more, each fails after the ten seconds that
+// maxAtOnce is how many of an attacker's calls are under way at a time: of many more, each fails after the ten seconds that
 // Temporal's client gives a call.
-const mostAtOnce = 300
+const maxAtOnce = 300
 
 // atOnce does something so many times, without waiting in between.
 func atOnce(t *testing.T, times int, do func(ctx context.Context, n int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
-	group.SetLimit(mostAtOnce)
+	group.SetLimit(maxAtOnce)
 	for n := range times {
 		group.Go(func() error { return do(ctx, n) })
 	}

@@ -29,8 +29,8 @@ const (
 	neighbourNamespaces, neighboursEach = 5, 4
 	// quietRuns and attackedRuns are how many times each CronJob is due before and during the attacks.
 	quietRuns, attackedRuns = 2, 3
-	// mostLater is how much later the neighbours' runs may start while somebody attacks.
-	mostLater = 2 * time.Second
+	// maxLater is how much later the neighbours' runs may start while somebody attacks.
+	maxLater = 2 * time.Second
 )
 
 // starts are the times between due and seen of Jobs.
@@ -111,8 +111,8 @@ func startOnTime(t *testing.T, attack func(ctx context.Context) (ended func() ma
 		t.Logf("%d times: %s", times, what)
 	}
 	t.Logf("99 of 100 runs started within %s of their time in a quiet run, within %s during the attacks", before.Round(time.Millisecond), during.Round(time.Millisecond))
-	if during > before+mostLater {
-		t.Errorf("runs started %s later than in a quiet run, want %s at most", (during - before).Round(time.Millisecond), mostLater)
+	if during > before+maxLater {
+		t.Errorf("runs started %s later than in a quiet run, want %s at most", (during - before).Round(time.Millisecond), maxLater)
 	}
 }
 
@@ -193,9 +193,9 @@ func TestNoAttackFillsEtcd(t *testing.T) {
 			sent := attackAlong(t, ctx, all[n:n+1])()[message.what]
 			t.Logf("sent %d times", sent)
 			harness.Always(t, effects, func(context.Context) error { return stack.Stack.Ended() })
-			if cost := since(); cost.Requests >= repeats*mostRequests || cost.Stored >= mostStored {
+			if cost := since(); cost.Requests >= repeats*maxRequests || cost.Stored >= maxStored {
 				t.Errorf("%d requests to the API server, want fewer than %d, and %d bytes in etcd, want less than %d",
-					cost.Requests, repeats*mostRequests, cost.Stored, mostStored)
+					cost.Requests, repeats*maxRequests, cost.Stored, maxStored)
 			}
 		})
 	}

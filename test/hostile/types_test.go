@@ -22,8 +22,8 @@ import (
 // madeUpTypes is how many types of activities, and a tenth of it of workflows, are asked for.
 var madeUpTypes = harness.Size(1000)
 
-// mostNewSeries is how many series a worker may have more then: what it does for the first time has series, too.
-const mostNewSeries = 500
+// maxNewSeries is how many series a worker may have more then: what it does for the first time has series, too.
+const maxNewSeries = 500
 
 // TestNobodyNamesMetrics: the SDK labels a task with the type that it names, and keeps every series for as long as the
 // process lives.
@@ -73,7 +73,7 @@ func TestNobodyNamesMetrics(t *testing.T) {
 	})
 	time.Sleep(effects)
 	for _, worker := range stack.Workers() {
-		if after := series(t, worker.Name()); after > before[worker.Name()]+mostNewSeries {
+		if after := series(t, worker.Name()); after > before[worker.Name()]+maxNewSeries {
 			t.Errorf("%s has %d series, and had %d", worker.Name(), after, before[worker.Name()])
 		}
 		if strings.Contains(exposed(t, worker.Name()), "Evil") {
@@ -98,7 +98,7 @@ func TestNobodyNamesWhatIsCounted(t *testing.T) {
 	request := squeezed(t, `{"job":`+text(t, referenceTo(ours))+`,"digest":"`+digestOf(ours)+`",`+counting(startTime, 50_000)+`}`)
 	given := newAttacker(t).standalone(t, protocol.CarryOutActivity, request)
 	for _, worker := range stack.Workers() {
-		if after := series(t, worker.Name()); after > before[worker.Name()]+mostNewSeries {
+		if after := series(t, worker.Name()); after > before[worker.Name()]+maxNewSeries {
 			t.Errorf("%s has %d series, and had %d", worker.Name(), after, before[worker.Name()])
 		}
 	}

@@ -38,7 +38,7 @@ func newYear(year int) time.Time { return time.Date(year, time.January, 1, 0, 0,
 func TestBackfillRunsEachTimeOnce(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
-	alive := mostAlive(t, namespace)
+	alive := maxAlive(t, namespace)
 	cronJob := harness.NewCronJob(namespace, "annual", harness.Yearly, harness.JobSpec(harness.RunSeconds(2)))
 	cronJob.Spec.TimeZone, cronJob.Spec.ScheduledTimeVariable = ptr.To("UTC"), ptr.To("SCHEDULED_TIME")
 	cronJob.Spec.SuccessfulJobsHistoryLimit = ptr.To(int32(10))

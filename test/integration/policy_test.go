@@ -14,10 +14,10 @@ import (
 	"ostinato.dev/ostinato/test/harness"
 )
 
-// mostAlive watches a namespace's Jobs until the test ends and returns a function
+// maxAlive watches a namespace's Jobs until the test ends and returns a function
 // that tells the largest number of Jobs that were unfinished and not being
 // deleted at one time.
-func mostAlive(t *testing.T, namespace string) func() int {
+func maxAlive(t *testing.T, namespace string) func() int {
 	t.Helper()
 	var most atomic.Int64
 	alive := map[string]bool{}
@@ -41,7 +41,7 @@ const longRun = 80 * time.Second
 func TestForbidNeverOverlaps(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
-	alive := mostAlive(t, namespace)
+	alive := maxAlive(t, namespace)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "long", harness.Minutely,
 		harness.JobSpec(harness.RunSeconds(int(longRun.Seconds()))), harness.Policy(batchv1.ForbidConcurrent)))
 	harness.Eventually(t, harness.NextMinute+longRun+harness.Prompt, func(ctx context.Context) error {
@@ -63,7 +63,7 @@ func TestForbidNeverOverlaps(t *testing.T) {
 func TestForbidHoldsForTriggers(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
-	alive := mostAlive(t, namespace)
+	alive := maxAlive(t, namespace)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "single", harness.Yearly,
 		harness.JobSpec(harness.RunSeconds(5)), harness.Policy(batchv1.ForbidConcurrent)))
 	awaitWorkflow(t, namespace, "single")
@@ -83,7 +83,7 @@ func TestForbidHoldsForTriggers(t *testing.T) {
 func TestReplaceLeavesOneAlive(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
-	alive := mostAlive(t, namespace)
+	alive := maxAlive(t, namespace)
 	stack.CreateCronJob(t, harness.NewCronJob(namespace, "newest", harness.Yearly,
 		harness.JobSpec(harness.RunSeconds(600)), harness.Policy(batchv1.ReplaceConcurrent)))
 	awaitWorkflow(t, namespace, "newest")

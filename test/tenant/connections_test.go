@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// mostConnections is how many connections one address may have open.
-	mostConnections = 20
+	// maxConnections is how many connections one address may have open.
+	maxConnections = 20
 	// scrapes is how often the metrics are asked for at a time.
 	scrapes = 50
 )
@@ -44,10 +44,10 @@ func TestANeighbourWithManyConnectionsTakesNobodyElses(t *testing.T) {
 					t.Errorf("beside a neighbour's connections: %v", err)
 				}
 				t.Logf("%d connections of the neighbour's are open, another was answered after %s", open, time.Since(started).Round(time.Millisecond))
-				if open > mostConnections {
-					t.Errorf("the neighbour has %d connections open, want %d at most", open, mostConnections)
+				if open > maxConnections {
+					t.Errorf("the neighbour has %d connections open, want %d at most", open, maxConnections)
 				}
-				below(mostGrowth)
+				below(maxGrowth)
 			})
 		}
 	}

@@ -18,12 +18,12 @@ import (
 const (
 	// forgedLateness is how late a run is said to have been.
 	forgedLateness = 119 * time.Second
-	// overdue is how late a run is when the bridge pokes its workflow: the grace and a period of the watchdog.
+	// overdue is how late a run is when the bridge nudges its workflow: the grace and a period of the watchdog.
 	overdue = 15*time.Second + 10*time.Second + harness.Slack
 )
 
 // TestLatenessThatATenantClaimsMakesNobodyPatient: a tenant makes a Job as his CronJob's controller would have made it, two
-// minutes late. The workflow of another namespace's CronJob is stuck, and is poked when it is overdue as ever.
+// minutes late. The workflow of another namespace's CronJob is stuck, and is nudged when it is overdue as ever.
 func TestLatenessThatATenantClaimsMakesNobodyPatient(t *testing.T) {
 	tenant, other := stack.Namespace(t), stack.Namespace(t)
 	forging := stack.AddCronJob(t, harness.NewCronJob(tenant, "forging", harness.Minutely, harness.JobSpec(harness.RunSeconds(1))))
@@ -38,16 +38,16 @@ func TestLatenessThatATenantClaimsMakesNobodyPatient(t *testing.T) {
 		t.Fatal(err)
 	}
 	due := cronJob.Status.NextScheduleTime.Time
-	var poked time.Time
+	var nudged time.Time
 	harness.Eventually(t, time.Until(due)+overdue, func(ctx context.Context) error {
 		events, err := stack.History(ctx, harness.CronJobWorkflow(other, "stuck"))
 		if err != nil {
 			return err
 		}
-		poked, err = signalled(events, protocol.CronJobSpecSignal, due)
+		nudged, err = signalled(events, protocol.CronJobSpecSignal, due)
 		return err
 	})
-	t.Logf("poked %s after it was due", poked.Sub(due).Round(time.Second))
+	t.Logf("nudged %s after it was due", nudged.Sub(due).Round(time.Second))
 }
 
 // forgeRun creates the Job of a run.

@@ -16,8 +16,8 @@ import (
 
 var stack *harness.Harness
 
-// mostGrowth is how much more memory than before a process may have resident, in bytes.
-const mostGrowth = 256 << 20
+// maxGrowth is how much more memory than before a process may have resident, in bytes.
+const maxGrowth = 256 << 20
 
 func TestMain(m *testing.M) {
 	// A bridge that is stopped for a while is to lead afterwards.

@@ -20,12 +20,12 @@ import (
 const (
 	// creators is how many clients create objects at a time.
 	creators = 8
-	// mostHistory is how large the history of a Job's workflow may be, in bytes, whatever
+	// maxHistory is how large the history of a Job's workflow may be, in bytes, whatever
 	// the policies of the Job: a few events of some kilobytes.
-	mostHistory = 64 << 10
-	// mostFatGrowth is how much more memory a process may have while it works on Jobs of 1.3 MB, in bytes. It has 64
+	maxHistory = 64 << 10
+	// maxFatGrowth is how much more memory a process may have while it works on Jobs of 1.3 MB, in bytes. It has 64
 	// activities at a time. Each reads, decodes and writes a Job, and decodes the answer.
-	mostFatGrowth = 64 * 5 * 1_300_000
+	maxFatGrowth = 64 * 5 * 1_300_000
 	// fat bounds work on a hundred Jobs of 1.3 MB. The API server decodes, validates and stores each of them several times.
 	fat = 3 * harness.Bulk
 )
@@ -91,7 +91,7 @@ func TestPoliciesOfMegabytesTakeNoMemory(t *testing.T) {
 			return stack.JobHas(ctx, namespace, fmt.Sprintf("fat-%d", i), batchv1.JobSuspended)
 		})
 	}
-	below(mostFatGrowth)
+	below(maxFatGrowth)
 }
 
 // largestFailurePolicy is one of 130 kB, the largest that the API server takes: twenty rules of twenty conditions.
@@ -126,7 +126,7 @@ func TestFailurePoliciesOfTheLargestSizeTakeLittleMemory(t *testing.T) {
 		})
 	}
 	// Each sleeping workflow keeps the policy in memory, as long as --sticky-cache-memory leaves room for all.
-	below(uint64(harness.Size(mostGrowth)))
+	below(uint64(harness.Size(maxGrowth)))
 }
 
 func TestEditsOfAJobWithMegabytesOfPolicyAreSmall(t *testing.T) {
@@ -143,8 +143,8 @@ func TestEditsOfAJobWithMegabytesOfPolicyAreSmall(t *testing.T) {
 		return stack.JobHas(ctx, namespace, "fat", batchv1.JobSuspended)
 	})
 	size, err := historySize(t.Context(), namespace, "fat")
-	if err != nil || size > mostHistory {
-		t.Errorf("the history has %d bytes, want %d at most; error %v", size, mostHistory, err)
+	if err != nil || size > maxHistory {
+		t.Errorf("the history has %d bytes, want %d at most; error %v", size, maxHistory, err)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestTheLastOfMegabytesOfRulesIsMet(t *testing.T) {
 		}
 	}
 	size, err := historySize(t.Context(), namespace, "fat")
-	if err != nil || size > mostHistory {
-		t.Errorf("the history has %d bytes, want %d at most; error %v", size, mostHistory, err)
+	if err != nil || size > maxHistory {
+		t.Errorf("the history has %d bytes, want %d at most; error %v", size, maxHistory, err)
 	}
 }

@@ -51,7 +51,7 @@ func playOurs(t *testing.T, s scenario) []line {
 	}, o.cronJob.Status, o.finished())
 	o.state.TriggerSequence = s.Begin.UnixMilli()
 	o.miss()
-	o.state = core.Found(o.state, o.sightings())
+	o.state = core.RecoverJobs(o.state, o.sightings())
 	o.plan()
 	o.hear()
 	for _, one := range s.Steps {
@@ -120,7 +120,7 @@ func (o *ours) hear() {
 		case o.state.Knows(sighting.Run) && sighting.Finished != nil:
 			o.state = core.Finish(o.state, o.spec, *sighting.Finished)
 		case !o.state.Knows(sighting.Run):
-			o.state = core.Found(o.state, []core.Sighting{sighting})
+			o.state = core.RecoverJobs(o.state, []core.RecoveredJob{sighting})
 		}
 	}
 	o.plan()
@@ -266,11 +266,11 @@ func (o *ours) remove(name string) {
 }
 
 // sightings are the Jobs that the CronJob controls.
-func (o *ours) sightings() []core.Sighting {
-	var all []core.Sighting
+func (o *ours) sightings() []core.RecoveredJob {
+	var all []core.RecoveredJob
 	for i := range o.jobs {
 		if one := &o.jobs[i]; claim.OfCronJob(one, o.cronJob.Name, o.cronJob.UID) {
-			all = append(all, core.Sighting{Run: runOf(o.cronJob, one), Finished: finishedOf(o.cronJob, one)})
+			all = append(all, core.RecoveredJob{Run: runOf(o.cronJob, one), Finished: finishedOf(o.cronJob, one)})
 		}
 	}
 	return all

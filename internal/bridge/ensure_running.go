@@ -23,39 +23,39 @@ import (
 // be behind, so only a description says that a workflow does not run.
 func (c *controller) makeRound(ctx context.Context) {
 	begun := c.Clock.Now()
-	if err := c.attend(ctx); err != nil && ctx.Err() == nil {
+	if err := c.ensureRunning(ctx); err != nil && ctx.Err() == nil {
 		// The others are looked at in the next round.
 		c.failed(err, "a round over CronJobs and the Jobs under way has not asked for all")
 	}
-	c.Metrics.attendSeconds.Observe(c.Clock.Since(begun).Seconds())
+	c.Metrics.ensureSeconds.Observe(c.Clock.Since(begun).Seconds())
 }
 
-// attend makes one round.
-func (c *controller) attend(ctx context.Context) error {
+// ensureRunning makes one round.
+func (c *controller) ensureRunning(ctx context.Context) error {
 	now := c.Clock.Now()
 	cronJobs, jobs := map[string]key{}, map[string]key{}
 	c.objects.eachCronJob(func(object *ostinatov1.CronJob) {
-		if item := cronJobKey(object); toAttendCronJob(object, c.memory.restarts.get(item), now) {
+		if item := cronJobKey(object); toEnsureCronJob(object, c.memory.restarts.get(item), now) {
 			cronJobs[c.workflowID(item)] = item
 		}
 	})
 	c.objects.eachJob(func(object *batchv1.Job) {
-		if item := jobKey(object); toAttend(c.objects.owner, object, c.memory.restarts.get(item), now) {
+		if item := jobKey(object); toEnsure(c.objects.owner, object, c.memory.restarts.get(item), now) {
 			jobs[c.workflowID(item)] = item
 		}
 	})
 	// First those on which the others depend.
-	err := c.attendTo(ctx, protocol.CronJobWorkflow, cronJobs, &c.cronJobsUpTo)
-	err = errors.Join(err, c.attendTo(ctx, protocol.JobWorkflow, jobs, &c.jobsUpTo))
+	err := c.ensureRunningOf(ctx, protocol.CronJobWorkflow, cronJobs, &c.cronJobsUpTo)
+	err = errors.Join(err, c.ensureRunningOf(ctx, protocol.JobWorkflow, jobs, &c.jobsUpTo))
 	c.countPaused()
 	return err
 }
 
-// attendTo makes the part of a round that looks for the workflows of one type. It goes on
+// ensureRunningOf makes the part of a round that looks for the workflows of one type. It goes on
 // after the ID upTo, and after a question that fails, unless so many fail in a row that
 // Temporal does not answer at all.
-func (c *controller) attendTo(ctx context.Context, workflowType string, due map[string]key, upTo *string) error {
-	round := newAttendance(due)
+func (c *controller) ensureRunningOf(ctx context.Context, workflowType string, due map[string]key, upTo *string) error {
+	round := newEnsureRound(due)
 	if round.wantsPage() {
 		c.list(ctx, workflowType, round)
 	}
@@ -64,12 +64,12 @@ func (c *controller) attendTo(ctx context.Context, workflowType string, due map[
 	var problem error
 	failures := 0
 	for _, id := range ids {
-		if err := c.attendLimiter.Wait(ctx); err != nil {
+		if err := c.ensureLimiter.Wait(ctx); err != nil {
 			return err
 		}
 		if err := c.ask(ctx, id, due[id]); err != nil {
 			problem = err
-			if failures++; failures == attendFailures {
+			if failures++; failures == ensureFailures {
 				break
 			}
 			continue
@@ -81,8 +81,8 @@ func (c *controller) attendTo(ctx context.Context, workflowType string, due map[
 
 // list reads which workflows of a type run, as far as visibility knows. Where it does not
 // answer, the workflows are asked for.
-func (c *controller) list(ctx context.Context, workflowType string, round *attendance) {
-	ctx, cancel := context.WithTimeout(ctx, attendPeriod)
+func (c *controller) list(ctx context.Context, workflowType string, round *ensureRound) {
+	ctx, cancel := context.WithTimeout(ctx, ensurePeriod)
 	defer cancel()
 	err := c.Temporal.Running(ctx, workflowType, func(page []string) bool {
 		// Visibility does not know of a pin, and of a pause later: a workflow that was paused is asked for.
@@ -93,7 +93,7 @@ func (c *controller) list(ctx context.Context, workflowType string, round *atten
 			}
 		}
 		round.read(page)
-		return round.wantsPage() && c.attendLimiter.Wait(ctx) == nil
+		return round.wantsPage() && c.ensureLimiter.Wait(ctx) == nil
 	})
 	if err != nil {
 		c.failed(err, "could not list the workflows, asking for each", "type", workflowType)
@@ -142,9 +142,9 @@ func (c *controller) restart(ctx context.Context, item key) error {
 	cronJob, _ := live.(*ostinatov1.CronJob)
 	object, _ := live.(*batchv1.Job)
 	switch {
-	case cronJob != nil && toAttendCronJob(cronJob, known, now):
+	case cronJob != nil && toEnsureCronJob(cronJob, known, now):
 		start, _ = c.cronJobMessages(cronJob, false)
-	case object != nil && toAttend(c.objects.owner, object, known, now):
+	case object != nil && toEnsure(c.objects.owner, object, known, now):
 		start, _ = c.jobMessages(object)
 	default:
 		return nil

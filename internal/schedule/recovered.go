@@ -9,8 +9,8 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// Sighting is a Job of the CronJob that the state did not know: made by the workflow before, or by somebody else.
-type Sighting struct {
+// RecoveredJob is a Job of the CronJob that the state did not know: made by the workflow before, or by somebody else.
+type RecoveredJob struct {
 	Run Run `json:"run"`
 	// Finished is how the Job has ended; nil while it runs.
 	Finished *Finished `json:"finished,omitempty"`
@@ -18,28 +18,28 @@ type Sighting struct {
 	Taken bool `json:"taken,omitempty"`
 }
 
-// Found returns the state after Jobs of the CronJob were looked up, those that are known included.
-func Found(state State, jobs []Sighting) State {
+// RecoverJobs returns the state after Jobs of the CronJob were looked up, those that are known included.
+func RecoverJobs(state State, jobs []RecoveredJob) State {
 	s := state.clone()
 	for _, job := range jobs {
 		job.Taken = false
-		if !s.Knows(job.Run) && len(s.Sighted) < maxRuns {
-			s.Sighted = append(s.Sighted, job)
+		if !s.Knows(job.Run) && len(s.Recovered) < maxRuns {
+			s.Recovered = append(s.Recovered, job)
 			if run := job.Run; !run.Manual && !run.Scheduled.After(s.Settled) {
 				s.LastScheduled = later(s.LastScheduled, run.Scheduled)
 			}
 		}
 	}
 	s.setApart()
-	slices.SortStableFunc(s.Sighted, func(a, b Sighting) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
+	slices.SortStableFunc(s.Recovered, func(a, b RecoveredJob) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
 	return s
 }
 
 // setApart forgets the times without an outcome, to be computed anew, if a Job was found for one inside a stretch.
 func (s *State) setApart() {
-	if !slices.ContainsFunc(s.Sighted, func(sighting Sighting) bool {
+	if !slices.ContainsFunc(s.Recovered, func(recovered RecoveredJob) bool {
 		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
-			return stretch.Count > 1 && stretch.entry(LedgerEntry{}).covers(sighting.Run.Scheduled)
+			return stretch.Count > 1 && stretch.entry(LedgerEntry{}).covers(recovered.Run.Scheduled)
 		})
 	}) {
 		return
@@ -60,65 +60,65 @@ func (s *State) setApart() {
 func (s State) Knows(run Run) bool {
 	return s.activeIndex(run) >= 0 ||
 		slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) }) ||
-		slices.ContainsFunc(s.Sighted, func(other Sighting) bool { return sameRun(other.Run, run) })
+		slices.ContainsFunc(s.Recovered, func(other RecoveredJob) bool { return sameRun(other.Run, run) })
 }
 
-// takeSighted takes in the Jobs that were found: from now on they count for concurrency and history limits.
-func (s *State) takeSighted(spec Spec, now time.Time) {
-	sighted := s.Sighted
-	s.Sighted = nil
-	for _, sighting := range sighted {
-		run := sighting.Run
+// adoptRecovered takes in the Jobs that were found: from now on they count for concurrency and history limits.
+func (s *State) adoptRecovered(spec Spec, now time.Time) {
+	jobs := s.Recovered
+	s.Recovered = nil
+	for _, recovered := range jobs {
+		run := recovered.Run
 		asked, expected := s.askedFor(&run)
-		if !sighting.Taken {
+		if !recovered.Taken {
 			s.Active = append(s.Active, run)
 			if !s.waits(run) && !expected {
 				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
 					"Saw a job that the controller did not create or forgot: "+run.Name))
 			}
-			if sighting.Finished != nil {
-				s.finish(*sighting.Finished, spec.HistoryLimit(sighting.Finished.Condition) > 0)
+			if recovered.Finished != nil {
+				s.finish(*recovered.Finished, spec.HistoryLimit(recovered.Finished.Condition) > 0)
 			}
 		}
 		if run.Manual {
 			if !s.hasRow(run) {
-				entry := s.found(sighting, now)
+				entry := s.found(recovered, now)
 				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
 				s.record(entry)
 			}
 			continue
 		}
-		sighting.Taken = true
-		s.Sighted = append(s.Sighted, sighting)
+		recovered.Taken = true
+		s.Recovered = append(s.Recovered, recovered)
 	}
 }
 
-// sighted returns the Job that was found for a single missed time.
-func (s *State) sighted(stretch MissedRuns) *Sighting {
-	return firstOf(s.Sighted, func(sighting Sighting) bool {
-		return stretch.Count == 1 && sighting.Run.Scheduled.Equal(stretch.First)
+// recoveredFor returns the Job that was found for a single missed time.
+func (s *State) recoveredFor(stretch MissedRuns) *RecoveredJob {
+	return firstOf(s.Recovered, func(recovered RecoveredJob) bool {
+		return stretch.Count == 1 && recovered.Run.Scheduled.Equal(stretch.First)
 	})
 }
 
-// settleSighted records the start of the Jobs that were found whose times are settled.
-func (s *State) settleSighted(now time.Time) {
-	s.Sighted = slices.DeleteFunc(s.Sighted, func(sighting Sighting) bool {
-		switch run := sighting.Run; {
+// recordRecovered records the start of the Jobs that were found whose times are settled.
+func (s *State) recordRecovered(now time.Time) {
+	s.Recovered = slices.DeleteFunc(s.Recovered, func(recovered RecoveredJob) bool {
+		switch run := recovered.Run; {
 		case s.waits(run):
-			s.settle(s.found(sighting, now))
+			s.settle(s.found(recovered, now))
 		case run.Scheduled.After(s.Settled):
 			return false
 		default:
-			s.correct(s.found(sighting, now))
+			s.amendLedger(s.found(recovered, now))
 		}
-		s.LastScheduled = later(s.LastScheduled, sighting.Run.Scheduled)
+		s.LastScheduled = later(s.LastScheduled, recovered.Run.Scheduled)
 		return true
 	})
 }
 
 // found returns the outcome of a run whose Job was found.
-func (s *State) found(sighting Sighting, now time.Time) LedgerEntry {
-	run := sighting.Run
+func (s *State) found(recovered RecoveredJob, now time.Time) LedgerEntry {
+	run := recovered.Run
 	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
 	if run.Backfill != 0 {
 		start.Note = backfillNote("")
@@ -133,8 +133,8 @@ func (s *State) found(sighting Sighting, now time.Time) LedgerEntry {
 		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ReasonFoundLater)
 	}
 	entry := start.entry(run, now)
-	if sighting.Finished != nil {
-		entry = entry.ended(*sighting.Finished)
+	if recovered.Finished != nil {
+		entry = entry.ended(*recovered.Finished)
 	}
 	return entry
 }
@@ -171,9 +171,9 @@ func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
 	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}, false
 }
 
-// correct amends the ledger for a run that did start although it was recorded as skipped. A time inside a merged row is
+// amendLedger amends the ledger for a run that did start although it was recorded as skipped. A time inside a merged row is
 // removed from that and gets its own row after it.
-func (s *State) correct(started LedgerEntry) {
+func (s *State) amendLedger(started LedgerEntry) {
 	if s.hasRow(Run{Name: started.Job}) {
 		return
 	}

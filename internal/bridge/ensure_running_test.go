@@ -22,10 +22,10 @@ func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
 	w.temporal.running[jobID] = "j1"
 	w.lead().hears("start " + jobID)
 
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.eventually(func() bool { return w.temporal.lookedAt(jobID) == 1 }, "it runs")
 	w.temporal.lose(jobID)
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.hears("start " + jobID)
 	assert.Contains(t, <-w.events.Events, "Warning WorkflowRestarted The Job's workflow in Temporal had ended before the Job did")
 
@@ -37,7 +37,7 @@ func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
 			w.round()
 		}
 		assert.Equal(t, looks, w.temporal.lookedAt(jobID))
-		w.clock.Step(attendPeriod)
+		w.clock.Step(ensurePeriod)
 		w.hears("start " + jobID)
 		<-w.events.Events
 	}
@@ -45,7 +45,7 @@ func TestAWorkflowThatEndedBeforeItsJobIsStartedAnew(t *testing.T) {
 	w.clock.Step(lastRepeat)
 	w.eventually(func() bool { w.round(); return w.temporal.lookedAt(jobID) > 8 }, "it runs")
 	w.temporal.lose(jobID)
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.hears("start " + jobID)
 }
 
@@ -54,7 +54,7 @@ func (w *world) round() {
 	w.t.Helper()
 	const rounds = "ostinato_bridge_attend_round_duration_seconds"
 	before := w.measured(rounds)
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.eventually(func() bool { return w.measured(rounds) > before }, "a round")
 }
 
@@ -81,7 +81,7 @@ func TestWhoIsAttended(t *testing.T) {
 		{name: "its predecessor was restarted", job: standalone(running), known: restarts{"old", attempts{9, after(99)}}, now: 100, want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, toAttend(ownership{}, test.job, test.known, after(test.now)))
+			assert.Equal(t, test.want, toEnsure(ownership{}, test.job, test.known, after(test.now)))
 		})
 	}
 }
@@ -95,7 +95,7 @@ func TestTheAPIServerConfirmsThatAJobIsUnderWay(t *testing.T) {
 	w.native.PrependReactor("get", "jobs", jobReactor(standalone(complete), asked))
 	w.lead().hears("start " + jobID)
 	w.temporal.lose(jobID)
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	<-asked
 	w.round()
 	w.hears()
@@ -152,7 +152,7 @@ func TestARoundEndsWhenNothingAnswers(t *testing.T) {
 	w.temporal.mu.Unlock()
 	w.temporal.fail(1000)
 	w.round()
-	assert.Equal(t, 1000-attendFailures, w.temporal.fail(0))
+	assert.Equal(t, 1000-ensureFailures, w.temporal.fail(0))
 }
 
 // manyRunning makes so many Jobs under way, whose workflows run.
@@ -184,22 +184,22 @@ func TestARoundReadsAListOfManyWorkflows(t *testing.T) {
 	w.round()
 	w.round()
 	assert.Equal(t, 2*2, w.temporal.lists()-lists, "pages")
-	assert.Equal(t, 2*attendListed, w.temporal.asked(), "questions")
+	assert.Equal(t, 2*ensureListed, w.temporal.asked(), "questions")
 	assert.Equal(t, 1, w.temporal.lookedAt(ids[0]))
-	assert.Equal(t, 1, w.temporal.lookedAt(ids[attendListed]), "the second round goes on")
+	assert.Equal(t, 1, w.temporal.lookedAt(ids[ensureListed]), "the second round goes on")
 
 	w.temporal.lose(ids[150])
 	w.temporal.lose(ids[30])
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.hears("start "+ids[30], "start "+ids[150])
 }
 
 func TestFewWorkflowsAreAskedForOneByOne(t *testing.T) {
-	w, _ := manyRunning(t, attendPageWorth)
+	w, _ := manyRunning(t, ensurePageWorth)
 	lists := w.temporal.lists()
 	w.round()
 	assert.Equal(t, lists, w.temporal.lists())
-	assert.Equal(t, attendPageWorth, w.temporal.asked())
+	assert.Equal(t, ensurePageWorth, w.temporal.asked())
 }
 
 func TestAWorkflowThatVisibilityTakesForRunningIsFoundInTime(t *testing.T) {
@@ -208,11 +208,11 @@ func TestAWorkflowThatVisibilityTakesForRunningIsFoundInTime(t *testing.T) {
 	w.temporal.mu.Lock()
 	w.temporal.ghosts[ids[150]] = true
 	w.temporal.mu.Unlock()
-	for range 150 / attendListed {
+	for range 150 / ensureListed {
 		w.round()
 	}
 	w.hears()
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.hears("start " + ids[150])
 }
 
@@ -232,10 +232,10 @@ func TestWithoutVisibilityEveryWorkflowIsAskedFor(t *testing.T) {
 // saves.
 func TestALongListOfOthersIsLeft(t *testing.T) {
 	due := map[string]key{}
-	for n := range 2*attendPageWorth + 1 {
+	for n := range 2*ensurePageWorth + 1 {
 		due[fmt.Sprint(n)] = jobKey(standalone(running))
 	}
-	round := newAttendance(due)
+	round := newEnsureRound(due)
 	pages := 0
 	for round.wantsPage() {
 		round.read([]string{"somebody's", "else's"})
@@ -249,13 +249,13 @@ func TestALongListOfOthersIsLeft(t *testing.T) {
 func TestARoundTakesATenthOfTheSweepsRate(t *testing.T) {
 	w := newWorld(t)
 	w.settings.SweepRate = 200
-	assert.InDelta(t, 20, w.bridge().newController().attendLimiter.QPS(), 0.001)
+	assert.InDelta(t, 20, w.bridge().newController().ensureLimiter.QPS(), 0.001)
 }
 
 const reportID = "cronjob/shop/report"
 
-// attends makes a world that holds a CronJob whose workflow runs.
-func attends(t *testing.T) *world {
+// ensures makes a world that holds a CronJob whose workflow runs.
+func ensures(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, cronJob(taken))
 	w.temporal.running[reportID] = "c1"
@@ -265,16 +265,16 @@ func attends(t *testing.T) *world {
 }
 
 func TestTheWorkflowOfACronJobThatWasTerminatedIsStartedAnew(t *testing.T) {
-	w := attends(t)
+	w := ensures(t)
 	w.temporal.lose(reportID)
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.hears("start " + reportID)
 	assert.Contains(t, <-w.events.Events, "Warning WorkflowRestarted The CronJob's workflow in Temporal had ended before the CronJob did")
 	// One that ends at once is no hot loop.
 	w.temporal.lose(reportID)
 	w.round()
 	w.hears()
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.hears("start " + reportID)
 }
 
@@ -285,7 +285,7 @@ func TestAForeignWorkflowUnderAnIDOfOursIsReplaced(t *testing.T) {
 	w.round()
 	w.temporal.put(reportID, holder.Foreign)
 	w.temporal.put(jobID, holder.Foreign)
-	w.clock.Step(attendPeriod)
+	w.clock.Step(ensurePeriod)
 	w.hears("start "+reportID, "start "+jobID)
 	said := []string{<-w.events.Events, <-w.events.Events}
 	slices.Sort(said)
@@ -296,7 +296,7 @@ func TestAForeignWorkflowUnderAnIDOfOursIsReplaced(t *testing.T) {
 }
 
 func TestThePausedWorkflowOfACronJobIsLeftAndSaid(t *testing.T) {
-	w := attends(t)
+	w := ensures(t)
 	pausedNow := func() metav1.ConditionStatus {
 		if found := meta.FindStatusCondition(w.cronJobs.Stored("shop", "report").Status.Conditions, ostinatov1.ConditionWorkflowPaused); found != nil {
 			return found.Status

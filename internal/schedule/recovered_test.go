@@ -29,13 +29,13 @@ func TestAnAttemptWhoseAnswerIsLostHasStartedItsRun(t *testing.T) {
 func TestAJobThatNobodyStartedIsTakenIn(t *testing.T) {
 	made := schedule.Run{Name: "hello-by-hand", UID: "by-hand", Scheduled: at("09:40"), Manual: true, Started: at("09:40")}
 	c := newCluster(t, cronSpec("0 * * * *", forbid), at("09:30")).at(at("09:30"))
-	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: made}})
+	c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: made}})
 	c.at(at("09:41"))
 	wantStrings(t, "events", c.reasons(), "UnexpectedJob")
 	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 Started manual")
 	c.at(at("10:00"))
 	wantStrings(t, "runs, which Forbid holds back", c.started())
-	c.state = schedule.Found(c.state, []schedule.Sighting{{Run: made}})
+	c.state = schedule.RecoverJobs(c.state, []schedule.RecoveredJob{{Run: made}})
 	c.at(at("10:00:01"))
 	wantStrings(t, "events, when it is found again", c.reasons(), "UnexpectedJob", "JobAlreadyActive")
 }
