@@ -305,16 +305,18 @@ func (l *ledger) manage(plan job.Plan) {
 				known.fate = job.PodUncounted
 			}
 		}
-		return
+	} else {
+		l.checkRemovals(plan)
 	}
-	l.checkRemovals(plan)
 	for _, deletion := range plan.Deletes {
 		if deletion.Release {
 			known := l.pods[deletion.UID]
 			known.fate, known.fact.Deleting, known.fact.Tracked = job.PodUncounted, true, false
 		}
 	}
-	l.checkCreates(plan)
+	if !l.c.spec.Deleting {
+		l.checkCreates(plan)
+	}
 }
 
 // conclude decides on all Pods that are left (parity 2.11).
