@@ -72,15 +72,15 @@ type Activities struct {
 	Options
 	bulk     *rate.Limiter
 	evidence *namespaceEvidence
-	herd     *herd.Herd
+	room     *herd.Room
 	// noLogs are the nodes that have not answered, and all of them where logs may not be read: the right
 	// to read them is optional, and without it no request is wasted.
 	noLogs *cache.LRUExpireCache
 	// writes are the statuses that are written, lists those of all Pods of a namespace.
-	writes, lists *herd.Turns
-	// known are the CronJobs that are remembered.
-	known     *lru.Cache
-	jobSearch k8s.JobSearch
+	writes, lists *herd.FairSemaphore
+	// cronJobCache has the CronJobs that are remembered.
+	cronJobCache *lru.Cache
+	jobSearch    k8s.JobSearch
 	// refusedLog lets the lines about refused requests through that the log has room for.
 	refusedLog *rate.Limiter
 }
@@ -100,12 +100,12 @@ func New(options Options) *Activities {
 	}
 	return &Activities{
 		Options: options, bulk: rate.NewLimiter(limit, max(1, int(options.BulkQPS))), evidence: newNamespaceEvidence(options.Kubernetes, options.Clock),
-		herd:       herd.New(options.Clock, options.MaxHeld, options.Weights),
-		lists:      herd.NewTurns(maxLists, options.Weights),
-		writes:     herd.NewTurns(maxStatusWrites, options.Weights),
-		refusedLog: rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
-		known:      lru.New(maxKnownCronJobs),
-		noLogs:     cache.NewLRUExpireCacheWithClock(maxAway+1, options.Clock),
+		room:         herd.New(options.Clock, options.MaxHeld, options.Weights),
+		lists:        herd.NewFairSemaphore(maxLists, options.Weights),
+		writes:       herd.NewFairSemaphore(maxStatusWrites, options.Weights),
+		refusedLog:   rate.NewLimiter(refusalsLogged, 10*refusalsLogged),
+		cronJobCache: lru.New(maxKnownCronJobs),
+		noLogs:       cache.NewLRUExpireCacheWithClock(maxAway+1, options.Clock),
 	}
 }
 

@@ -83,6 +83,6 @@ func BenchmarkAddedToARun(b *testing.B) {
 		if schedule.Prescribed(cronJob, start, now) != "" {
 			b.Fatal("the start is not prescribed")
 		}
-		a.herd.Come(start.Scheduled, "shop").Leave()
+		a.room.Join(start.Scheduled, "shop").Leave()
 	}
 }

@@ -154,7 +154,7 @@ func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refus
 	return nil
 }
 
-// guardedJob reports whether a JobRequest needs no live read first: it begins with the write of a
+// onlyWritesStatus reports whether a JobRequest needs no live read first: it begins with the write of a
 // status, which is refused unless the object in etcd is the one that was read, and asks for no
 // logs, which the Job may have opted out of meanwhile.
 func onlyWritesStatus(request protocol.JobRequest) bool {

@@ -8,4 +8,6 @@
 // What the API server refuses is data in the result, to plan with. Errors are
 // outages, which Temporal retries. What runs is always rendered from the CronJob
 // or Job object as the API server has it.
+//
+// Words of Ostinato's own are in docs/glossary.md.
 package activities

@@ -177,7 +177,7 @@ func TestAStatusThatCouldNotEndInTimeIsNotBegun(t *testing.T) {
 	})
 }
 
-// What follows on a create waits for the other creates of its moment, but not where it is of a namespace that has few of
+// What follows on a create waits for the other creates of its herd, but not where it is of a namespace that has few of
 // them.
 func TestAHerdDoesNotHoldUpWhatFollowsOnAnothersCreate(t *testing.T) {
 	for _, test := range []struct {

@@ -58,7 +58,7 @@ func (a *Activities) givenBack(reason string, start schedule.Start, retry time.D
 // hold waits until the time of the run has come, by the clock of this process. It reports
 // whether it has waited. Where too many wait, the attempt is repeated when the time comes.
 func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, err error) {
-	held, err = a.herd.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
+	held, err = a.room.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
 	switch {
 	case errors.Is(err, herd.ErrNoPlace):
 		return false, a.givenBack(givenBackForRoom, start, a.early(start))

@@ -185,7 +185,7 @@ func jobSubject(owner *batchv1.Job) subject {
 }
 
 // firstPods makes the first Pods of a Job that this attempt or an earlier one has created, in a
-// turn of their own: the Jobs of the same moment come first. What can't be made is left to the
+// turn of their own: the Jobs of the same herd come first. What can't be made is left to the
 // Job's workflow, which plans the same creates and says why.
 func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.CreatedPod {
 	spec := a.specOf(stored)
@@ -197,7 +197,7 @@ func (a *Activities) firstPods(ctx context.Context, stored *batchv1.Job) []job.C
 	if _, refusal := job.Prescribed(stored, creates, now); len(creates) == 0 || refusal != "" || unselectable(stored, creates) {
 		return nil
 	}
-	leave, err := a.herd.Turn(ctx, stored.Namespace)
+	leave, err := a.room.Turn(ctx, stored.Namespace)
 	if err != nil {
 		return nil
 	}

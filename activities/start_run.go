@@ -36,12 +36,12 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if err != nil || cronJob == nil {
 		return result, err
 	}
-	// A time that somebody has made up is no moment, and is not waited for.
-	moment, held := &herd.Start{}, false
+	// A time that somebody has made up is no herd, and is not waited for.
+	member, held := &herd.Start{}, false
 	if why := schedule.Prescribed(cronJob, request.Start, a.Clock.Now()); why == "" {
 		if !request.Start.Manual {
-			moment = a.herd.Come(request.Start.Scheduled, cronJob.Namespace)
-			defer moment.Leave()
+			member = a.room.Join(request.Start.Scheduled, cronJob.Namespace)
+			defer member.Leave()
 		}
 		if held, err = a.hold(ctx, cronJob.Namespace, request.Start); err != nil {
 			return result, err
@@ -51,7 +51,7 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if err != nil || cronJob == nil {
 		return result, err
 	}
-	moment.Leave()
+	member.Leave()
 	// Where a workflow of the Job may have counted Pods of it, they are not to be made again.
 	if stored != nil && stored.Status.StartTime == nil {
 		result.Started.Pods = a.firstPods(ctx, stored)
@@ -59,7 +59,7 @@ func (a *Activities) StartRun(ctx context.Context, request protocol.StartRunRequ
 	if ranAndIsGone(result.Started) {
 		result.Ended = append(result.Ended, schedule.Finished{Run: result.Started.Run, Condition: schedule.JobDeleted})
 	} else if result.Started != nil {
-		moment.Yield(ctx)
+		member.Yield(ctx)
 		a.remember(cronJob)
 	}
 	if isNew {
@@ -117,7 +117,7 @@ func (a *Activities) create(
 			return nil, false, cronJob, err
 		}
 	}
-	leave, err := a.herd.Turn(ctx, cronJob.Namespace)
+	leave, err := a.room.Turn(ctx, cronJob.Namespace)
 	if err != nil {
 		return nil, false, nil, outage(err, "wait to create Job %s/%s", cronJob.Namespace, request.Start.Name)
 	}

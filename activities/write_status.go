@@ -80,7 +80,7 @@ func validateWrite(cronJob protocol.ObjectReference, status *ostinatov1.CronJobS
 func (a *Activities) plannedCronJob(ctx context.Context, request protocol.WriteStatusRequest) (*ostinatov1.CronJob, freshness, protocol.WriteStatusResult, error) {
 	reference := request.CronJob
 	if request.Status != nil {
-		if known, ok := a.known.Get(knownCronJob{reference, request.Digest}); ok && !request.Judge {
+		if known, ok := a.cronJobCache.Get(knownCronJob{reference, request.Digest}); ok && !request.Judge {
 			return known.(*ostinatov1.CronJob), cached, protocol.WriteStatusResult{}, nil
 		}
 		glance, err := a.cronJobs(reference.Native).Get(ctx, reference.Namespace, reference.Name, k8s.FromCache)
@@ -157,7 +157,7 @@ func (a *Activities) writeCronJobStatus(
 	}
 	defer leave()
 	store := a.cronJobs(k8s.IsNative(cronJob))
-	a.known.Remove(knownCronJob{cronJobReference(cronJob), digest})
+	a.cronJobCache.Remove(knownCronJob{cronJobReference(cronJob), digest})
 	var stored *ostinatov1.CronJob
 	if fresh == cached {
 		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
@@ -200,7 +200,7 @@ func cronJobReference(cronJob *ostinatov1.CronJob) protocol.ObjectReference {
 	}
 }
 
-// maxRemembered bounds the CronJobs that are remembered.
+// maxCachedCronJobs bounds the CronJobs that are remembered.
 const maxKnownCronJobs = 4096
 
 // knownCronJob is a CronJob whose spec has the digest.
@@ -214,7 +214,7 @@ type knownCronJob struct {
 // nothing else may rest on it. It has what a write of the status needs: identity, resourceVersion and
 // conditions. Spec and annotations may be large.
 func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
-	a.known.Add(knownCronJob{cronJobReference(cronJob), schedule.SpecOf(cronJob).Digest()}, &ostinatov1.CronJob{
+	a.cronJobCache.Add(knownCronJob{cronJobReference(cronJob), schedule.SpecOf(cronJob).Digest()}, &ostinatov1.CronJob{
 		TypeMeta: cronJob.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cronJob.Namespace, Name: cronJob.Name, UID: cronJob.UID, ResourceVersion: cronJob.ResourceVersion,

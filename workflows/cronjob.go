@@ -95,8 +95,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		Created:   input.Created,
 	}
 	if input.State != nil {
-		c.state = schedule.JudgeAgain(*input.State, workflow.Now(ctx))
-		c.state.Identity = identity
+		c.state = schedule.Resume(*input.State, identity, workflow.Now(ctx))
 	} else {
 		c.state = schedule.State{Identity: identity}
 		c.unread = true
@@ -140,8 +139,8 @@ func (c *runningCronJob) find(ctx workflow.Context) {
 	}
 	c.pause.reset()
 	c.unread = false
-	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended)
-	c.state.TriggerSequence = workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli()
+	c.state = schedule.NewState(c.state.Identity, ptr.Deref(result.Status, ostinatov1.CronJobStatus{}), result.Ended).
+		NumberTriggersFrom(workflow.GetInfo(ctx).WorkflowStartTime.UnixMilli())
 	result.Ended = slices.DeleteFunc(result.Ended, func(ended schedule.Finished) bool { return !ended.Gone() })
 	c.takeFound(ctx, result)
 }

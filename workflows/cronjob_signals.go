@@ -95,7 +95,7 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 		c.heard.look = true
 		c.pause.reset()
 	default:
-		c.state.Reported = nil
+		c.state = c.state.StatusUnknown()
 		if signal.Overdue {
 			if c.alarm.lost(workflow.Now(ctx)) {
 				c.state = schedule.Nudge(c.state, workflow.Now(ctx))
@@ -145,7 +145,6 @@ func (c *runningCronJob) learn(ctx workflow.Context, gone bool, spec *schedule.S
 		return c.gone
 	}
 	c.state = schedule.SpecChanged(c.state, c.spec, *spec, workflow.Now(ctx))
-	c.state.Reported = nil
 	c.spec = *spec
 	return true
 }

@@ -73,8 +73,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 	reference := input.Job
 	state := job.Begin(reference.Namespace, reference.Name, reference.UID, input.Spec, input.Begun)
 	if input.State != nil {
-		state = *input.State
-		state.Namespace, state.Name, state.UID = reference.Namespace, reference.Name, reference.UID
+		state = input.State.Of(reference.Namespace, reference.Name, reference.UID)
 	}
 	state = state.Made(input.Spec, input.Pods, workflow.Now(ctx))
 	return &runningJob{

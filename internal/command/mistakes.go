@@ -49,7 +49,7 @@ var kinds = map[string]string{
 	"intSlice": "use whole numbers with commas between them",
 }
 
-// wrongValue tells of a value that a flag does not take, by the place it was given at.
+// wrongValue is the error for a value that a flag does not take, by the place it was given at.
 func wrongValue(place string, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

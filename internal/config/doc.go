@@ -8,4 +8,6 @@
 //
 // A file holds a group of settings: what they mean, their flags, and what is
 // wrong with them.
+//
+// Words of Ostinato's own are in docs/glossary.md.
 package config

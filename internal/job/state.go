@@ -140,6 +140,12 @@ func NewState(namespace, name, uid string) State {
 	return State{Namespace: namespace, Name: name, UID: uid}
 }
 
+// Of returns the State as that of this Job, whatever it says itself.
+func (s State) Of(namespace, name, uid string) State {
+	s.Namespace, s.Name, s.UID = namespace, name, uid
+	return s
+}
+
 // BeingDeleted returns the UIDs of the Pods that are known to be deleted and whose end is
 // not known yet. It is never nil.
 func (s State) BeingDeleted() []string {

@@ -14,14 +14,14 @@ func MatchedRule(job *batchv1.Job, completed Indexes) (index int32, ok bool) {
 		return 0, false
 	}
 	for i, rule := range job.Spec.SuccessPolicy.Rules {
-		if meets(completed, rule, ptr.Deref(job.Spec.Completions, 0)) {
+		if satisfies(completed, rule, ptr.Deref(job.Spec.Completions, 0)) {
 			return int32(i), true
 		}
 	}
 	return 0, false
 }
 
-func meets(completed Indexes, rule batchv1.SuccessPolicyRule, completions int32) bool {
+func satisfies(completed Indexes, rule batchv1.SuccessPolicyRule, completions int32) bool {
 	if rule.SucceededIndexes == nil {
 		return rule.SucceededCount != nil && completed.Len() >= *rule.SucceededCount
 	}

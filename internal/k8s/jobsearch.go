@@ -19,7 +19,7 @@ const jobListTimeout = 30 * time.Second
 // waits for the next, with everyone else who does, so that what was created before is in it. The zero value is ready for use.
 type JobSearch struct {
 	mutex sync.Mutex
-	// next is, of each namespace of which a list is read, the list after it; nil where nobody waits for one.
+	// next is, by namespace, the list after the one that is being read; nil where nobody waits for one.
 	next map[string]*jobList
 }
 

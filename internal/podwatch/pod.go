@@ -98,7 +98,7 @@ func isReady(fact job.PodFact) bool { return fact.Ready && !fact.Deleting && !ov
 // isOwed reports whether the workflow has to hear of the Pod.
 func (p *watchedPod) isOwed() bool { return p.state == stateDue || p.state == stateParting }
 
-// hasChanged reports whether the Pod, of which nothing is owed, is worth adding to a
+// hasChanged reports whether the Pod, although nothing is owed about it, is worth adding to a
 // signal.
 func (p *watchedPod) hasChanged() bool {
 	return (p.state == stateQuiet || p.state == stateLeaving) &&

@@ -21,7 +21,7 @@ const (
 	// stateMissing: the workflow knows of the Pod, which has left the watch's sight or may
 	// not be the Job's any more: only a look at the API server tells.
 	stateMissing
-	// stateUnproven: the same of a Pod of which something is due or nothing was said yet.
+	// stateUnproven: the same of a Pod about which something is due or nothing was said yet.
 	stateUnproven
 	// stateParting: the workflow has to hear of the Pod for the last time: it is gone, or
 	// not the Job's any more, or the watch will not see it again.

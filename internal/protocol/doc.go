@@ -5,4 +5,6 @@
 //
 // No type here holds a Pod template, an image, a command or a service account:
 // Kubernetes RBAC stays the only authority over what runs.
+//
+// Words of Ostinato's own are in docs/glossary.md.
 package protocol

@@ -9,7 +9,7 @@ import (
 // triggerAttempts bounds the tries of a manual run, or of one that others wait for: about 15 minutes with the back-off.
 const triggerAttempts = 8
 
-// Report says what came of a Plan.
+// Report is the result of a Plan.
 type Report struct {
 	// Started is the run's Job.
 	Started *Run

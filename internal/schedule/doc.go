@@ -18,4 +18,6 @@
 // The package is pure. It imports API types, cron and time; it takes no context, clock, logger or client, and a user's
 // mistake is an outcome, not an error. The rules are those of batch/v1 CronJob as kube-controller-manager 1.37 applies
 // them, except where docs/compat.md says otherwise.
+//
+// Words of Ostinato's own are in docs/glossary.md.
 package schedule

@@ -76,7 +76,7 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 // SpecChanged returns the state after an edit. An edited schedule counts from now: earlier times are due only if the
 // former schedule named them too. Any edit ends back-offs, and an unusable schedule is judged again.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
-	s, now := state.clone(), now.UTC()
+	s, now := state.StatusUnknown().clone(), now.UTC()
 	if to.Suspend && !from.Suspend && !s.Suspension.lasts() {
 		s.Suspension = Suspension{From: s.suspendedSince(from, now)}
 	}
@@ -97,17 +97,35 @@ func SpecChanged(state State, from, to Spec, now time.Time) State {
 			s.Backfills[index].Retry = Backoff{}
 		}
 		s.Prune, s.Judging = Backoff{}, Backoff{}
-		s = JudgeAgain(s, now)
+		s.judgeAgain(now)
 	}
 	return s
 }
 
-// JudgeAgain returns the state in which a Problem is judged anew: another worker may have other code or zone data.
-func JudgeAgain(state State, now time.Time) State {
-	if state.Calendar.Problem != nil {
-		state.Calendar.Recheck = now.UTC()
-	}
+// Resume returns the state that a workflow takes over from the one before. A Problem is judged anew: another worker may
+// have other code or zone data.
+func Resume(state State, identity Identity, now time.Time) State {
+	state.Identity = identity
+	state.judgeAgain(now)
 	return state
+}
+
+func (s *State) judgeAgain(now time.Time) {
+	if s.Calendar.Problem != nil {
+		s.Calendar.Recheck = now.UTC()
+	}
+}
+
+// StatusUnknown returns the state in which the status is to be written again: the object may have another.
+func (s State) StatusUnknown() State {
+	s.Reported = nil
+	return s
+}
+
+// NumberTriggersFrom returns the state whose next trigger or backfill has the number after this one.
+func (s State) NumberTriggersFrom(last int64) State {
+	s.TriggerSequence = last
+	return s
 }
 
 // Announce returns the state with an Event to be emitted.

@@ -9,13 +9,13 @@ import (
 )
 
 func TestARoomKeepsPlacesForOthers(t *testing.T) {
-	enter := func(room *room, namespace string) (entered int) {
+	enter := func(room *heldStarts, namespace string) (entered int) {
 		for room.enter(namespace) {
 			entered++
 		}
 		return entered
 	}
-	large := &room{places: 1024}
+	large := &heldStarts{places: 1024}
 	assert.Equal(t, 1009, enter(large, "herd"), "one alone gets nearly all")
 	assert.Equal(t, 15, enter(large, "quiet"), "what is left is for others")
 	large.exit("herd")
@@ -25,9 +25,9 @@ func TestARoomKeepsPlacesForOthers(t *testing.T) {
 
 	weights := order.Weights{}
 	assert.NoError(t, weights.Set("light=0.015625"))
-	light := &room{places: 130, weights: weights}
+	light := &heldStarts{places: 130, weights: weights}
 	assert.Equal(t, 65, enter(light, "light"), "a weight of a 64th gets half")
-	small := &room{places: 1}
+	small := &heldStarts{places: 1}
 	assert.True(t, small.enter("any"))
 	assert.False(t, small.enter("other"))
 }

@@ -1,5 +1,5 @@
 // Package herd orders what one process does for runs that are due at once: each waits until its time has come, takes its
-// turn to create, and lets the others of its moment go first before it does what is less urgent. Namespaces share the
+// turn to create, and lets the others of its herd go first before it does what is less urgent. Namespaces share the
 // places to wait in, and the turns.
 package herd
 
@@ -14,39 +14,39 @@ import (
 	"ostinato.dev/ostinato/internal/order"
 )
 
-// maxTurns is how many Jobs a process replaces and creates at a time, however many are due: the API
+// maxCreates is how many Jobs a process replaces and creates at a time, however many are due: the API
 // server is no faster with more, and what does not get its turn in time costs it nothing.
-const maxTurns = 64
+const maxCreates = 64
 
 // ErrNoPlace says that so many starts wait for their time that others would be kept from work.
 var ErrNoPlace = errors.New("too many starts wait")
 
-// Herd is that of one process. It is safe for concurrent use.
-type Herd struct {
-	clock clock.WithTicker
-	turns *Turns
-	room  room
-	// mutex guards the moments.
+// Room is where the starts of one process wait. It is safe for concurrent use.
+type Room struct {
+	clock   clock.WithTicker
+	creates *FairSemaphore
+	held    heldStarts
+	// mutex guards the herds.
 	mutex sync.Mutex
-	at    map[int64]*moment
+	at    map[int64]*herd
 }
 
-// New returns a Herd in which so many starts may wait for their time, of namespaces with weights.
-func New(clock clock.WithTicker, places int, weights order.Weights) *Herd {
-	return &Herd{clock: clock, turns: NewTurns(maxTurns, weights), room: room{weights: weights, places: places}, at: map[int64]*moment{}}
+// New returns a Room in which so many starts may wait for their time, of namespaces with weights.
+func New(clock clock.WithTicker, places int, weights order.Weights) *Room {
+	return &Room{clock: clock, creates: NewFairSemaphore(maxCreates, weights), held: heldStarts{weights: weights, places: places}, at: map[int64]*herd{}}
 }
 
 // Hold waits while early says that there is time left, by a clock that may be set meanwhile. It reports
 // whether it has waited. The error is ErrNoPlace or that of the context.
-func (h *Herd) Hold(ctx context.Context, namespace string, early func() time.Duration) (waited bool, err error) {
+func (h *Room) Hold(ctx context.Context, namespace string, early func() time.Duration) (waited bool, err error) {
 	left := early()
 	if left <= 0 {
 		return false, nil
 	}
-	if !h.room.enter(namespace) {
+	if !h.held.enter(namespace) {
 		return false, ErrNoPlace
 	}
-	defer h.room.exit(namespace)
+	defer h.held.exit(namespace)
 	for ; left > 0; left = early() {
 		timer := h.clock.NewTimer(left)
 		select {
@@ -60,17 +60,17 @@ func (h *Herd) Hold(ctx context.Context, namespace string, early func() time.Dur
 }
 
 // Turn waits for a turn to replace and create. The error is the context's.
-func (h *Herd) Turn(ctx context.Context, namespace string) (leave func(), err error) {
-	return h.turns.Take(ctx, namespace)
+func (h *Room) Turn(ctx context.Context, namespace string) (leave func(), err error) {
+	return h.creates.Take(ctx, namespace)
 }
 
 // generosity is how many times what is left a namespace of weight 1 may have.
 const generosity = 64
 
-// room is a number of places that are taken or refused at once, without a line. A namespace may have 64 times as many, by
+// heldStarts are a number of places that are taken or refused at once, without a line. A namespace may have 64 times as many, by
 // its weight, as would be left free: one alone gets nearly all (1,009 of 1,024), and what is left is for others. (The
 // dynamic threshold by which switches share a buffer, by Choudhury and Hahne.) It is safe for concurrent use.
-type room struct {
+type heldStarts struct {
 	mutex   sync.Mutex
 	weights order.Weights
 	// places is how many there are.
@@ -80,7 +80,7 @@ type room struct {
 }
 
 // enter takes a place; it reports whether the namespace may have it.
-func (r *room) enter(namespace string) bool {
+func (r *heldStarts) enter(namespace string) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if left := r.places - r.taken; left <= 0 || float64(r.by[namespace]) >= generosity*r.weights.Of(namespace)*float64(left) {
@@ -95,7 +95,7 @@ func (r *room) enter(namespace string) bool {
 }
 
 // exit gives a place back.
-func (r *room) exit(namespace string) {
+func (r *heldStarts) exit(namespace string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.taken--
@@ -104,21 +104,21 @@ func (r *room) exit(namespace string) {
 	}
 }
 
-// Turns bounds how many do something at a time. Who waits for a turn is served by namespaces (order.Line).
+// FairSemaphore bounds how many do something at a time. Who waits for a turn is served by namespaces (order.Line).
 // It is safe for concurrent use.
-type Turns struct {
+type FairSemaphore struct {
 	mutex     sync.Mutex
 	free, all int
 	line      order.Line[chan struct{}]
 }
 
-// NewTurns returns Turns that all callers at a time may hold. Namespaces share them by their weights.
-func NewTurns(all int, weights order.Weights) *Turns {
-	return &Turns{free: all, all: all, line: order.Line[chan struct{}]{Weights: weights}}
+// NewFairSemaphore returns FairSemaphore that all callers at a time may hold. Namespaces share them by their weights.
+func NewFairSemaphore(all int, weights order.Weights) *FairSemaphore {
+	return &FairSemaphore{free: all, all: all, line: order.Line[chan struct{}]{Weights: weights}}
 }
 
 // Take waits for a turn. The error is the context's.
-func (t *Turns) Take(ctx context.Context, namespace string) (leave func(), err error) {
+func (t *FairSemaphore) Take(ctx context.Context, namespace string) (leave func(), err error) {
 	called := make(chan struct{})
 	t.mutex.Lock()
 	t.line.Join(namespace, called)
@@ -139,7 +139,7 @@ func (t *Turns) Take(ctx context.Context, namespace string) (leave func(), err e
 	return nil, ctx.Err()
 }
 
-func (t *Turns) leave() {
+func (t *FairSemaphore) leave() {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.free++
@@ -150,7 +150,7 @@ func (t *Turns) leave() {
 }
 
 // call gives free turns to those who are next.
-func (t *Turns) call() {
+func (t *FairSemaphore) call() {
 	for t.free > 0 {
 		called, ok := t.line.Next()
 		if !ok {
