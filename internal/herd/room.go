@@ -31,7 +31,7 @@ type Room struct {
 	at    map[int64]*herd
 }
 
-// New returns a Room in which so many starts may wait for their time, of namespaces with weights.
+// New returns a Room. At most places starts wait in it for their time; namespaces share the places by their weights.
 func New(clock clock.WithTicker, places int, weights order.Weights) *Room {
 	return &Room{clock: clock, creates: NewFairSemaphore(maxCreates, weights), held: heldStarts{weights: weights, places: places}, at: map[int64]*herd{}}
 }

@@ -11,7 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// endAll ends so many Pods of a Job one after the other. Each asks for a decision, as
+// endAll ends the Pods of a Job one after the other. Each end asks for a decision, as
 // the informer does. It returns how many signals came of it.
 func endAll(s *scene, pods int) (signals int) {
 	for i := range pods {

@@ -134,7 +134,7 @@ type Backfill struct {
 	Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Delay is of the first of Times.
+	// Delay says why the first of Times has not started.
 	Delay
 }
 

@@ -7,7 +7,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// upcomingTimes is how many scheduled times are computed ahead: the workflow records them once for so many runs.
+// upcomingTimes is how many scheduled times are computed ahead: the workflow records them together, once.
 const upcomingTimes = 10
 
 // Zone data change: a time that was computed long ago may no longer be when the zone's clocks show it. So a time

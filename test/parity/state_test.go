@@ -51,8 +51,8 @@ func waiting() step {
 // finished waits until the Job is over and its Pods are released.
 func finished(of batchv1.JobConditionType) step { return state(string(of), condition(of), settled) }
 
-// beingDeleted waits until the Job is being deleted and has so many Pods left, and that
-// none is tracked.
+// beingDeleted waits until the Job is being deleted, has this number of Pods left, and tracks none of
+// them.
 func beingDeleted(pods int) step {
 	return state(fmt.Sprintf("being deleted, %d Pods", pods), podsAre(pods), untracked, func(s subject) error {
 		if s.job.DeletionTimestamp == nil {
@@ -62,7 +62,7 @@ func beingDeleted(pods int) step {
 	})
 }
 
-// gone waits until the Job does not exist and left so many Pods, and that none is tracked.
+// gone waits until the Job does not exist and has left this number of Pods, none of them tracked.
 func gone(pods int) step {
 	return step{name: fmt.Sprintf("gone, %d Pods left", pods), checks: []check{podsAre(pods), untracked, func(s subject) error {
 		if s.job != nil {
