@@ -93,8 +93,9 @@ func TestPodsOfAPredecessorHoldUpNoPod(t *testing.T) {
 	kube.after(time.Minute, func() {
 		successor := kube.pods[0]
 		successor.UID = "predecessors"
-		kube.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: "predecessor", Facts: []job.PodFact{successor}})
+		// A release gives way to a signal, so the release's is the last.
 		kube.end(1, corev1.PodSucceeded)
+		kube.environment.SignalWorkflow(protocol.PodsSignal, protocol.PodFacts{JobUID: "predecessor", Facts: []job.PodFact{successor}})
 	})
 	kube.after(2*time.Minute, func() { kube.end(2, corev1.PodSucceeded) })
 	kube.mustEnd(jobSpec(1, 2), job.Complete)
