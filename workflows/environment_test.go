@@ -1,11 +1,13 @@
 package workflows_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -26,6 +28,7 @@ func newEnvironmentWith(t *testing.T, metrics client.MetricsHandler, options wor
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetMetricsHandler(metrics)
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler))) // its lines would hide which test failed
 	environment := suite.NewTestWorkflowEnvironment()
 	environment.SetTestTimeout(time.Minute)
 	environment.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(options)}})

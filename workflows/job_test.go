@@ -286,7 +286,7 @@ func TestManyPodsGoThroughTheBulkQueue(t *testing.T) {
 		spec.Generation, spec.Suspend = 2, true
 		kube.signalSpec(hello, spec)
 	})
-	kube.after(2*time.Minute, func() { kube.remove() })
+	kube.after(90*time.Second, func() { kube.remove() }) // before the next look at the Pods
 	kube.mustEnd(jobSpec(600, 1000), job.Deleted)
 	expect(t, "calls", kube.calls, []string{
 		protocol.CarryOutActivity, protocol.CarryOutActivity, // 500 Pods, and 100

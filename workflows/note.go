@@ -129,11 +129,16 @@ func (w wishes) and(wish protocol.Wish) wishes {
 	return w[1:].after(w[0])
 }
 
-// after returns the wishes behind one that was not carried out: the next supersedes it, or it goes on waiting.
+// after returns the wishes behind one that was given up, perhaps after its write: the next supersedes it, or it goes on
+// waiting.
 func (w wishes) after(wish protocol.Wish) wishes {
 	if len(w) == 0 {
 		return wishes{wish}
 	}
 	w[0].Superseded += wish.Superseded + 1
+	for n, earlier := 0, wish.At; n < len(w) && !w[n].At.After(earlier); n++ {
+		w[n].At = earlier.Add(time.Nanosecond)
+		earlier = w[n].At
+	}
 	return w
 }

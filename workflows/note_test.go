@@ -3,6 +3,7 @@ package workflows
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"ostinato.dev/ostinato/internal/protocol"
@@ -88,4 +89,31 @@ func FuzzDecodeNote(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A wish that was given up may have been written, and SetSuspend tells wishes apart by their times.
+func TestWishesBehindOneThatWasGivenUpAreLater(t *testing.T) {
+	now := time.Date(2126, 1, 2, 10, 0, 0, 0, time.UTC)
+	for name, times := range map[string][]time.Duration{
+		"one of the same time":   {0},
+		"two, the first as old":  {0, 1},
+		"two that are later":     {time.Second, time.Minute},
+		"the second much later":  {0, time.Minute},
+		"none, and it goes on":   {},
+		"of the same time again": {0, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var behind wishes
+			for _, after := range times {
+				behind = append(behind, protocol.Wish{At: now.Add(after)})
+			}
+			earlier := protocol.Wish{At: now.Add(-1)}
+			for _, wish := range behind.after(protocol.Wish{At: now}) {
+				if !wish.At.After(earlier.At) || len(times) > 0 && !wish.At.After(now) {
+					t.Errorf("%s comes after %s", wish.At, earlier.At)
+				}
+				earlier = wish
+			}
+		})
+	}
 }
