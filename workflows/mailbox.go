@@ -96,17 +96,11 @@ func yieldTurn(ctx workflow.Context) {
 	_ = over.Get(ctx, nil)
 }
 
-// patient returns a data converter whose waits (large values are decoded few at a time) are no deadlock to the SDK.
-func patient(ctx workflow.Context) converter.DataConverter {
-	decoding := workflow.DataConverterWithoutDeadlockDetection(converter.GetDefaultDataConverter())
-	return decoding.(workflow.ContextAware).WithWorkflowContext(ctx)
-}
-
 // open decodes a message of our own processes. What can't be read is dropped: anybody may have sent it.
 //
 //workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
 func open[Content any](ctx workflow.Context, received message) (content Content, ok bool) {
-	if err := patient(ctx).FromPayload(received.payload, &content); err != nil {
+	if err := converter.GetDefaultDataConverter().FromPayload(received.payload, &content); err != nil {
 		workflow.GetLogger(ctx).Warn("Signal dropped: its argument can't be read", "signal", received.signal, "error", err)
 		return content, false
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -54,6 +55,40 @@ func TestOthersGoOnWhileManySignalsAreTaken(t *testing.T) {
 	}
 	if taken != signals || turns < signals/drainAtATime-1 {
 		t.Errorf("%d signals were taken, and another had %d turns meanwhile", taken, turns)
+	}
+}
+
+// A turn that lasts longer than the SDK allows ends its workflow task with an error. The SDK's own way to stop its clock
+// while a payload is decoded (workflow.DataConverterWithoutDeadlockDetection) can hold such a task, and the worker's place
+// for it, for ever.
+func TestASlowTurnDoesNotHoldItsWorkflowTask(t *testing.T) {
+	payload, err := converter.GetDefaultDataConverter().ToPayload("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		environment := mailboxEnvironment()
+		environment.SetWorkerOptions(worker.Options{
+			Interceptors: []interceptor.WorkerInterceptor{Interceptor(Options{})}, DeadlockDetectionTimeout: time.Millisecond,
+		})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			environment.ExecuteWorkflow(func(ctx workflow.Context) error {
+				for began := time.Now(); time.Since(began) < 50*time.Millisecond; {
+					open[string](ctx, message{"any", payload})
+				}
+				return nil
+			})
+		}()
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the workflow task goes on")
+		}
+		if err := environment.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), "deadlock") {
+			t.Fatalf("the workflow ended with %v", err)
+		}
 	}
 }
 

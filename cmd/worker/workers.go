@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -29,6 +30,11 @@ type workers []queueWorker
 // the API server did not answer at once, and lists. Each may hold a Job of 1.3 MB, and the API
 // server is no faster with more.
 const maxJobActivities = 64
+
+// turnTimeout is how long workflow code may run without letting other code of its workflow go on before the SDK takes it
+// for deadlocked and ends the workflow task: less than the ten seconds of a task. The SDK's default, a second, is too
+// short for a busy machine and for large values, which wait to be decoded.
+const turnTimeout = 8 * time.Second
 
 // newWorkers makes the workers. The first error that a worker can't recover from
 // goes to fatal.
@@ -66,6 +72,7 @@ func newWorkers(settings config.Worker, temporal client.Client, activities *acti
 			MaxConcurrentWorkflowTaskExecutionSize:  tasks,
 			MaxConcurrentActivityExecutionSize:      running,
 			MaxConcurrentLocalActivityExecutionSize: settings.MaxConcurrentLocalActivities,
+			DeadlockDetectionTimeout:                turnTimeout,
 		})
 		workflows.Register(added, served)
 		activities.RegisterControl(added)

@@ -81,8 +81,7 @@ func compress(plain []byte) ([]byte, error) {
 
 // Unmarshal reads what Marshal returned. A value that is larger than any that Ostinato
 // writes is an error, found before it takes memory. One that is compressed, or longer than
-// what is not, waits until few others are read: in workflow code the data converter keeps
-// that wait from the deadlock detector.
+// what is not, waits until few others are read.
 func Unmarshal(data []byte, value any) error { return UnmarshalWithin(data, value, maxSize) }
 
 // UnmarshalWithin is Unmarshal with another bound, in bytes.

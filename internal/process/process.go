@@ -3,7 +3,6 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"ostinato.dev/ostinato/internal/config"
@@ -88,8 +85,6 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 	if err := settings.Payloads.Apply(&options, p.Logger); err != nil {
 		return err
 	}
-	// Large values are decoded few at a time, and wait for each other.
-	options.DataConverter = workflow.DataConverterWithoutDeadlockDetection(cmp.Or(options.DataConverter, converter.GetDefaultDataConverter()))
 	if settings.SDKMetrics {
 		var closer io.Closer
 		p.SDKMetrics, closer = telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{
