@@ -18,11 +18,14 @@ import (
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`
 // +kubebuilder:printcolumn:name="Timezone",type=string,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Suspend",type=boolean,JSONPath=`.spec.suspend`
-// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.active[*].name`
-// +kubebuilder:printcolumn:name="Last Schedule",type=date,JSONPath=`.status.lastScheduleTime`
-// +kubebuilder:printcolumn:name="Last Outcome",type=string,JSONPath=`.status.lastOutcome`
-// +kubebuilder:printcolumn:name="Next Run",type=string,JSONPath=`.status.nextScheduleTime`
+// +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.activeCount`
+// +kubebuilder:printcolumn:name="Last Run",type=date,JSONPath=`.status.lastScheduleTime`
+// +kubebuilder:printcolumn:name="Result",type=string,JSONPath=`.status.lastResult`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.next`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.concurrencyPolicy`,priority=1
+// +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`,priority=1
+// +kubebuilder:printcolumn:name="Failures",type=integer,JSONPath=`.status.consecutiveFailures`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be no more than 52 characters: the Jobs' names add 11"
 type CronJob struct {
 	metav1.TypeMeta   `json:",inline"`

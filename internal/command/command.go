@@ -49,14 +49,18 @@ func New(cmd *cobra.Command, settings Settings) *cobra.Command {
 		}
 		return settings.Validate()
 	}
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, arguments []string) error {
+	cmd.RunE = Run(cmd.RunE)
+	return House(cmd)
+}
+
+// Run returns what a command does whose errors are no mistakes on the command line: Execute returns 1 for them.
+func Run(run func(cmd *cobra.Command, arguments []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, arguments []string) error {
 		if err := run(cmd, arguments); err != nil {
 			return failure{err}
 		}
 		return nil
 	}
-	return house(cmd)
 }
 
 // NewParent completes a command that only has others below it.
@@ -74,11 +78,11 @@ func NewParent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 		}
 		return fmt.Errorf("no command %q; give %s", arguments[0], oneOf(names))
 	}
-	return house(cmd)
+	return House(cmd)
 }
 
-// house gives a command what all of ours have.
-func house(cmd *cobra.Command) *cobra.Command {
+// House gives a command what all of ours have: one that New or NewParent completes has it already.
+func House(cmd *cobra.Command) *cobra.Command {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.Flags().SortFlags = false
 	cmd.SetFlagErrorFunc(explain)

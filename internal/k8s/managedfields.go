@@ -15,12 +15,14 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// Field managers of Ostinato's writes. BridgeFieldManager owns the conditions that the bridge writes.
+// Field managers of Ostinato's writes. BridgeFieldManager owns the conditions that the bridge writes, and
+// CommandFieldManager what a person writes through the ostinato command.
 const (
 	JobFieldManager      = names.FieldManagerPrefix + "job-controller"
 	CronJobFieldManager  = names.FieldManagerPrefix + "cronjob-controller"
 	PodWatchFieldManager = names.FieldManagerPrefix + "pod-watch"
 	BridgeFieldManager   = names.FieldManagerPrefix + "bridge"
+	CommandFieldManager  = names.FieldManagerPrefix + "command"
 )
 
 // fields are the managed fields of one manager that tell who has written something; nil for those that are not managed.
@@ -60,7 +62,7 @@ func CountersByOthers(object *batchv1.Job) job.ByOthers {
 }
 
 // SuspenderOf says who has written spec.suspend of an object last: by its managed fields, which name no person, and where
-// Ostinato did it for a signal, by the annotations that were written with it. The annotations alone tell nothing: they stay
+// Ostinato did it for a signal or the ostinato command did, by the annotations that were written with it. The annotations alone tell nothing: they stay
 // when others suspend.
 func SuspenderOf(object metav1.Object) schedule.Suspender {
 	var writer *metav1.ManagedFieldsEntry
@@ -75,6 +77,9 @@ func SuspenderOf(object metav1.Object) schedule.Suspender {
 			annotations := object.GetAnnotations()
 			suspender := schedule.Suspender{
 				By: annotations[names.SuspendedByAnnotation], Through: schedule.ThroughSignal, Why: annotations[names.SuspendNoteAnnotation],
+			}
+			if entry.Manager == CommandFieldManager {
+				suspender.Through = schedule.ThroughCommand
 			}
 			if at, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation]); err == nil {
 				suspender.At = at.UTC()

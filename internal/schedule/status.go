@@ -192,7 +192,7 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 	if known || start.Scheduled.IsZero() {
 		return status
 	}
-	rows := append([]ostinatov1.RecentRun{entry.row()}, status.RecentRuns...)
+	rows := append([]ostinatov1.RecentRun{entry.Row()}, status.RecentRuns...)
 	status.RecentRuns = rows[:min(len(rows), MaxRecentRuns)]
 	status.LastOutcome, status.LastResult = string(entry.Outcome), resultRunning
 	return status
@@ -204,14 +204,14 @@ func rows(ledger []LedgerEntry) []ostinatov1.RecentRun {
 	for _, entry := range ledger[max(len(ledger)-MaxRecentRuns, 0):] {
 		// The API server takes no row without a time, and then no status at all.
 		if !entry.Scheduled.IsZero() {
-			rows = append(rows, entry.row())
+			rows = append(rows, entry.Row())
 		}
 	}
 	slices.Reverse(rows)
 	return rows
 }
 
-func (e LedgerEntry) row() ostinatov1.RecentRun {
+func (e LedgerEntry) Row() ostinatov1.RecentRun {
 	e = e.bounded()
 	row := ostinatov1.RecentRun{
 		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: timestamp(e.Until), Count: e.Count,

@@ -63,6 +63,8 @@ func MayPause(object *ostinatov1.CronJob) bool {
 const (
 	// ThroughSignal is Suspender.Through and Asked.Through where a signal has asked for it.
 	ThroughSignal = "signal"
+	// ThroughCommand is that where a person has used the ostinato command.
+	ThroughCommand = "ostinato"
 	// throughFailures is that where failures have suspended the CronJob.
 	throughFailures = "pauseAfterFailures"
 )

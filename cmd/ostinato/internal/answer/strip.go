@@ -1,0 +1,56 @@
+package answer
+
+import (
+	"strings"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// stripLength is how many outcomes a strip shows.
+const stripLength = 10
+
+// Signs of a strip, one for each outcome.
+const (
+	signComplete = "✓"
+	signFailed   = "✗"
+	signRunning  = "▸"
+	signDeleted  = "⌫"
+	signSkipped  = "–"
+	signQueued   = "…"
+	signRefused  = "!"
+)
+
+// Legend says what the signs of a strip mean.
+const Legend = signComplete + " complete  " + signFailed + " failed  " + signRunning + " running  " + signDeleted + " deleted  " +
+	signSkipped + " skipped  " + signQueued + " waiting  " + signRefused + " refused"
+
+// Strip shows the last ten outcomes of rows that are newest first, the newest last.
+func Strip(rows []ostinatov1.RecentRun) string {
+	var strip strings.Builder
+	for n := min(len(rows), stripLength) - 1; n >= 0; n-- {
+		strip.WriteString(Sign(rows[n]))
+	}
+	return strip.String()
+}
+
+// Sign is the sign of one row.
+func Sign(row ostinatov1.RecentRun) string {
+	switch outcome := schedule.LedgerOutcome(row.Outcome); {
+	case outcome == schedule.Queued:
+		return signQueued
+	case outcome == schedule.FailedToCreate:
+		return signRefused
+	case !outcome.HasJob():
+		return signSkipped
+	}
+	switch schedule.RunResult(row.Result) {
+	case schedule.RunComplete:
+		return signComplete
+	case schedule.RunFailed:
+		return signFailed
+	case schedule.RunDeleted:
+		return signDeleted
+	}
+	return signRunning
+}

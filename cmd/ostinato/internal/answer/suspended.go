@@ -1,0 +1,18 @@
+package answer
+
+import (
+	"strings"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
+)
+
+// NotTakenBack says why a resume leaves a CronJob suspended; empty where it does not. One that was named is resumed whoever
+// has suspended it, unless a reason is given. Of many, only those are that the person has suspended.
+func NotTakenBack(cronJob *ostinatov1.CronJob, by, why string, named bool) string {
+	if named && why == "" {
+		return ""
+	}
+	refused, _, _ := strings.Cut(k8s.SuspenderOf(cronJob).Refuses(by, why), ": send ")
+	return refused
+}

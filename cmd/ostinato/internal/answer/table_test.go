@@ -1,0 +1,147 @@
+package answer_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
+	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+func skipped(outcome schedule.LedgerOutcome) ostinatov1.RecentRun {
+	return ostinatov1.RecentRun{ScheduledTime: stamp(at(1, 0)), Outcome: string(outcome)}
+}
+
+func TestAStripShowsTheNewestLast(t *testing.T) {
+	rows := []ostinatov1.RecentRun{
+		ran("", 0), skipped(schedule.Queued), ran("Failed", time.Minute), ran("Complete", time.Minute), skipped(schedule.FailedToCreate),
+		skipped(schedule.SkippedDeadline), ran("Deleted", time.Minute),
+	}
+	assert.Equal(t, "⌫–!✓✗…▸", answer.Strip(rows))
+	assert.Empty(t, answer.Strip(nil))
+}
+
+func TestSpans(t *testing.T) {
+	for want, span := range map[string]time.Duration{
+		"0s": 0, "1s": 800 * time.Millisecond, "1m30s": 90 * time.Second, "1h": time.Hour, "2h5m": 125*time.Minute + 3*time.Second,
+		"3d": 72*time.Hour + 5*time.Minute, "1d1h": 25 * time.Hour,
+	} {
+		assert.Equal(t, want, answer.Span(span))
+	}
+}
+
+func TestTables(t *testing.T) {
+	cronJob := report()
+	cronJob.Status.RecentRuns = []ostinatov1.RecentRun{ran("Complete", time.Minute)}
+	cronJob.Status.LastScheduleTime, cronJob.Status.LastResult = ptr.To(stamp(at(2, 0))), "Complete"
+	manual := ran("Failed", time.Minute)
+	manual.Manual, manual.By, manual.Through, manual.ResultReason = true, "ada", "job", "BackoffLimitExceeded"
+	for name, test := range map[string]struct {
+		table answer.Table
+		want  string
+	}{
+		"get": {answer.CronJobs(clock(), []ostinatov1.CronJob{*cronJob}, true, false), `
+NAMESPACE   NAME     SCHEDULE    SUSPEND   ACTIVE   LAST RUN    RESULT     NEXT        OUTCOMES
+shop        report   0 2 * * *   false     0        7h30m ago   Complete   in 16h30m   ✓
+`},
+		"runs": {answer.Runs(clock(), []ostinatov1.RecentRun{manual, skipped(schedule.SkippedOverlap)}), `
+    TIME       OUTCOME          RESULT   TOOK   JOB               WHY
+✗   02:00:00   Started          Failed   1m     report-29541720   BackoffLimitExceeded: asked for by ada (claimed) through job
+–   01:00:00   SkippedOverlap   -        -      -                 -
+`},
+		"failed": {answer.FailureTable(clock(), answer.Failures(cronJob, []ostinatov1.RecentRun{manual, ran("Complete", 0)}, at(0, 0)), false), `
+FAILED      CRONJOB   TIME       JOB               WHY
+7h29m ago   report    02:00:00   report-29541720   BackoffLimitExceeded: asked for by ada (claimed) through job
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			require.NoError(t, test.table.Write(&out, true))
+			assert.Equal(t, strings.TrimPrefix(test.want, "\n"), out.String())
+		})
+	}
+}
+
+func TestUpcoming(t *testing.T) {
+	suspended := report()
+	suspended.Name, suspended.Spec.Schedule, suspended.Spec.Suspend = "audit", "0 */6 * * *", ptr.To(true)
+	suspended.Status.NextScheduleTime = nil
+	broken := report()
+	broken.Spec.Schedule = "never"
+	all := []ostinatov1.CronJob{*report(), *suspended, *broken}
+	due, more := answer.Upcoming(all, now, now.Add(24*time.Hour), 100)
+	var shown []string
+	for _, one := range due {
+		shown = append(shown, strings.TrimSpace(one.At.Format("15:04 ")+one.Name+" "+one.Note))
+	}
+	assert.Equal(t, []string{"12:00 audit suspended", "18:00 audit suspended", "00:00 audit suspended", "02:00 report", "06:00 audit suspended"}, shown)
+	assert.False(t, more)
+	due, more = answer.Upcoming(all, now, now.Add(240*time.Hour), 3)
+	assert.Len(t, due, 3)
+	assert.True(t, more, "what is left out is said")
+}
+
+func TestLastTime(t *testing.T) {
+	fresh := report()
+	fresh.CreationTimestamp, fresh.Status = stamp(at(3, 0)), ostinatov1.CronJobStatus{}
+	_, known := answer.Last(fresh, now)
+	assert.False(t, known)
+	assert.Contains(t, answer.Nothing(clock(), fresh), "No time of the CronJob has come")
+	old := report()
+	old.Status = ostinatov1.CronJobStatus{}
+	last, known := answer.Last(old, now)
+	assert.True(t, known)
+	assert.Equal(t, at(2, 0), last.UTC(), "a time that has come counts though the status is behind")
+}
+
+func TestAJobByHandIsThatOfTheTemplate(t *testing.T) {
+	cronJob := report()
+	cronJob.UID = "uid-1"
+	cronJob.Status.Workflow = &ostinatov1.WorkflowReference{Namespace: "default", ID: "west/cronjob/shop/report"}
+	cronJob.Spec.JobTemplate.Spec.Template.Spec.Containers = []corev1.Container{
+		{Name: "main", Image: "report:1", Args: []string{"--all"}, Env: []corev1.EnvVar{{Name: "REGION", Value: "eu"}, {Name: "KEY", Value: "k"}}}, {Name: "side", Image: "side:1"},
+	}
+	job, err := answer.Job(cronJob, "report-abcde", answer.Overrides{Args: []string{"--day", "1"}, Env: []string{"REGION=us", "TOKEN=secret=1"}, Image: "report:2"}, "ada", now)
+	require.NoError(t, err)
+	main := job.Spec.Template.Spec.Containers[0]
+	assert.Equal(t, "report:2", main.Image)
+	assert.Equal(t, []string{"--day", "1"}, main.Args)
+	assert.Equal(t, []corev1.EnvVar{{Name: "KEY", Value: "k"}, {Name: "REGION", Value: "us"}, {Name: "TOKEN", Value: "secret=1"}}, main.Env)
+	assert.Equal(t, "side:1", job.Spec.Template.Spec.Containers[1].Image)
+	assert.Equal(t, "report:1", cronJob.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Image, "the template is as it was")
+	assert.Equal(t, names.JobController, *job.Spec.ManagedBy)
+	assert.Equal(t, "uid-1", string(job.OwnerReferences[0].UID))
+	assert.Equal(t, "ada", job.Annotations[names.AskedByAnnotation])
+	assert.Equal(t, "image report:2; args --day 1; env REGION; env TOKEN", job.Annotations[names.ChangedAnnotation], "without values, which may be secret")
+	assert.Equal(t, "manual", job.Annotations[names.InstantiateAnnotation])
+	assert.Equal(t, "default/west/job/shop/report-abcde", job.Annotations[names.WorkflowAnnotation])
+
+	_, err = answer.Job(cronJob, "x", answer.Overrides{Env: []string{"REGION"}}, "", now)
+	assert.ErrorContains(t, err, "write NAME=value")
+	long, err := answer.Job(cronJob, "x", answer.Overrides{Args: []string{strings.Repeat("é", 400)}}, strings.Repeat("a", 400), now)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(long.Annotations[names.ChangedAnnotation]), 256)
+	assert.LessOrEqual(t, len(long.Annotations[names.AskedByAnnotation]), 256)
+}
+
+func TestARunByHandLooksFirst(t *testing.T) {
+	cronJob := report()
+	for policy, refused := range map[batchv1.ConcurrencyPolicy]bool{
+		batchv1.AllowConcurrent: false, batchv1.ForbidConcurrent: true, batchv1.ReplaceConcurrent: true, ostinatov1.QueueConcurrent: true,
+	} {
+		cronJob.Spec.ConcurrencyPolicy = policy
+		cronJob.Status.Active, cronJob.Status.ActiveCount = nil, 0
+		assert.Empty(t, answer.Beside(cronJob), "%s with nothing active", policy)
+		cronJob.Status.Active, cronJob.Status.ActiveCount = []corev1.ObjectReference{{Name: "report-1"}}, 1
+		assert.Equal(t, refused, strings.Contains(answer.Beside(cronJob), "report-1"), "%s", policy)
+	}
+}

@@ -1,0 +1,101 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// Upcoming returns the first times, at most limit, at which the CronJobs are due from one time to another, both included;
+// more says that there are others.
+func Upcoming(cronJobs []ostinatov1.CronJob, from, to time.Time, limit int) (due []Due, more bool) {
+	for n := range cronJobs {
+		calculator, problem := schedule.Parse(cronJobs[n].Spec.Schedule, zoneOf(&cronJobs[n]))
+		if problem != nil {
+			continue
+		}
+		note := doubt(&cronJobs[n])
+		// One of them can't take the place of others that are due earlier, so each is followed up to the limit.
+		t := first(&cronJobs[n], calculator, from)
+		for count := 0; !t.IsZero() && !t.After(to); t = calculator.Next(t) {
+			if count++; count > limit {
+				more = true
+				break
+			}
+			due = append(due, Due{Namespace: cronJobs[n].Namespace, Name: cronJobs[n].Name, At: t, Note: note})
+		}
+	}
+	slices.SortStableFunc(due, func(a, b Due) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	if len(due) > limit {
+		return due[:limit], true
+	}
+	return due, more
+}
+
+// first is the next time of a CronJob as its status knows it, since @every counts from the last run and the zone may be the
+// worker's; where that says nothing, the schedule's.
+func first(cronJob *ostinatov1.CronJob, calculator *schedule.Calculator, from time.Time) time.Time {
+	if next := timeOf(cronJob.Status.NextScheduleTime); !next.Before(from) {
+		return next
+	}
+	return calculator.Next(from.Add(-time.Second))
+}
+
+// doubt says why a time may not run.
+func doubt(cronJob *ostinatov1.CronJob) string {
+	stalled := meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionStalled)
+	switch {
+	case ptr.Deref(cronJob.Spec.Suspend, false):
+		return "suspended"
+	case stalled != nil && stalled.Status == metav1.ConditionTrue:
+		return "stalled: " + stalled.Reason
+	}
+	return ""
+}
+
+// Last is the last time of a CronJob that has come; known is false where none has.
+func Last(cronJob *ostinatov1.CronJob, now time.Time) (at time.Time, known bool) {
+	for _, row := range cronJob.Status.RecentRuns {
+		if row.Manual {
+			continue
+		}
+		last := row.ScheduledTime.Time
+		if row.Until != nil {
+			last = row.Until.Time
+		}
+		if last.After(at) {
+			at, known = last, true
+		}
+	}
+	calculator, problem := schedule.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
+	if problem != nil || known && timeOf(cronJob.Status.NextScheduleTime).After(now) {
+		return at, known
+	}
+	// A time that has come since the status was written counts too.
+	for t := calculator.Next(later(at, cronJob.CreationTimestamp.Time)); !t.IsZero() && !t.After(now); t = calculator.Next(t) {
+		at, known = t, true
+	}
+	return at, known
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Nothing is the answer where no time has come yet.
+func Nothing(clock Clock, cronJob *ostinatov1.CronJob) string {
+	return Printable(fmt.Sprintf("No time of the CronJob has come since it was created at %s. %s", clock.Time(cronJob.CreationTimestamp.Time), outlook(clock, cronJob))) + "\n"
+}

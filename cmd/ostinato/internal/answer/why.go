@@ -1,0 +1,268 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// Ledger is what is known of a CronJob's times.
+type Ledger struct {
+	// Rows are newest first.
+	Rows []ostinatov1.RecentRun
+	// Whole says that there are no rows before these; Unseen says why rows may be missing, empty where none is.
+	Whole  bool
+	Unseen string
+}
+
+// Why says in a paragraph whether the CronJob ran at a time, why or why not, and what to do next.
+func Why(clock Clock, cronJob *ostinatov1.CronJob, ledger Ledger, at time.Time) string {
+	text := why(clock, cronJob, ledger, at)
+	return Printable(text) + "\n"
+}
+
+func why(clock Clock, cronJob *ostinatov1.CronJob, ledger Ledger, at time.Time) string {
+	if row := covering(ledger.Rows, at); row != nil {
+		return outcome(clock, cronJob, *row, at)
+	}
+	if at.Before(cronJob.CreationTimestamp.Time) {
+		return fmt.Sprintf("No. The CronJob was created at %s, after that time. An earlier CronJob of this name would have had a ledger of its own, which went with it.",
+			clock.Time(cronJob.CreationTimestamp.Time))
+	}
+	named, near := neighbours(cronJob, at)
+	switch {
+	case named != nil:
+		return fmt.Sprintf("No run can start: %s. Correct spec.schedule or spec.timeZone.", strings.TrimSuffix(named.Message, "."))
+	case !near.names:
+		return unnamed(clock, near)
+	case at.After(clock.Now):
+		return fmt.Sprintf("Not yet: %s is %s. %s", clock.Time(at), clock.Ago(at), outlook(clock, cronJob))
+	case len(ledger.Rows) > 0 && at.Before(oldest(ledger.Rows)) && !ledger.Whole:
+		return strings.TrimSpace(fmt.Sprintf("Not known here: the rows that were read begin at %s. %s", clock.Time(oldest(ledger.Rows)), ledger.Unseen))
+	case !at.After(timeOf(cronJob.Status.AccountedUntil)):
+		return strings.TrimSpace(fmt.Sprintf("Not known here: the time has its outcome, but it is not among the rows that were read. %s", ledger.Unseen))
+	}
+	return fmt.Sprintf("Not decided yet: the times up to %s have their outcomes. %s", cmp.Or(formatted(clock, cronJob.Status.AccountedUntil), "none"), outlook(clock, cronJob))
+}
+
+func formatted(clock Clock, t *metav1.Time) string {
+	if t == nil {
+		return ""
+	}
+	return clock.Time(t.Time)
+}
+
+// covering returns the row of a time, or of the stretch that has it; nil where none has. Of several, such as a run and a
+// backfill of it, the newest counts.
+func covering(rows []ostinatov1.RecentRun, at time.Time) *ostinatov1.RecentRun {
+	for n, row := range rows {
+		first := row.ScheduledTime.Truncate(time.Second)
+		if first.Equal(at) || row.Until != nil && !at.Before(first) && !at.After(row.Until.Time) {
+			return &rows[n]
+		}
+	}
+	return nil
+}
+
+func oldest(rows []ostinatov1.RecentRun) time.Time {
+	first := rows[0].ScheduledTime.Time
+	for _, row := range rows {
+		if row.ScheduledTime.Time.Before(first) {
+			first = row.ScheduledTime.Time
+		}
+	}
+	return first
+}
+
+// nearby says whether the schedule names a time, and which times around it it does.
+type nearby struct {
+	names         bool
+	before, after time.Time
+}
+
+// searched is how far before a time the one before it is looked for.
+var searched = []time.Duration{time.Hour, 24 * time.Hour, 32 * 24 * time.Hour, 366 * 24 * time.Hour}
+
+// neighbours asks the schedule as it now is.
+func neighbours(cronJob *ostinatov1.CronJob, at time.Time) (*schedule.Problem, nearby) {
+	calculator, problem := schedule.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
+	if problem != nil {
+		return problem, nearby{}
+	}
+	near := nearby{names: calculator.Next(at.Add(-time.Second)).Equal(at), after: calculator.Next(at)}
+	for _, back := range searched {
+		for t := calculator.Next(at.Add(-back)); !t.IsZero() && t.Before(at); t = calculator.Next(t) {
+			near.before = t
+		}
+		if !near.before.IsZero() {
+			break
+		}
+	}
+	return nil, near
+}
+
+// zoneOf is the CronJob's zone, or UTC, in which workers run that are not told otherwise.
+func zoneOf(cronJob *ostinatov1.CronJob) *string {
+	return ptr.To(ptr.Deref(cronJob.Spec.TimeZone, "UTC"))
+}
+
+func unnamed(clock Clock, near nearby) string {
+	text := "No: the schedule, as it is now, names no run at that time."
+	switch {
+	case near.before.IsZero():
+		return text + fmt.Sprintf(" The next one is %s.", clock.Time(near.after))
+	case near.after.IsZero():
+		return text + fmt.Sprintf(" The one before is %s.", clock.Time(near.before))
+	}
+	return text + fmt.Sprintf(" The nearest are %s and %s.", clock.Time(near.before), clock.Time(near.after))
+}
+
+// outlook says whether the next run will start, and if not, why not.
+func outlook(clock Clock, cronJob *ostinatov1.CronJob) string {
+	conditions := cronJob.Status.Conditions
+	if stalled := meta.FindStatusCondition(conditions, ostinatov1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return "No run starts until that is mended: " + stalled.Message
+	}
+	if ptr.Deref(cronJob.Spec.Suspend, false) {
+		text := "The CronJob is suspended, so no scheduled run starts."
+		if suspended := meta.FindStatusCondition(conditions, ostinatov1.ConditionSuspended); suspended != nil && suspended.Message != "" {
+			text += " " + strings.TrimSuffix(suspended.Message, ".") + "."
+		}
+		return text + fmt.Sprintf(" To resume it: ostinato resume %s", cronJob.Name)
+	}
+	if due := timeOf(cronJob.Status.NextScheduleTime); !due.IsZero() {
+		return fmt.Sprintf("The next run is due at %s, %s.", clock.Time(due), clock.Ago(due))
+	}
+	return "No next time is known."
+}
+
+// outcome is the paragraph of a time that has one.
+func outcome(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, at time.Time) string {
+	result := schedule.LedgerOutcome(row.Outcome)
+	var text string
+	switch result {
+	case schedule.Started:
+		text = started(clock, row, "Yes")
+	case schedule.StartedLate:
+		text = started(clock, row, "Yes, late") + because(row)
+	case schedule.Queued:
+		text = fmt.Sprintf("Not yet: the run of %s waits%s", clock.Time(at), because(row))
+	case schedule.FailedToCreate:
+		text = "No: the Job could not be created" + because(row)
+	default:
+		text = "No: the time was skipped" + because(row)
+	}
+	if row.Count > 1 {
+		text += fmt.Sprintf(" The same holds for %d times from %s to %s.", row.Count, clock.Time(row.ScheduledTime.Time), clock.Time(row.Until.Time))
+	}
+	if row.Manual {
+		text += " The run was " + asked(row) + "."
+	}
+	if step := step(cronJob, row, at); step != "" {
+		text += " " + step
+	}
+	return text
+}
+
+// started says when the run began and how it ended.
+func started(clock Clock, row ostinatov1.RecentRun, yes string) string {
+	text := yes + ": Job " + row.JobName
+	if began := timeOf(row.StartTime); !began.IsZero() {
+		text += fmt.Sprintf(" was created at %s", clock.Time(began))
+		if late := began.Sub(row.ScheduledTime.Time); late >= time.Second {
+			text += fmt.Sprintf(", %s after its time", Span(late))
+		}
+	} else {
+		text += " was created"
+	}
+	switch schedule.RunResult(row.Result) {
+	case schedule.RunComplete:
+		text += fmt.Sprintf(", and completed after %s", took(clock, row))
+	case schedule.RunFailed:
+		text += fmt.Sprintf(", and failed after %s", took(clock, row))
+		if row.ResultReason != "" {
+			text += " (" + row.ResultReason + ")"
+		}
+		if row.FailedAttempts > 0 {
+			text += fmt.Sprintf("; %d of its Pods failed", row.FailedAttempts)
+		}
+	case schedule.RunDeleted:
+		if row.ResultReason == schedule.ResultReasonReplaced {
+			text += ", and was replaced by the next run"
+		} else {
+			text += ", and was deleted before it had ended"
+		}
+	default:
+		text += ", and runs"
+	}
+	return text + "."
+}
+
+// reasons say in words why a time waited, was late, or was skipped.
+var reasons = map[string]string{
+	schedule.ReasonJobAlreadyActive:         "other runs were active, and concurrencyPolicy let no more run beside them",
+	schedule.ReasonSuspended:                "the CronJob was suspended",
+	schedule.ReasonStartingDeadlineExceeded: "startingDeadlineSeconds had passed before it could start",
+	schedule.ReasonOutage:                   "a worker, Temporal or the API server was away at that time",
+	schedule.ReasonTimerLost:                "its timer had not fired when the bridge found the run overdue",
+	schedule.ReasonFoundLater:               "its Job was found later, and what held it up is not known",
+	schedule.ReasonFailedCreate:             "the API server refused the Job at first",
+	schedule.ReasonScheduleChanged:          "the schedule was edited before the run could start",
+	schedule.ReasonTooManyTriggers:          "more triggers were waiting than are kept",
+	schedule.ReasonInvalidSignal:            "the request for it was invalid",
+	schedule.ReasonCancelled:                "somebody cancelled the backfill",
+	schedule.ReasonQueueFull:                "more runs waited than queueLimit allows, and the oldest is given up",
+	schedule.ReasonNotCaughtUp:              "it passed while nothing could start, and catchUp or catchUpWindowSeconds excludes it",
+	schedule.ReasonCatchUpLimit:             "it passed while nothing could start, and catchUpLimit allows later ones only",
+	schedule.ReasonPolicyChanged:            "the CronJob was edited, and only the latest of the runs that waited starts",
+	schedule.ReasonDeleting:                 "the CronJob was being deleted",
+	schedule.Forbidden:                      "the API server forbade it: a quota, an admission policy or a missing right",
+	schedule.Invalid:                        "the API server found the Job invalid",
+	schedule.NamespaceTerminating:           "the namespace was being deleted",
+	schedule.ForeignObject:                  "an object of another owner has the Job's name",
+	schedule.NotPrescribed:                  "the CronJob, as it was by then, did not ask for the run",
+	schedule.SignalRefused:                  "the CronJob or the worker does not accept such requests through Temporal",
+	schedule.TooLate:                        "it was too late when the start was attempted",
+	schedule.RefusedOtherwise:               "the API server refused it",
+}
+
+// because is the reason of a row in words, with its message.
+func because(row ostinatov1.RecentRun) string {
+	words, late := cmp.Or(reasons[row.Reason], row.Reason), schedule.LedgerOutcome(row.Outcome) == schedule.StartedLate
+	text := "."
+	switch {
+	case late && words == "":
+		text = ""
+	case late:
+		text = " It was late, since " + words + "."
+	case words != "":
+		text = ", since " + words + "."
+	}
+	if row.Message != "" {
+		text += " " + strings.TrimSuffix(row.Message, ".") + "."
+	}
+	return text
+}
+
+// step is what to do next; empty where nothing is.
+func step(cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, at time.Time) string {
+	switch result := schedule.LedgerOutcome(row.Outcome); {
+	case result.HasJob() && schedule.RunResult(row.Result) == schedule.RunFailed:
+		return fmt.Sprintf("Its last words: ostinato logs %s --run %s", cronJob.Name, row.JobName)
+	case result.HasJob(), result == schedule.Queued:
+		return ""
+	case row.Reason == schedule.Forbidden, row.Reason == schedule.Invalid, row.Reason == schedule.RefusedOtherwise:
+		return "Correct what the message says; the next run is tried anew."
+	case row.Manual, row.Reason == schedule.ReasonDeleting, row.Reason == schedule.NamespaceTerminating:
+		return ""
+	}
+	return fmt.Sprintf("To run it after all: ostinato backfill %s %s", cronJob.Name, at.UTC().Format(time.RFC3339))
+}

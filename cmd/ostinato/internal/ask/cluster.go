@@ -1,0 +1,154 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/names"
+)
+
+// pageSize is how many objects the API server sends at a time.
+const pageSize = 500
+
+// Cluster is the API server as the person who asks may use it.
+type Cluster struct {
+	clients *k8s.Clients
+	// Namespace is that of the objects; empty for all.
+	Namespace string
+	// Selector chooses objects by their labels; empty for all.
+	Selector string
+}
+
+// NewCluster returns the API server of a configuration.
+func NewCluster(config *rest.Config, namespace, selector string) (*Cluster, error) {
+	clients, err := k8s.NewClients(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{clients: clients, Namespace: namespace, Selector: selector}, nil
+}
+
+// CronJobs lists the CronJobs, or reads those of the names.
+func (c *Cluster) CronJobs(ctx context.Context, names ...string) ([]ostinatov1.CronJob, error) {
+	if len(names) > 0 {
+		var found []ostinatov1.CronJob
+		for _, name := range names {
+			cronJob, err := c.CronJob(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, *cronJob)
+		}
+		return found, nil
+	}
+	var found []ostinatov1.CronJob
+	options := metav1.ListOptions{LabelSelector: c.Selector, Limit: pageSize}
+	for {
+		page, err := c.clients.CronJobs.CronJobs(c.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list CronJobs: %w", err)
+		}
+		found = append(found, page.Items...)
+		if options.Continue = page.Continue; options.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+// CronJob reads one CronJob.
+func (c *Cluster) CronJob(ctx context.Context, name string) (*ostinatov1.CronJob, error) {
+	cronJob, err := c.clients.CronJobs.CronJobs(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get CronJob %s/%s: %w", c.Namespace, name, err)
+	}
+	return cronJob, nil
+}
+
+// Suspension says who suspends or resumes, as claimed, and why.
+type Suspension struct {
+	Suspend bool
+	By, Why string
+	At      time.Time
+}
+
+// Suspend writes spec.suspend of a CronJob as it was read, with who and why in the annotations that a signal leaves too.
+func (c *Cluster) Suspend(ctx context.Context, cronJob *ostinatov1.CronJob, wanted Suspension) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{
+			"uid": cronJob.UID, "resourceVersion": cronJob.ResourceVersion,
+			"annotations": map[string]any{
+				names.SuspendedByAnnotation: orNull(wanted.By),
+				names.SuspendNoteAnnotation: orNull(wanted.Why),
+				names.SuspendedAtAnnotation: wanted.At.UTC().Format(time.RFC3339Nano),
+			},
+		},
+		"spec": map[string]any{"suspend": wanted.Suspend},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the patch of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
+	}
+	if _, err := c.clients.CronJobs.CronJobs(cronJob.Namespace).Patch(ctx, cronJob.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: k8s.CommandFieldManager}); err != nil {
+		return fmt.Errorf("write spec.suspend of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
+	}
+	return nil
+}
+
+// orNull takes an annotation off where there is no text for it.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// CreateJob creates a Job, or tries to.
+func (c *Cluster) CreateJob(ctx context.Context, job *batchv1.Job, dryRun bool) (*batchv1.Job, error) {
+	options := metav1.CreateOptions{FieldManager: k8s.CommandFieldManager}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	created, err := c.clients.Kubernetes.BatchV1().Jobs(job.Namespace).Create(ctx, job, options)
+	if err != nil {
+		return nil, fmt.Errorf("create Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	return created, nil
+}
+
+// Job reads a Job.
+func (c *Cluster) Job(ctx context.Context, namespace, name string) (*batchv1.Job, error) {
+	job, err := c.clients.Kubernetes.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("get Job %s/%s: %w", namespace, name, err)
+	}
+	return job, nil
+}
+
+// Pods lists the Pods of a Job, the first made first.
+func (c *Cluster) Pods(ctx context.Context, namespace, job string) ([]corev1.Pod, error) {
+	list, err := c.clients.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
+	if err != nil {
+		return nil, fmt.Errorf("list the Pods of Job %s/%s: %w", namespace, job, err)
+	}
+	return list.Items, nil
+}
+
+// Logs opens the log of a container; close it.
+func (c *Cluster) Logs(ctx context.Context, pod *corev1.Pod, container string, follow bool) (io.ReadCloser, error) {
+	stream, err := c.clients.Kubernetes.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, Follow: follow}).Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the log of container %s of Pod %s/%s: %w", container, pod.Namespace, pod.Name, err)
+	}
+	return stream, nil
+}

@@ -1,0 +1,143 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+// patience bounds a call of Temporal.
+const patience = 10 * time.Second
+
+// Workflows are Temporal, as the SDK's environment configuration reaches it (TEMPORAL_ADDRESS, TEMPORAL_PROFILE, and so on).
+type Workflows struct{ options client.Options }
+
+// NewWorkflows reads the configuration; nothing is called yet.
+func NewWorkflows(address, profile string) (*Workflows, error) {
+	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: profile})
+	if err != nil {
+		return nil, fmt.Errorf("read the Temporal settings (TEMPORAL_* variables and profile file): %w", err)
+	}
+	if address != "" {
+		options.HostPort = address
+	}
+	if options.HostPort == "" {
+		options.HostPort = client.DefaultHostPort
+	}
+	options.Logger = silent{}
+	return &Workflows{options}, nil
+}
+
+// Address is where Temporal is asked.
+func (w *Workflows) Address() string { return w.options.HostPort }
+
+// ErrNoWorkflow says that a CronJob's status names no workflow: the bridge has not seen it.
+var ErrNoWorkflow = errors.New("its status names no workflow: is the bridge running?")
+
+// with calls Temporal in the namespace of the CronJob's workflow.
+func (w *Workflows) with(ctx context.Context, cronJob *ostinatov1.CronJob, call func(context.Context, client.Client) error) error {
+	if cronJob.Status.Workflow == nil {
+		return fmt.Errorf("CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, ErrNoWorkflow)
+	}
+	options := w.options
+	options.Namespace = cronJob.Status.Workflow.Namespace
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	connected, err := client.DialContext(ctx, options)
+	if err != nil {
+		return fmt.Errorf("reach Temporal at %s: %w", options.HostPort, err)
+	}
+	defer connected.Close()
+	return call(ctx, connected)
+}
+
+// Ledger reads rows of a CronJob's ledger, newest first, at most limit; whole says that there are none before.
+func (w *Workflows) Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, question protocol.LedgerQuestion) (rows []ostinatov1.RecentRun, whole bool, err error) {
+	err = w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
+		for wanted := question.Limit; wanted > len(rows); {
+			question.Limit = wanted - len(rows)
+			answer, err := temporal.QueryWorkflow(ctx, cronJob.Status.Workflow.ID, "", protocol.LedgerQuery, question)
+			if err != nil {
+				return fmt.Errorf("read the ledger of workflow %s: %w", cronJob.Status.Workflow.ID, err)
+			}
+			var page protocol.LedgerPage
+			if err := answer.Get(&page); err != nil {
+				return fmt.Errorf("read the ledger of workflow %s: %w", cronJob.Status.Workflow.ID, err)
+			}
+			for _, row := range page.Rows {
+				rows = append(rows, row.Row())
+			}
+			if question.Before = page.Before; page.Before == 0 {
+				whole = page.Dropped == 0
+				return nil
+			}
+		}
+		return nil
+	})
+	return rows, whole, err
+}
+
+// Evidence reads what the workflow of a Job has kept of the Pods that failed.
+func (w *Workflows) Evidence(ctx context.Context, cronJob *ostinatov1.CronJob, job string) (description protocol.JobDescription, err error) {
+	err = w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
+		id := jobWorkflow(cronJob, job)
+		answer, err := temporal.QueryWorkflow(ctx, id, "", protocol.DescribeQuery)
+		var gone *serviceerror.NotFound
+		switch {
+		case errors.As(err, &gone):
+			return fmt.Errorf("temporal keeps no workflow %s any more", id)
+		case err != nil:
+			return fmt.Errorf("ask workflow %s: %w", id, err)
+		}
+		return answer.Get(&description)
+	})
+	return description, err
+}
+
+// jobWorkflow is the ID of the workflow of a CronJob's Job: both have the prefix of their cluster.
+func jobWorkflow(cronJob *ostinatov1.CronJob, job string) string {
+	prefix, _, _ := strings.Cut(cronJob.Status.Workflow.ID, "cronjob/")
+	return prefix + "job/" + cronJob.Namespace + "/" + job
+}
+
+// Trigger starts a run now, and waits for the answer.
+func (w *Workflows) Trigger(ctx context.Context, cronJob *ostinatov1.CronJob, request protocol.TriggerRequest) (answer protocol.TriggerAnswer, err error) {
+	err = w.update(ctx, cronJob, protocol.TriggerUpdate, request, &answer)
+	return answer, err
+}
+
+// Backfill asks for runs of past times.
+func (w *Workflows) Backfill(ctx context.Context, cronJob *ostinatov1.CronJob, request schedule.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
+	err = w.update(ctx, cronJob, protocol.BackfillUpdate, request, &answer)
+	return answer, err
+}
+
+func (w *Workflows) update(ctx context.Context, cronJob *ostinatov1.CronJob, name string, request, answer any) error {
+	return w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
+		handle, err := temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+			WorkflowID: cronJob.Status.Workflow.ID, UpdateName: name, Args: []any{request}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		if err != nil {
+			return fmt.Errorf("%s of workflow %s: %w", name, cronJob.Status.Workflow.ID, err)
+		}
+		return handle.Get(ctx, answer)
+	})
+}
+
+// silent is the SDK's logger: what matters to a person is in the error.
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}

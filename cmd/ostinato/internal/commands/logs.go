@@ -1,0 +1,122 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
+	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
+	"ostinato.dev/ostinato/internal/command"
+)
+
+func (p *person) newLogs() *cobra.Command {
+	var run, at string
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs NAME", Short: "The logs of a run's Pods, or what was kept of Pods that failed and are gone",
+		Args: cobra.ExactArgs(1),
+		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+			cluster, err := p.cluster()
+			if err != nil {
+				return err
+			}
+			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+			if err != nil {
+				return err
+			}
+			job, err := p.jobOf(cmd.Context(), cronJob, run, at)
+			if err != nil {
+				return err
+			}
+			return p.logs(cmd.Context(), cluster, cronJob, job, follow)
+		}),
+	}
+	cmd.Flags().StringVar(&run, "run", "", "name of the run's Job; the last run by default")
+	cmd.Flags().StringVar(&at, "at", "", "time of the run, such as 02:00")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on while the containers run")
+	return command.House(cmd)
+}
+
+// jobOf is the Job that is asked for.
+func (p *person) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, run, at string) (string, error) {
+	if run != "" {
+		return run, nil
+	}
+	clock := p.clock()
+	var wanted time.Time
+	rows := cronJob.Status.RecentRuns
+	if at != "" {
+		var err error
+		if wanted, err = parseTime(at, clock.Now, zone(cronJob, clock.Zone)); err != nil {
+			return "", err
+		}
+		rows = p.readLedger(ctx, cronJob, 1, wanted, wanted).Rows
+	}
+	for _, row := range rows {
+		if row.JobName != "" && (wanted.IsZero() || row.ScheduledTime.Truncate(time.Second).Equal(wanted)) {
+			return row.JobName, nil
+		}
+	}
+	if at == "" {
+		return "", fmt.Errorf("CronJob %s/%s has no run that is known; see ostinato why %s", cronJob.Namespace, cronJob.Name, cronJob.Name)
+	}
+	return "", fmt.Errorf("CronJob %s/%s has no run of %s that is known; see ostinato why %s %q", cronJob.Namespace, cronJob.Name, clock.Time(wanted), cronJob.Name, at)
+}
+
+// logs prints what the Pods of a Job have written; where they are gone, what its workflow has kept.
+func (p *person) logs(ctx context.Context, cluster *ask.Cluster, cronJob *ostinatov1.CronJob, job string, follow bool) error {
+	pods, err := cluster.Pods(ctx, cronJob.Namespace, job)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return p.evidence(ctx, cronJob, job)
+	}
+	for n := range pods {
+		for _, container := range pods[n].Spec.Containers {
+			if len(pods) > 1 || len(pods[n].Spec.Containers) > 1 {
+				fmt.Fprintf(p.out, "==> %s %s <==\n", pods[n].Name, container.Name)
+			}
+			if err := p.log(ctx, cluster, &pods[n], container.Name, follow); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *person) log(ctx context.Context, cluster *ask.Cluster, pod *corev1.Pod, container string, follow bool) error {
+	stream, err := cluster.Logs(ctx, pod, container, follow)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	_, err = io.Copy(p.out, stream)
+	return err
+}
+
+// evidence prints what the Job's workflow has kept of the Pods that failed.
+func (p *person) evidence(ctx context.Context, cronJob *ostinatov1.CronJob, job string) error {
+	workflows, err := p.workflows()
+	if err != nil {
+		return err
+	}
+	kept, err := workflows.Evidence(ctx, cronJob, job)
+	if err != nil {
+		return fmt.Errorf("the Pods of Job %s/%s are gone, and its workflow could not be asked: %w", cronJob.Namespace, job, err)
+	}
+	p.note("The Pods of Job %s are gone. This is what its workflow has kept of those that failed.", job)
+	if len(kept.Attempts) == 0 {
+		p.note("None has failed.")
+	}
+	for _, attempt := range kept.Attempts {
+		fmt.Fprint(p.out, answer.Attempt(p.clock(), attempt))
+	}
+	return nil
+}

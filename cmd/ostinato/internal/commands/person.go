@@ -1,0 +1,228 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/yaml"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
+	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
+	"ostinato.dev/ostinato/internal/command"
+)
+
+// person is who asks: the flags that all commands share, and where the answers go.
+type person struct {
+	kubernetes    *genericclioptions.ConfigFlags
+	all           bool
+	selector      string
+	output        string
+	noHeaders     bool
+	utc           bool
+	temporal      string
+	profile       string
+	out, complain io.Writer
+	now           func() time.Time
+}
+
+// New returns the command, under the name by which it was called.
+func New(name string) *cobra.Command {
+	p := &person{kubernetes: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag(), now: time.Now}
+	root := command.NewParent(&cobra.Command{
+		Use:   name,
+		Short: "Answers what ran, what runs and what will, and does what a person asks",
+		Long: "ostinato answers what a CronJob ran, why it did not, and what it will run, and does what a person asks of one.\n" +
+			"It uses the rights that you have in Kubernetes. Where the objects do not say enough, it asks Temporal, which it finds by\n" +
+			"TEMPORAL_ADDRESS and the other settings of the temporal command.",
+	}, p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume())
+	flags := root.PersistentFlags()
+	p.kubernetes.AddFlags(flags)
+	flags.StringVar(&p.temporal, "temporal-address", "", "host and port of Temporal, in place of TEMPORAL_ADDRESS")
+	flags.StringVar(&p.profile, "temporal-profile", "", "profile of the Temporal configuration file")
+	flags.BoolVar(&p.utc, "utc", false, "show times in UTC")
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { p.out, p.complain = cmd.OutOrStdout(), cmd.ErrOrStderr() }
+	return root
+}
+
+// listFlags are those of commands that answer for several CronJobs.
+func (p *person) listFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&p.all, "all-namespaces", "A", false, "of all namespaces")
+	cmd.Flags().StringVarP(&p.selector, "selector", "l", "", "label selector, such as team=billing")
+}
+
+// tableFlags are those of commands that print a table.
+func (p *person) tableFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&p.output, "output", "o", "", "json, yaml, wide or name; a table by default")
+	cmd.Flags().BoolVar(&p.noHeaders, "no-headers", false, "leave out the heading of the table")
+}
+
+// outputs are the values of --output.
+var outputs = []string{"", "json", "yaml", "wide", "name"}
+
+// cluster returns the API server for the namespace of the flags.
+func (p *person) cluster() (*ask.Cluster, error) {
+	if !slices.Contains(outputs, p.output) {
+		return nil, fmt.Errorf("--output: %q; use json, yaml, wide or name", p.output)
+	}
+	config, err := p.kubernetes.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read the Kubernetes configuration: %w", err)
+	}
+	namespace := ""
+	if !p.all {
+		if namespace, _, err = p.kubernetes.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return nil, fmt.Errorf("read the Kubernetes configuration: %w", err)
+		}
+	}
+	return ask.NewCluster(config, namespace, p.selector)
+}
+
+// workflows returns Temporal.
+func (p *person) workflows() (*ask.Workflows, error) { return ask.NewWorkflows(p.temporal, p.profile) }
+
+// clock is how times are shown.
+func (p *person) clock() answer.Clock {
+	if p.utc {
+		return answer.Clock{Now: p.now(), Zone: time.UTC}
+	}
+	return answer.Clock{Now: p.now(), Zone: time.Local}
+}
+
+// write prints a table, or what it was made from.
+func (p *person) write(table answer.Table, objects any, names []string) error {
+	switch p.output {
+	case "json":
+		encoder := json.NewEncoder(p.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(objects)
+	case "yaml":
+		text, err := yaml.Marshal(objects)
+		if err == nil {
+			_, err = p.out.Write(text)
+		}
+		return err
+	case "name":
+		_, err := fmt.Fprintln(p.out, strings.Join(names, "\n"))
+		return err
+	}
+	if len(table.Rows) == 0 {
+		fmt.Fprintln(p.complain, "Nothing found.")
+		return nil
+	}
+	return table.Write(p.out, !p.noHeaders)
+}
+
+// note tells a person what an answer could not see.
+func (p *person) note(format string, arguments ...any) {
+	fmt.Fprintln(p.complain, answer.Printable(fmt.Sprintf(format, arguments...)))
+}
+
+// self is who asks, as the machine knows him: a claim.
+func self() string {
+	if account, err := user.Current(); err == nil {
+		return account.Username
+	}
+	return ""
+}
+
+// readLedger reads up to limit rows of a CronJob, newest first: from its status where that has them, else from Temporal.
+func (p *person) readLedger(ctx context.Context, cronJob *ostinatov1.CronJob, limit int, since, until time.Time) answer.Ledger {
+	known := answer.Ledger{Rows: cronJob.Status.RecentRuns, Whole: len(cronJob.Status.RecentRuns) < statusRows}
+	if known.Whole || limit <= len(known.Rows) && since.IsZero() || enough(known.Rows, since) {
+		return known
+	}
+	workflows, err := p.workflows()
+	if err == nil {
+		var rows []ostinatov1.RecentRun
+		var whole bool
+		if rows, whole, err = workflows.Ledger(ctx, cronJob, question(limit, since, until)); err == nil {
+			return answer.Ledger{Rows: rows, Whole: whole}
+		}
+	}
+	known.Unseen = fmt.Sprintf("Only the last %d rows could be read, from the object's status: %s. Set TEMPORAL_ADDRESS or --temporal-address to see more.", len(known.Rows), cmp.Or(reason(err), "no answer"))
+	return known
+}
+
+// statusRows is how many rows a status has at most.
+const statusRows = 10
+
+// enough reports whether rows, newest first, reach back to a time.
+func enough(rows []ostinatov1.RecentRun, since time.Time) bool {
+	return !since.IsZero() && len(rows) > 0 && rows[len(rows)-1].ScheduledTime.Time.Before(since)
+}
+
+// reason is the innermost message of an error.
+func reason(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// Times that a person may write.
+var layouts = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"}
+
+// parseTime reads a time: a full one, or an hour and minute, which is the last such before now.
+func parseTime(text string, now time.Time, zone *time.Location) (time.Time, error) {
+	for _, layout := range layouts {
+		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return at, nil
+		}
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		if clock, err := time.ParseInLocation(layout, text, zone); err == nil {
+			today := now.In(zone)
+			at := time.Date(today.Year(), today.Month(), today.Day(), clock.Hour(), clock.Minute(), clock.Second(), 0, zone)
+			if at.After(now) {
+				at = at.AddDate(0, 0, -1)
+			}
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is no time: write 02:00, \"2026-01-02 02:00\" or 2026-01-02T02:00:00Z", text)
+}
+
+// parseSpan reads a duration, with days too.
+func parseSpan(text string) (time.Duration, error) {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		if count, err := time.ParseDuration(days + "h"); err == nil && count > 0 {
+			return 24 * count, nil
+		}
+	}
+	span, err := time.ParseDuration(text)
+	if err != nil || span <= 0 {
+		return 0, fmt.Errorf("%q is no length of time: write 12h, 90m or 3d", text)
+	}
+	return span, nil
+}
+
+// names are those of CronJobs, as -o name prints them.
+func names(cronJobs []ostinatov1.CronJob) []string {
+	var shown []string
+	for _, cronJob := range cronJobs {
+		shown = append(shown, "cronjob."+ostinatov1.GroupName+"/"+cronJob.Name)
+	}
+	return shown
+}
+
+// listOf is what -o json prints of CronJobs.
+func listOf(cronJobs []ostinatov1.CronJob) *ostinatov1.CronJobList {
+	return &ostinatov1.CronJobList{
+		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: "CronJobList"}, Items: cronJobs,
+	}
+}

@@ -1,0 +1,217 @@
+package commands
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
+	"ostinato.dev/ostinato/internal/command"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+func (p *person) newGet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "get [NAME...]", Short: "CronJobs, with the last ten outcomes of each",
+		Long: "get lists CronJobs with the last ten outcomes of each, the newest last:\n" + answer.Legend,
+		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+			cluster, err := p.cluster()
+			if err != nil {
+				return err
+			}
+			cronJobs, err := cluster.CronJobs(cmd.Context(), arguments...)
+			if err != nil {
+				return err
+			}
+			return p.write(answer.CronJobs(p.clock(), cronJobs, p.all, p.output == "wide"), listOf(cronJobs), names(cronJobs))
+		}),
+	}
+	p.listFlags(cmd)
+	p.tableFlags(cmd)
+	return command.House(cmd)
+}
+
+// maxDue bounds the times that next shows.
+const maxDue = 2000
+
+func (p *person) newNext() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "next [SPAN]", Short: "What will run, as a timeline; the next 24 hours by default",
+		Args: cobra.MaximumNArgs(1),
+		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+			span := 24 * time.Hour
+			if len(arguments) > 0 {
+				var err error
+				if span, err = parseSpan(arguments[0]); err != nil {
+					return err
+				}
+			}
+			cluster, err := p.cluster()
+			if err != nil {
+				return err
+			}
+			cronJobs, err := cluster.CronJobs(cmd.Context())
+			if err != nil {
+				return err
+			}
+			due, more := answer.Upcoming(cronJobs, p.now(), p.now().Add(span), maxDue)
+			if more {
+				p.note("Only the first %d times are shown: ask for less than %s.", maxDue, span)
+			}
+			return p.write(answer.Timeline(p.clock(), due, p.all), due, nil)
+		}),
+	}
+	p.listFlags(cmd)
+	p.tableFlags(cmd)
+	return command.House(cmd)
+}
+
+func (p *person) newRuns() *cobra.Command {
+	limit, since := 20, ""
+	cmd := &cobra.Command{
+		Use: "runs NAME", Short: "The ledger of a CronJob: what ran, and what did not and why",
+		Args: cobra.ExactArgs(1),
+		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+			from, err := p.ago(since)
+			if err != nil {
+				return err
+			}
+			cluster, err := p.cluster()
+			if err != nil {
+				return err
+			}
+			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+			if err != nil {
+				return err
+			}
+			ledger := p.readLedger(cmd.Context(), cronJob, limit, from, time.Time{})
+			rows := slices.DeleteFunc(slices.Clone(ledger.Rows), func(row ostinatov1.RecentRun) bool { return end(row).Before(from) })
+			rows = rows[:min(len(rows), limit)]
+			if ledger.Unseen != "" {
+				p.note("%s", ledger.Unseen)
+			}
+			return p.write(answer.Runs(p.clock(), rows), rows, jobs(rows))
+		}),
+	}
+	cmd.Flags().IntVar(&limit, "limit", limit, "how many rows to show at most")
+	cmd.Flags().StringVar(&since, "since", "", "only rows of the last 12h, 3d, and so on")
+	p.tableFlags(cmd)
+	return command.House(cmd)
+}
+
+// ago is the time a span ago; zero for no span.
+func (p *person) ago(span string) (time.Time, error) {
+	if span == "" {
+		return time.Time{}, nil
+	}
+	length, err := parseSpan(span)
+	return p.now().Add(-length), err
+}
+
+// end is the last time of a row.
+func end(row ostinatov1.RecentRun) time.Time {
+	if row.Until != nil {
+		return row.Until.Time
+	}
+	return row.ScheduledTime.Time
+}
+
+// jobs are the names of the rows' Jobs.
+func jobs(rows []ostinatov1.RecentRun) []string {
+	var shown []string
+	for _, row := range rows {
+		if row.JobName != "" {
+			shown = append(shown, "job.batch/"+row.JobName)
+		}
+	}
+	return shown
+}
+
+func (p *person) newFailed() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "failed [SPAN]", Short: "Runs that failed or could not be created; in the last 12 hours by default",
+		Args: cobra.MaximumNArgs(1),
+		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+			span := "12h"
+			if len(arguments) > 0 {
+				span = arguments[0]
+			}
+			since, err := p.ago(span)
+			if err != nil {
+				return err
+			}
+			cluster, err := p.cluster()
+			if err != nil {
+				return err
+			}
+			cronJobs, err := cluster.CronJobs(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var failures []answer.Failure
+			for n := range cronJobs {
+				ledger := answer.Ledger{Rows: cronJobs[n].Status.RecentRuns}
+				if answer.MayHaveFailed(&cronJobs[n], since) {
+					ledger = p.readLedger(cmd.Context(), &cronJobs[n], schedule.MaxRecentRuns+1, since, time.Time{})
+				}
+				if ledger.Unseen != "" {
+					p.note("%s/%s: %s", cronJobs[n].Namespace, cronJobs[n].Name, ledger.Unseen)
+				}
+				failures = append(failures, answer.Failures(&cronJobs[n], ledger.Rows, since)...)
+			}
+			answer.SortFailures(failures)
+			return p.write(answer.FailureTable(p.clock(), failures, p.all), failures, nil)
+		}),
+	}
+	p.listFlags(cmd)
+	p.tableFlags(cmd)
+	return command.House(cmd)
+}
+
+func (p *person) newWhy() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "why NAME [TIME]", Short: "Whether it ran at a time, and why or why not; the last time by default",
+		Args: cobra.RangeArgs(1, 2),
+		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+			cluster, err := p.cluster()
+			if err != nil {
+				return err
+			}
+			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+			if err != nil {
+				return err
+			}
+			clock := p.clock()
+			at, known := answer.Last(cronJob, clock.Now)
+			if len(arguments) > 1 {
+				if at, err = parseTime(arguments[1], clock.Now, zone(cronJob, clock.Zone)); err != nil {
+					return err
+				}
+			} else if !known {
+				_, err = fmt.Fprint(p.out, answer.Nothing(clock, cronJob))
+				return err
+			}
+			ledger := p.readLedger(cmd.Context(), cronJob, 1, at, at)
+			_, err = fmt.Fprint(p.out, answer.Why(clock, cronJob, ledger, at))
+			return err
+		}),
+	}
+	return command.House(cmd)
+}
+
+// zone is that in which a person writes a time of a CronJob: the CronJob's, which its schedule is written in too.
+func zone(cronJob *ostinatov1.CronJob, otherwise *time.Location) *time.Location {
+	if zone, err := time.LoadLocation(ptr.Deref(cronJob.Spec.TimeZone, "")); err == nil && cronJob.Spec.TimeZone != nil {
+		return zone
+	}
+	return otherwise
+}
+
+func question(limit int, since, until time.Time) protocol.LedgerQuestion {
+	return protocol.LedgerQuestion{Limit: limit, Since: since, Until: until}
+}
