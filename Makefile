@@ -58,25 +58,29 @@ SUITE_FUNCTIONS ?=
 # Packages to test; `make test PKG=./internal/job/...`.
 PKG ?= ./...
 
-OSTINATO := $(OSTINATO_CACHE)/bin/ostinato
-TOOL = $$($(OSTINATO) tools --path $(1))
+DEVSTACK := $(OSTINATO_CACHE)/bin/devstack
+TOOL = $$($(DEVSTACK) tools --path $(1))
 
 .PHONY: help
 help: ## List the targets.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: cli
-cli: ## Build the command line tool into the cache.
-	@test -x $(OSTINATO) || echo "building the ostinato command (the first time fetches Go modules and takes minutes)"
-	@$(GO) build -o $(OSTINATO) ./cmd/ostinato
+cli: ## Build the ostinato command into the cache.
+	@$(GO) build -o $(OSTINATO_CACHE)/bin/ostinato ./cmd/ostinato
+
+.PHONY: devstack
+devstack: ## Build the program behind make dev, smoke and tools into the cache.
+	@test -x $(DEVSTACK) || echo "building the devstack program (the first time fetches Go modules and takes minutes)"
+	@$(GO) build -o $(DEVSTACK) ./cmd/devstack
 
 .PHONY: dev
-dev: cli ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|postgres). Ctrl-C stops it.
-	@exec $(OSTINATO) dev --node=$(NODE) --temporal=$(TEMPORAL)
+dev: devstack ## Run everything on this machine and show it live (NODE=auto|real|kwok, TEMPORAL=embedded|postgres). Ctrl-C stops it.
+	@exec $(DEVSTACK) dev --node=$(NODE) --temporal=$(TEMPORAL)
 
 .PHONY: smoke
-smoke: cli ## The same without a person: three runs to Complete, then tear down (NODE, TEMPORAL, RIGHTS).
-	@exec $(OSTINATO) smoke --node=$(NODE) --temporal=$(TEMPORAL) --rights=$(RIGHTS)
+smoke: devstack ## The same without a person: three runs to Complete, then tear down (NODE, TEMPORAL, RIGHTS).
+	@exec $(DEVSTACK) smoke --node=$(NODE) --temporal=$(TEMPORAL) --rights=$(RIGHTS)
 
 .PHONY: test
 test: tools ## Run every test: unit, workflow, replay, integration on a real control plane.
@@ -133,7 +137,7 @@ trial-upstream-job: ## Run upstream's integration suite of Jobs against worker a
 	@for kill in false true; do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 4h -v ./test/upstream -run 'TestUpstreamsSuite$$' -args -upstream.kill=$$kill -upstream.runs=$(SUITE_RUNS) -upstream.run='$(SUITE_FUNCTIONS)'; done
 
 .PHONY: check
-check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.
+check: devstack ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
@@ -146,14 +150,14 @@ check: cli ## Run every static check: format, vet, staticcheck, workflowcheck, a
 	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- $(GENERATED); exit 1; }
 
 .PHONY: generate
-generate: cli ## Regenerate deep copies, the CRD, the admission policies of bounds and the PrometheusRule.
+generate: devstack ## Regenerate deep copies, the CRD, the admission policies of bounds and the PrometheusRule.
 	$(call TOOL,controller-gen) object paths=./api/v1
 	$(call TOOL,controller-gen) crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
 	$(GO) run ./internal/policygen > deploy/base/admission-bounds.yaml
 	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
 
 .PHONY: vulncheck
-vulncheck: cli ## Look for known vulnerabilities in what is built. Asks VULNDB.
+vulncheck: devstack ## Look for known vulnerabilities in what is built. Asks VULNDB.
 	@tool=$(call TOOL,govulncheck); status=0; "$$tool" -db="$(VULNDB)" ./cmd/... || status=$$?; case $$status in \
 	0) ;; \
 	3) echo "vulncheck: the programs call code with known vulnerabilities, see above: update those modules"; exit 1;; \
@@ -169,8 +173,8 @@ pin-images: ## Write the digest of deploy/Dockerfile's build image into it. Asks
 	grep '^ARG BUILD_IMAGE' deploy/Dockerfile
 
 .PHONY: bench
-bench: cli ## Compare with kube-controller-manager on one API server; prints a table (BENCH_ARGS=...).
-	$(OSTINATO) tools >/dev/null
+bench: devstack ## Compare with kube-controller-manager on one API server; prints a table (BENCH_ARGS=...).
+	$(DEVSTACK) tools >/dev/null
 	$(GO) run ./test/bench $(BENCH_ARGS)
 
 .PHONY: conformance
@@ -188,8 +192,8 @@ upstream-cases: ## Play CronJobs to upstream's controller and record what it doe
 	$(GO) test -count=1 ./test/parity/cronjobs -run 'TestOstinatoDoesWhatUpstreamDoes$$' -update
 
 .PHONY: tools
-tools: cli ## Build the control plane, node and Temporal binaries into the cache (minutes, once).
-	@$(OSTINATO) tools
+tools: devstack ## Build the control plane, node and Temporal binaries into the cache (minutes, once).
+	@$(DEVSTACK) tools
 
 .PHONY: clean
 clean: ## Remove the cache of built tools and binaries (not the state of `make dev`).

@@ -10,6 +10,9 @@ import (
 
 const module = "ostinato.dev/ostinato/"
 
+// product is the programs that an installation runs and that its users call.
+var product = []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver", "./cmd/ostinato"}
+
 // dependencies lists what a package imports, itself and through others.
 func dependencies(t *testing.T, pkg string) []string {
 	t.Helper()
@@ -33,8 +36,8 @@ func list(t *testing.T, args ...string) []string {
 	return strings.Fields(string(output))
 }
 
-func TestNoTemporalServerInWorkerOrBridge(t *testing.T) {
-	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver", "./cmd/ostinato"} {
+func TestNoTemporalServerInTheProduct(t *testing.T) {
+	for _, pkg := range product {
 		for _, dependency := range dependencies(t, pkg) {
 			if strings.HasPrefix(dependency, "go.temporal.io/server") || strings.HasPrefix(dependency, "k8s.io/kubernetes") {
 				t.Errorf("%s links %s", pkg, dependency)
@@ -110,7 +113,7 @@ func TestImportsPointOneWay(t *testing.T) {
 
 func TestDevelopmentStackAndTestSupportStayOutOfTheProduct(t *testing.T) {
 	forbidden := []string{module + "internal/devstack", module + "internal/fixture", module + "internal/k8s/fake"}
-	for _, pkg := range []string{"./cmd/worker", "./cmd/bridge", "./cmd/codecserver"} {
+	for _, pkg := range product {
 		for _, dependency := range dependencies(t, pkg) {
 			if matches(dependency, forbidden) {
 				t.Errorf("%s links %s", pkg, dependency)

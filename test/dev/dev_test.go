@@ -1,4 +1,4 @@
-// Package dev tests `ostinato dev` through its front door: as a process whose output is read and that Ctrl-C ends.
+// Package dev tests `devstack dev` through its front door: as a process whose output is read and that Ctrl-C ends.
 package dev
 
 import (
@@ -26,7 +26,7 @@ const (
 	stopPatience = 8*20*time.Second + harness.Slack
 )
 
-// dev is a running `ostinato dev`.
+// dev is a running `devstack dev`.
 type dev struct {
 	command *exec.Cmd
 	output  output
@@ -72,7 +72,7 @@ func start(t *testing.T, program, dir string, exports []string) *dev {
 			<-d.ended
 		}
 		if t.Failed() {
-			t.Logf("ostinato dev wrote:\n%s", &d.output)
+			t.Logf("devstack dev wrote:\n%s", &d.output)
 		}
 	})
 	return d
@@ -84,7 +84,7 @@ func (d *dev) awaitUp(t *testing.T) (exports []string) {
 	harness.Eventually(t, startPatience, func(context.Context) error {
 		select {
 		case <-d.ended:
-			t.Fatalf("ostinato dev ended: %v", d.err)
+			t.Fatalf("devstack dev ended: %v", d.err)
 		default:
 		}
 		if text := d.output.String(); !strings.Contains(text, "up after ") || !strings.Contains(text, "default/hello") {
@@ -105,7 +105,7 @@ func (d *dev) awaitEnd(t *testing.T) error {
 		case <-d.ended:
 			return nil
 		default:
-			return errors.New("ostinato dev runs")
+			return errors.New("devstack dev runs")
 		}
 	})
 	return d.err
@@ -118,7 +118,7 @@ func (d *dev) stop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.awaitEnd(t); err != nil {
-		t.Fatalf("ostinato dev ended: %v", err)
+		t.Fatalf("devstack dev ended: %v", err)
 	}
 }
 
@@ -128,8 +128,8 @@ func build(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "ostinato")
-	command := exec.Command("go", "build", "-o", program, "./cmd/ostinato")
+	program := filepath.Join(t.TempDir(), "devstack")
+	command := exec.Command("go", "build", "-o", program, "./cmd/devstack")
 	command.Dir = root
 	if text, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)

@@ -22,7 +22,7 @@ import (
 // refreshInterval is how often the live table is drawn.
 const refreshInterval = time.Second
 
-// devSettings are what the flags of `ostinato dev` set.
+// devSettings are what the flags of `devstack dev` set.
 type devSettings struct {
 	node     devstack.NodeKind
 	temporal devstack.TemporalKind

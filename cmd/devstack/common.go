@@ -20,7 +20,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
-// defaultStateDir is where `ostinato dev` keeps its state: next to the user's
+// defaultStateDir is where `devstack dev` keeps its state: next to the user's
 // other state, since it survives a clean of the cache.
 func defaultStateDir() string {
 	if state := os.Getenv("XDG_STATE_HOME"); state != "" {
