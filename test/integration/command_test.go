@@ -85,7 +85,7 @@ func TestTheOstinatoCommand(t *testing.T) {
 	p.says([]string{"NAME", "hello", "breaks"}, "get")
 	p.says([]string{"hello"}, "next", "370d")
 	p.says([]string{"No time of the CronJob has come", "The next run is due at"}, "why", "hello")
-	p.says([]string{"names no run at that time"}, "why", "hello", "2026-11-02 02:03")
+	p.says([]string{"names no run at that time"}, "why", "hello", "2098-11-02 02:03")
 
 	p.says([]string{"job.batch/hello-", "created", "complete"}, "run", "hello", "--wait", "--by", "ada", "--note", "once more")
 	p.says([]string{"Complete", "asked for by ada (claimed) through update"}, "runs", "hello")

@@ -37,16 +37,18 @@ type person struct {
 	now           func() time.Time
 }
 
-// New returns the command, under the name by which it was called.
-func New(name string) *cobra.Command {
-	p := &person{kubernetes: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag(), now: time.Now}
+// New returns the command, under the name by which it was called, with some more commands below it.
+func New(name string, more ...*cobra.Command) *cobra.Command {
+	p := &person{kubernetes: genericclioptions.NewConfigFlags(true), now: time.Now}
 	root := command.NewParent(&cobra.Command{
 		Use:   name,
 		Short: "Answers what ran, what runs and what will, and does what a person asks",
 		Long: "ostinato answers what a CronJob ran, why it did not, and what it will run, and does what a person asks of one.\n" +
 			"It uses the rights that you have in Kubernetes. Where the objects do not say enough, it asks Temporal, which it finds by\n" +
 			"TEMPORAL_ADDRESS and the other settings of the temporal command.",
-	}, p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume())
+	}, append([]*cobra.Command{
+		p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(),
+	}, more...)...)
 	flags := root.PersistentFlags()
 	p.kubernetes.AddFlags(flags)
 	flags.StringVar(&p.temporal, "temporal-address", "", "host and port of Temporal, in place of TEMPORAL_ADDRESS")
