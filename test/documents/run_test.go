@@ -34,12 +34,15 @@ var expectations = map[string][]string{
 	"cronjob/default/hello --type ledger":                 {`"outcome":"Started"`},
 	"job/default/fails --type describe":                   {`xitCode`, `3`},
 	"diff <(kubectl kustomize":                            {"< apiVersion: batch/v1", "> apiVersion: batch.ostinato.dev/v1"},
-	"--sort-by=.status.nextScheduleTime":                  {"report", "hello"},
-	`ExecutionStatus="Failed"`:                            {"job/default/fails"},
+	"ostinato get -A":                                     {"report", "hello", "OUTCOMES"},
+	"ostinato next -A":                                    {"report", "hello"},
+	"ostinato why report":                                 {"report-"},
 	"cronjob/default/report --type ledger":                {"Started"},
-	"--name backfill":                                     {"accepted"},
-	"--local":                                             {"job.batch/report-by-hand created"},
-	"--show-managed-fields":                               {"ostinato-cronjob-controller"},
+	"ostinato backfill report":                            {"would start"},
+	"--env REGION=us":                                     {"job.batch/report-", "created"},
+	"ostinato logs job/fails":                             {"exit code 3"},
+	"ostinato suspend --all":                              {"default/hello suspended", "default/report suspended"},
+	"ostinato resume --all":                               {"default/hello resumed", "default/report resumed"},
 	"kubectl explain cronjobs.spec":                       {"pauseAfterFailures", "catchUp"},
 	`.status.conditions[?(@.type=="NativeCronJobActive")`: {"hello"},
 }
@@ -131,7 +134,7 @@ func arrive(t *testing.T, root string) (*devstack.Stack, *newcomer) {
 	}
 	shell := &newcomer{root: root, env: append(os.Environ(),
 		"KUBECONFIG="+stack.KubeconfigPath(), "TEMPORAL_ADDRESS="+address,
-		"PATH="+strings.Join([]string{bin, filepath.Dir(stack.Tool("kubectl")), os.Getenv("PATH")}, ":"),
+		"PATH="+strings.Join([]string{bin, filepath.Join(root, "bin"), filepath.Dir(stack.Tool("kubectl")), os.Getenv("PATH")}, ":"),
 	)}
 	t.Cleanup(func() { shell.leave(t) })
 	return stack, shell
@@ -199,9 +202,9 @@ func settle(t *testing.T, stack *devstack.Stack, script string) {
 		has("no run of hello is Complete", "Complete", "get", "ocj", "hello", "-o", "jsonpath={.status.recentRuns[*].result}")
 	case strings.Contains(script, "samples/report.yaml"):
 		has("report did not run", "Started", "get", "ocj", "report", "-o", "jsonpath={.status.recentRuns[*].outcome}")
-	case strings.Contains(script, "--name suspend") && strings.Contains(script, "--query"):
+	case strings.Contains(script, "ostinato suspend --all"), strings.Contains(script, "--name suspend") && strings.Contains(script, "--query"):
 		has("not all are suspended", "^true true$", suspended...)
-	case strings.Contains(script, "--name resume") && strings.Contains(script, "--query"):
+	case strings.Contains(script, "ostinato resume --all"), strings.Contains(script, "--name resume") && strings.Contains(script, "--query"):
 		has("not all are resumed", "^false false$", suspended...)
 	case strings.Contains(script, "--name suspend"):
 		has("hello is not suspended", "^true$", "get", "ocj", "hello", "-o", "jsonpath={.spec.suspend}")

@@ -95,6 +95,10 @@ func TestTheOstinatoCommand(t *testing.T) {
 	p.refuses(1, "failed: BackoffLimitExceeded", "run", "breaks", "--wait")
 	p.says([]string{"breaks", "BackoffLimitExceeded"}, "failed", "1h")
 	p.says([]string{"✗"}, "get", "breaks")
+	if _, err := stack.Stack.Kubectl(t.Context(), "delete", "jobs", "-n", namespace, "--all", "--cascade=foreground"); err != nil {
+		t.Fatal(err)
+	}
+	p.says([]string{"are gone", "exit code 3"}, "logs", "breaks")
 
 	p.says([]string{"/hello suspended"}, "suspend", "hello", "--by", "ada", "--reason", "an upgrade")
 	p.says([]string{"by ada", "through ostinato", "an upgrade", "To resume it: ostinato resume hello"}, "why", "hello", "2100-01-01 00:00")
@@ -109,4 +113,37 @@ func TestTheOstinatoCommand(t *testing.T) {
 	p.refuses(1, "is no length of time", "next", "soon")
 	p.refuses(2, "accepts 1 arg", "runs")
 	p.refuses(2, "unknown flag", "get", "--what")
+}
+
+// What the objects say is answered without Temporal, and by the rights of whoever asks.
+func TestTheOstinatoCommandWithLess(t *testing.T) {
+	t.Parallel()
+	namespace := stack.Namespace(t)
+	stack.CreateCronJob(t, harness.NewCronJob(namespace, "hello", harness.Yearly, harness.JobSpec()))
+	awaitWorkflow(t, namespace, "hello")
+	p := newPerson(t, namespace)
+	p.says([]string{"complete"}, "run", "hello", "--wait")
+
+	alone := *p
+	alone.env = append(alone.env, "TEMPORAL_ADDRESS=127.0.0.1:1")
+	alone.says([]string{"hello", "Complete"}, "get")
+	alone.says([]string{"Complete"}, "runs", "hello")
+	alone.says([]string{"The next run is due at"}, "why", "hello")
+	alone.says([]string{"created"}, "run", "hello", "--env", "REGION=us")
+	alone.refuses(1, "reach Temporal at 127.0.0.1:1", "run", "hello")
+	alone.refuses(1, "reach Temporal at 127.0.0.1:1", "backfill", "hello", "2026-01-01 00:00")
+
+	for _, arguments := range [][]string{
+		{"create", "role", "viewer", "--verb=get,list", "--resource=cronjobs.batch.ostinato.dev", "-n", namespace},
+		{"create", "rolebinding", "viewer", "--role=viewer", "--user=ada", "-n", namespace},
+	} {
+		if _, err := stack.Stack.Kubectl(t.Context(), arguments...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.says([]string{"hello"}, "get", "--as", "ada")
+	p.says([]string{"The next run is due at"}, "why", "hello", "--as", "ada")
+	p.refuses(1, "forbidden", "suspend", "hello", "--as", "ada")
+	p.refuses(1, "forbidden", "run", "hello", "--env", "REGION=us", "--as", "ada")
+	p.refuses(1, "forbidden", "get", "-A", "--as", "ada")
 }

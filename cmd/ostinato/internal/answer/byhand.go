@@ -12,6 +12,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -106,4 +107,19 @@ func Beside(cronJob *ostinatov1.CronJob) string {
 			active, cronJob.Spec.ConcurrencyPolicy)
 	}
 	return ""
+}
+
+// Backfill says what becomes of a backfill.
+func Backfill(clock Clock, done protocol.BackfillAnswer) string {
+	verb := "will start"
+	if done.DryRun {
+		verb = "would start"
+	}
+	switch done.Runs {
+	case 0:
+		return "The schedule names no time in that range."
+	case 1:
+		return fmt.Sprintf("1 run %s, of %s.", verb, clock.Time(done.First))
+	}
+	return fmt.Sprintf("%d runs %s, from %s to %s.", done.Runs, verb, clock.Time(done.First), clock.Time(done.Last))
 }

@@ -13,7 +13,9 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
+	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -144,4 +146,21 @@ func TestARunByHandLooksFirst(t *testing.T) {
 		cronJob.Status.Active, cronJob.Status.ActiveCount = []corev1.ObjectReference{{Name: "report-1"}}, 1
 		assert.Equal(t, refused, strings.Contains(answer.Beside(cronJob), "report-1"), "%s", policy)
 	}
+}
+
+func TestBackfills(t *testing.T) {
+	for want, done := range map[string]protocol.BackfillAnswer{
+		"The schedule names no time in that range.":                                   {},
+		"1 run would start, of 2026-03-02 02:00:00 UTC.":                              {DryRun: true, Runs: 1, First: at(2, 0), Last: at(2, 0)},
+		"3 runs will start, from 2026-03-02 02:00:00 UTC to 2026-03-02 04:00:00 UTC.": {Runs: 3, First: at(2, 0), Last: at(4, 0)},
+	} {
+		assert.Equal(t, want, answer.Backfill(clock(), done))
+	}
+}
+
+func TestAnAttemptShowsWhatWasKept(t *testing.T) {
+	assert.Equal(t, "==> report-1-abcde main <==\nlast[31m words\n(ended: exit code 3, Error, at 2026-03-02 02:00:05 UTC)\n", answer.Attempt(clock(), job.Attempt{
+		Pod: "report-1-abcde", Container: "main", ExitCode: 3, Reason: "Error", Finished: at(2, 0).Add(5 * time.Second), Log: "last\x1b[31m words\n",
+	}))
+	assert.Contains(t, answer.Attempt(clock(), job.Attempt{Pod: "p", LogMissing: "the node does not answer"}), "(no log: the node does not answer)")
 }

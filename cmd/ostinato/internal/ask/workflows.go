@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -49,8 +52,13 @@ func (w *Workflows) with(ctx context.Context, cronJob *ostinatov1.CronJob, call 
 	if cronJob.Status.Workflow == nil {
 		return fmt.Errorf("CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, ErrNoWorkflow)
 	}
+	return w.in(ctx, cronJob.Status.Workflow.Namespace, call)
+}
+
+// in calls Temporal in a namespace; empty means that of the settings.
+func (w *Workflows) in(ctx context.Context, namespace string, call func(context.Context, client.Client) error) error {
 	options := w.options
-	options.Namespace = cronJob.Status.Workflow.Namespace
+	options.Namespace = cmp.Or(namespace, options.Namespace, client.DefaultNamespace)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	connected, err := client.DialContext(ctx, options)
@@ -88,26 +96,35 @@ func (w *Workflows) Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, que
 }
 
 // Evidence reads what the workflow of a Job has kept of the Pods that failed.
-func (w *Workflows) Evidence(ctx context.Context, cronJob *ostinatov1.CronJob, job string) (description protocol.JobDescription, err error) {
-	err = w.with(ctx, cronJob, func(ctx context.Context, temporal client.Client) error {
-		id := jobWorkflow(cronJob, job)
-		answer, err := temporal.QueryWorkflow(ctx, id, "", protocol.DescribeQuery)
+func (w *Workflows) Evidence(ctx context.Context, workflow ostinatov1.WorkflowReference) (description protocol.JobDescription, err error) {
+	err = w.in(ctx, workflow.Namespace, func(ctx context.Context, temporal client.Client) error {
+		answer, err := temporal.QueryWorkflow(ctx, workflow.ID, "", protocol.DescribeQuery)
 		var gone *serviceerror.NotFound
 		switch {
 		case errors.As(err, &gone):
-			return fmt.Errorf("temporal keeps no workflow %s any more", id)
+			return fmt.Errorf("temporal keeps no workflow %s any more", workflow.ID)
 		case err != nil:
-			return fmt.Errorf("ask workflow %s: %w", id, err)
+			return fmt.Errorf("ask workflow %s: %w", workflow.ID, err)
 		}
 		return answer.Get(&description)
 	})
 	return description, err
 }
 
-// jobWorkflow is the ID of the workflow of a CronJob's Job: both have the prefix of their cluster.
-func jobWorkflow(cronJob *ostinatov1.CronJob, job string) string {
-	prefix, _, _ := strings.Cut(cronJob.Status.Workflow.ID, "cronjob/")
-	return prefix + "job/" + cronJob.Namespace + "/" + job
+// JobWorkflow names the workflow of a Job. The Job says so itself; where it is gone, the CronJob's workflow has the same
+// namespace and prefix, if there is a CronJob.
+func JobWorkflow(cronJob *ostinatov1.CronJob, job *batchv1.Job, namespace, name string) ostinatov1.WorkflowReference {
+	if job != nil {
+		if temporal, id, ok := strings.Cut(job.Annotations[names.WorkflowAnnotation], "/"); ok {
+			return ostinatov1.WorkflowReference{Namespace: temporal, ID: id}
+		}
+	}
+	workflow := ostinatov1.WorkflowReference{ID: "job/" + namespace + "/" + name}
+	if cronJob != nil && cronJob.Status.Workflow != nil {
+		prefix, _, _ := strings.Cut(cronJob.Status.Workflow.ID, "cronjob/")
+		workflow = ostinatov1.WorkflowReference{Namespace: cronJob.Status.Workflow.Namespace, ID: prefix + workflow.ID}
+	}
+	return workflow
 }
 
 // Trigger starts a run now, and waits for the answer.

@@ -266,11 +266,7 @@ func (p *person) newBackfill() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			verb := "will start"
-			if done.DryRun {
-				verb = "would start"
-			}
-			fmt.Fprintf(p.out, "%d runs %s, from %s to %s\n", done.Runs, verb, clock.Time(done.First), clock.Time(done.Last))
+			fmt.Fprintln(p.out, answer.Backfill(clock, done))
 			return nil
 		}),
 	}

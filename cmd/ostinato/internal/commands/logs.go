@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
@@ -19,12 +21,15 @@ func (p *person) newLogs() *cobra.Command {
 	var run, at string
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "logs NAME", Short: "The logs of a run's Pods, or what was kept of Pods that failed and are gone",
+		Use: "logs NAME|job/NAME", Short: "The logs of a run's Pods, or what was kept of Pods that failed and are gone",
 		Args: cobra.ExactArgs(1),
 		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
 			cluster, err := p.cluster()
 			if err != nil {
 				return err
+			}
+			if name, isJob := strings.CutPrefix(arguments[0], "job/"); isJob {
+				return p.logs(cmd.Context(), cluster, nil, name, follow)
 			}
 			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
 			if err != nil {
@@ -69,14 +74,14 @@ func (p *person) jobOf(ctx context.Context, cronJob *ostinatov1.CronJob, run, at
 	return "", fmt.Errorf("CronJob %s/%s has no run of %s that is known; see ostinato why %s %q", cronJob.Namespace, cronJob.Name, clock.Time(wanted), cronJob.Name, at)
 }
 
-// logs prints what the Pods of a Job have written; where they are gone, what its workflow has kept.
+// logs prints what the Pods of a Job have written; where they are gone, what its workflow has kept. There may be no CronJob.
 func (p *person) logs(ctx context.Context, cluster *ask.Cluster, cronJob *ostinatov1.CronJob, job string, follow bool) error {
-	pods, err := cluster.Pods(ctx, cronJob.Namespace, job)
+	pods, err := cluster.Pods(ctx, cluster.Namespace, job)
 	if err != nil {
 		return err
 	}
 	if len(pods) == 0 {
-		return p.evidence(ctx, cronJob, job)
+		return p.evidence(ctx, cluster, cronJob, job)
 	}
 	for n := range pods {
 		for _, container := range pods[n].Spec.Containers {
@@ -102,16 +107,20 @@ func (p *person) log(ctx context.Context, cluster *ask.Cluster, pod *corev1.Pod,
 }
 
 // evidence prints what the Job's workflow has kept of the Pods that failed.
-func (p *person) evidence(ctx context.Context, cronJob *ostinatov1.CronJob, job string) error {
+func (p *person) evidence(ctx context.Context, cluster *ask.Cluster, cronJob *ostinatov1.CronJob, name string) error {
+	job, err := cluster.Job(ctx, cluster.Namespace, name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
 	workflows, err := p.workflows()
 	if err != nil {
 		return err
 	}
-	kept, err := workflows.Evidence(ctx, cronJob, job)
+	kept, err := workflows.Evidence(ctx, ask.JobWorkflow(cronJob, job, cluster.Namespace, name))
 	if err != nil {
-		return fmt.Errorf("the Pods of Job %s/%s are gone, and its workflow could not be asked: %w", cronJob.Namespace, job, err)
+		return fmt.Errorf("the Pods of Job %s/%s are gone, and its workflow could not be asked: %w", cluster.Namespace, name, err)
 	}
-	p.note("The Pods of Job %s are gone. This is what its workflow has kept of those that failed.", job)
+	p.note("The Pods of Job %s are gone. This is what its workflow has kept of those that failed.", name)
 	if len(kept.Attempts) == 0 {
 		p.note("None has failed.")
 	}
