@@ -187,24 +187,23 @@ func (t *temporalClient) describe(ctx context.Context, workflowID string) (*work
 }
 
 // query reads what the run that describe returns says of itself.
-func (t *temporalClient) query(ctx context.Context, workflowID string, description any) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	found, err := t.describe(ctx, workflowID)
+func query[D any](ctx context.Context, t *temporalClient, workflowID string) (description D, found *workflowservice.DescribeWorkflowExecutionResponse, err error) {
+	found, err = t.describe(ctx, workflowID)
 	if found == nil || err != nil {
-		return nil, err
+		return description, nil, err
 	}
 	value, err := t.sdk.QueryWorkflow(ctx, workflowID, found.GetWorkflowExecutionInfo().GetExecution().GetRunId(), protocol.DescribeQuery)
 	if err != nil {
-		return nil, fmt.Errorf("ask workflow %s for its description: %w", workflowID, err)
+		return description, nil, fmt.Errorf("ask workflow %s for its description: %w", workflowID, err)
 	}
-	if err := value.Get(description); err != nil {
-		return nil, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
+	if err := value.Get(&description); err != nil {
+		return description, nil, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
 	}
-	return found, nil
+	return description, found, nil
 }
 
 func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
-	workflow := JobWorkflow{Running: true}
-	before, err := t.query(ctx, workflowID, &workflow.Description)
+	description, before, err := query[protocol.JobDescription](ctx, t, workflowID)
 	if before == nil || err != nil {
 		return JobWorkflow{}, err
 	}
@@ -212,9 +211,9 @@ func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (Jo
 	if err != nil {
 		return JobWorkflow{}, err
 	}
-	workflow.AtWork = atWork(before) || atWork(after) ||
+	busy := atWork(before) || atWork(after) ||
 		before.GetWorkflowExecutionInfo().GetHistoryLength() != after.GetWorkflowExecutionInfo().GetHistoryLength()
-	return workflow, nil
+	return JobWorkflow{Running: true, AtWork: busy, Description: description}, nil
 }
 
 func atWork(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
@@ -260,8 +259,7 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 }
 
 func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (string, bool, error) {
-	var description protocol.Described
-	found, err := t.query(ctx, workflowID, &description)
+	description, found, err := query[protocol.Described](ctx, t, workflowID)
 	if notFound(err) {
 		return "", false, nil
 	}
