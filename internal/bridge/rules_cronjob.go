@@ -53,6 +53,7 @@ func repeatWait(times int) time.Duration {
 	if times == 0 {
 		return 0
 	}
+	// Five doublings are beyond lastRepeat; many more would be beyond a Duration.
 	return min(firstRepeat<<min(times-1, 5), lastRepeat)
 }
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -176,12 +175,8 @@ func Truncated(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
 	// A part of a string keeps the whole in memory.
-	return strings.Clone(text[:cut])
+	return strings.Clone(strings.ToValidUTF8(text[:limit], ""))
 }
 
 // statuses yields the containers' statuses in the order of spec.podFailurePolicy: app containers
