@@ -11,10 +11,8 @@ import (
 	"golang.org/x/time/rate"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -45,17 +43,9 @@ type Recorders struct {
 // hide how the Job ended. What is beyond a worker's room is dropped and counted in the
 // registerer's metrics. stop writes what is queued and ends them.
 func StartEvents(ctx context.Context, client kubernetes.Interface, registerer prometheus.Registerer) (recorders Recorders, stop func()) {
-	sink := &typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")}
-	start := func(component string) (record.EventRecorder, func()) {
-		broadcaster := record.NewBroadcaster(record.WithContext(ctx),
-			record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey}))
-		broadcaster.StartRecordingToSink(sink)
-		// An ObjectReference is recorded as it is, so the scheme stays empty.
-		recorder := broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
-		return k8s.OneAtATime(recorder), broadcaster.Shutdown
-	}
-	cronJobs, stopCronJobs := start(cronJobComponent)
-	jobs, stopJobs := start(jobComponent)
+	limits := record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey})
+	cronJobs, stopCronJobs := k8s.StartEvents(ctx, client, cronJobComponent, limits)
+	jobs, stopJobs := k8s.StartEvents(ctx, client, jobComponent, limits)
 	return Recorders{CronJobs: cronJobs, Jobs: jobs, gate: newEventGate(registerer)}, func() {
 		stopCronJobs()
 		stopJobs()

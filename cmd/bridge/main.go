@@ -9,6 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/bridge"
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/process"
 )
 
@@ -21,7 +22,7 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 
-	recorder, stopEvents := bridge.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes)
+	recorder, stopEvents := k8s.StartEvents(context.WithoutCancel(ctx), p.Kubernetes.Kubernetes, bridge.Component)
 	defer stopEvents()
 	b, err := bridge.New(bridge.Options{
 		Config:            settings,

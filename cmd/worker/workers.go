@@ -17,13 +17,11 @@ import (
 	"ostinato.dev/ostinato/workflows"
 )
 
-// queueWorker is the worker of one task queue.
 type queueWorker struct {
 	queue string
 	worker.Worker
 }
 
-// workers are the workers of the task queues.
 type workers []queueWorker
 
 // maxJobActivities bounds the regular activities of Jobs that this process has at a time: those that

@@ -117,7 +117,6 @@ func (b *Bridge) filled() bool {
 	return b.objects.jobs.synced() && b.objects.of(nativeCronJobKind).synced() && (b.noCronJobs.Load() || b.objects.cronJobs.synced())
 }
 
-// elect leads while this process holds the lease.
 func (b *Bridge) elect(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -248,7 +247,6 @@ func (b *Bridge) awaitKind(ctx context.Context) bool {
 	}
 }
 
-// hasKind asks the API server once.
 func (b *Bridge) hasKind(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -66,7 +66,6 @@ func lastOutcome(cronJob *ostinatov1.CronJob) string {
 	return unknownOutcome
 }
 
-// addJob takes in a Job of ours.
 func (n *namespaceCount) addJob(job *batchv1.Job, now time.Time) {
 	if finished(job) || job.DeletionTimestamp != nil || ptr.Deref(job.Spec.Suspend, false) {
 		return
@@ -145,7 +144,6 @@ func (c *census) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// count replaces what was counted.
 func (c *census) count(objects *objects, now time.Time) {
 	counted := map[string]*namespaceCount{}
 	of := func(namespace string) *namespaceCount {
@@ -160,6 +158,3 @@ func (c *census) count(objects *objects, now time.Time) {
 	objects.eachJob(func(job *batchv1.Job) { of(job.Namespace).addJob(job, now) })
 	c.latest.Store(&counted)
 }
-
-// forget ends what only a leader says.
-func (c *census) forget() { c.latest.Store(nil) }

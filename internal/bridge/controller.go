@@ -8,12 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/keymutex"
 
@@ -36,7 +32,6 @@ const (
 	locks = 1024
 )
 
-// kind is the kind of an object.
 type kind string
 
 const (
@@ -53,7 +48,6 @@ func (k kind) word() string {
 	return "CronJob"
 }
 
-// task is what to do about an object.
 type task string
 
 const (
@@ -64,7 +58,6 @@ const (
 	restart    task = "restart workflow"            // the object's workflow has ended, or another runs in its place
 )
 
-// key is an item of a work queue.
 type key struct {
 	kind kind
 	types.NamespacedName
@@ -150,7 +143,6 @@ func (c *controller) run(ctx context.Context) error {
 	return nil
 }
 
-// every does something each period until the context is done.
 func (c *controller) every(ctx context.Context, period time.Duration, do func(context.Context)) {
 	ticker := c.Clock.NewTicker(period)
 	defer ticker.Stop()
@@ -189,7 +181,6 @@ func (c *controller) handler(lane *queue.Queue[key]) queue.Handler[key] {
 	}
 }
 
-// failed counts and logs an error of Temporal or of the API server.
 func (c *controller) failed(err error, message string, about ...any) {
 	class := errorClass(err)
 	c.Metrics.errors.WithLabelValues(class).Inc()
@@ -225,7 +216,6 @@ func (c *controller) sync(ctx context.Context, lane *queue.Queue[key], item key)
 	return again, err
 }
 
-// workflowID is the ID of the workflow of a key's object.
 func (c *controller) workflowID(item key) string {
 	if item.kind == jobKind {
 		return c.Config.Cluster.JobWorkflowID(item.Namespace, item.Name)
@@ -274,18 +264,8 @@ func foundLabel(found bool) string {
 	return "none"
 }
 
-// component is the source of the bridge's Events.
-const component = "ostinato-bridge"
-
-// StartEvents returns a recorder that writes to the API server. stop writes what
-// is queued and ends it.
-func StartEvents(ctx context.Context, client kubernetes.Interface) (recorder record.EventRecorder, stop func()) {
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	// An ObjectReference is recorded as it is, so the scheme stays empty.
-	recorder = broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
-	return k8s.OneAtATime(recorder), broadcaster.Shutdown
-}
+// Component is the source of the bridge's Events.
+const Component = "ostinato-bridge"
 
 // warn emits a Warning Event on a CronJob or a Job.
 func (c *controller) warn(object metav1.Object, reason, message string) {

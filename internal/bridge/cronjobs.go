@@ -43,7 +43,7 @@ func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn
 		return 0, err
 	}
 	if acknowledgedCronJob(cronJob, reference) {
-		known.taken(cronJob)
+		known.sent = known.sent.at(cronJob.Generation)
 	}
 	again, err := c.closeRuns(ctx, cronJob, &known, turn)
 	if err == nil {
@@ -78,7 +78,7 @@ func (c *controller) actOnCronJob(ctx context.Context, cronJob *ostinatov1.CronJ
 		return nil
 	}
 	c.Metrics.sent("cronjob-spec", "any")
-	known.generation, known.sent = cronJob.Generation, known.sentFor(cronJob).another(now)
+	known.sent = known.sent.at(cronJob.Generation).another(now)
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (c *controller) nudged(cronJob *ostinatov1.CronJob, known *cronJobMemory, n
 		c.warn(cronJob, event.RunOverdue,
 			fmt.Sprintf("The run due at %s has not started; asked its workflow to look at the clock", next.Format(time.RFC3339)))
 	}
-	known.overdue, known.nudges = next, nudges.another(now)
+	known.nudges = nudges.another(now)
 }
 
 // closeRuns tells the workflow of runs that ended and that it still lists.
@@ -103,8 +103,7 @@ func (c *controller) closeRuns(ctx context.Context, cronJob *ostinatov1.CronJob,
 	var again time.Duration
 	for i := range known.closings {
 		run := &known.closings[i]
-		due, wait := run.due(now)
-		if !due {
+		if wait := run.wait(now); wait > 0 {
 			again = earliest(again, wait)
 			continue
 		}
@@ -163,14 +162,12 @@ func (c *controller) live(ctx context.Context, item key) (object metav1.Object, 
 	return object, nil
 }
 
-// liveJob is the same for a Job.
 func (c *controller) liveJob(ctx context.Context, name types.NamespacedName) (*batchv1.Job, error) {
 	object, err := c.live(ctx, key{kind: jobKind, NamespacedName: name})
 	live, _ := object.(*batchv1.Job)
 	return live, err
 }
 
-// cronJobStore is where the API server has the CronJobs of a kind.
 func (c *controller) cronJobStore(kind kind) k8s.CronJobStore {
 	if kind == nativeCronJobKind {
 		return k8s.NativeCronJobs(c.Clients.Kubernetes)
@@ -266,7 +263,6 @@ func (c *controller) reportPruned(ctx context.Context, item key, cronJob *ostina
 	return nil
 }
 
-// report asks a CronJob's workflow to look at the Job of a name and UID.
 func (c *controller) report(ctx context.Context, cronJob *ostinatov1.CronJob, name string, uid types.UID) error {
 	seen := protocol.JobSeen{CronJobUID: string(cronJob.UID), Name: name, UID: string(uid)}
 	_, err := c.signal(ctx, cronJobKey(cronJob), Signal{protocol.JobSeenSignal, seen})

@@ -30,7 +30,6 @@ func (c *controller) makeRound(ctx context.Context) {
 	c.Metrics.ensureSeconds.Observe(c.Clock.Since(begun).Seconds())
 }
 
-// ensureRunning makes one round.
 func (c *controller) ensureRunning(ctx context.Context) error {
 	now := c.Clock.Now()
 	cronJobs, jobs := map[string]key{}, map[string]key{}
@@ -100,7 +99,6 @@ func (c *controller) list(ctx context.Context, workflowType string, round *ensur
 	}
 }
 
-// ask asks what runs under the ID of an object's workflow.
 func (c *controller) ask(ctx context.Context, workflowID string, item key) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -163,7 +161,7 @@ func (c *controller) restart(ctx context.Context, item key) error {
 // restarted remembers that an object's workflow was started anew, and says so on the object,
 // unless it is a CronJob that was waiting for its first workflow; found is what ran before.
 func (c *controller) restarted(item key, object metav1.Object, found holder.Standing) {
-	c.memory.restarts.put(item, c.memory.restarts.get(item).another(string(object.GetUID()), c.Clock.Now()))
+	c.memory.restarts.put(item, c.memory.restarts.get(item).at(object.GetUID()).another(c.Clock.Now()))
 	cronJob, ok := object.(*ostinatov1.CronJob)
 	if ok && found != holder.Foreign && !acknowledgedCronJob(cronJob, c.reference(cronJob)) {
 		return
@@ -192,7 +190,6 @@ func (c *controller) ensure(ctx context.Context, item key, start Start) (before 
 	return before, nil
 }
 
-// foreignLabel stands for a workflow that was not Ostinato's.
 const foreignLabel = "foreign"
 
 // standingLabel is the value of the label "workflow" of the messages metric.

@@ -9,7 +9,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// drainRetry is when to look again at a Job that is not drained.
 const drainRetry = time.Second
 
 // syncForeignJob ends the workflow of a Job that another controller has, when the API server
@@ -98,7 +97,6 @@ func (c *controller) terminate(ctx context.Context, item key, before time.Time, 
 	return ended, err
 }
 
-// handBack remembers a Job that is to be handed back.
 func (c *controller) handBack(item key) {
 	item = item.to(endForeign)
 	c.memory.foreign.put(item, c.memory.foreign.get(item))
@@ -106,7 +104,6 @@ func (c *controller) handBack(item key) {
 	c.sweep.Add(item)
 }
 
-// handedBack forgets it.
 func (c *controller) handedBack(item key) {
 	known, left := c.memory.foreign.remove(item), c.memory.foreign.len()
 	c.Metrics.toHandBack.Set(float64(left))

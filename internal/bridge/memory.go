@@ -29,7 +29,6 @@ type table[V any] struct {
 	entries map[key]V
 }
 
-// get returns the value of an object, or the zero value.
 func (t *table[V]) get(item key) V {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -37,7 +37,6 @@ func (c *controller) cronJobMessages(cronJob *ostinatov1.CronJob, overdue bool) 
 	return start, Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: reference, Created: created, Spec: spec, Overdue: overdue}}
 }
 
-// jobMessages returns the start of a Job's workflow and the signal with the Job's spec.
 func (c *controller) jobMessages(object *batchv1.Job) (Start, Signal) {
 	owner, _ := claim.CronJobOf(object)
 	input := protocol.JobInput{

@@ -28,7 +28,8 @@ type Metrics struct {
 	paused *prometheus.GaugeVec
 	// external, ttlDeletion and builtInWrites count only where Jobs are taken over,
 	// builtInCronJobWrites only where CronJobs are.
-	external             *prometheus.CounterVec
+	external *prometheus.CounterVec
+	// controllers keeps the values of external's label few: whoever creates Jobs names them.
 	controllers          telemetry.LabelValues
 	ttlDeletion          prometheus.Histogram
 	builtInWrites        prometheus.Counter
@@ -88,12 +89,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// addedFor counts a Job of another controller. Whoever creates Jobs names it.
-func (m *Metrics) addedFor(controller string) {
-	m.external.WithLabelValues(m.controllers.Of("controller_name", controller)).Inc()
-}
-
-// sent counts a message.
 func (m *Metrics) sent(kind, workflow string) {
 	m.messages.WithLabelValues(kind, workflow).Inc()
 }

@@ -23,14 +23,12 @@ const ownerIndex = "cronjob-uid"
 // informers are those of one kind, by namespace: that of NamespaceAll holds every one.
 type informers map[string]cache.SharedIndexInformer
 
-// run runs informers until the context is done.
 func (i informers) run(ctx context.Context) {
 	for _, informer := range i {
 		go informer.RunWithContext(ctx)
 	}
 }
 
-// synced reports whether each informer has its first list.
 func (i informers) synced() bool {
 	for _, informer := range i {
 		if !informer.HasSynced() {
@@ -45,7 +43,6 @@ func (i informers) of(namespace string) cache.SharedIndexInformer {
 	return cmp.Or(i[namespace], i[metav1.NamespaceAll])
 }
 
-// get returns the object of a name, or nil.
 func (i informers) get(name types.NamespacedName) any {
 	informer := i.of(name.Namespace)
 	if informer == nil {
@@ -56,7 +53,6 @@ func (i informers) get(name types.NamespacedName) any {
 	return object
 }
 
-// each calls visit with every object.
 func each[T any](i informers, visit func(T)) {
 	for _, informer := range i {
 		for _, object := range informer.GetStore().List() {
@@ -132,13 +128,11 @@ func (o *objects) of(kind kind) informers {
 	return nil
 }
 
-// find returns a key's object, or nil.
 func (o *objects) find(item key) metav1.Object {
 	object, _ := o.of(item.kind).get(item.NamespacedName).(metav1.Object)
 	return object
 }
 
-// cronJob returns a CronJob of the key's kind, or nil.
 func (o *objects) cronJob(item key) *ostinatov1.CronJob {
 	cronJob, _ := o.find(item).(*ostinatov1.CronJob)
 	return cronJob
@@ -155,7 +149,6 @@ func (o *objects) namesake(name types.NamespacedName) (native *ostinatov1.CronJo
 	return native, true
 }
 
-// job returns a Job, or nil.
 func (o *objects) job(name types.NamespacedName) *batchv1.Job {
 	job, _ := o.jobs.get(name).(*batchv1.Job)
 	return job

@@ -23,6 +23,25 @@ type attempts struct {
 	last  time.Time
 }
 
+// attemptsOf are the attempts of one thing, such as a generation.
+type attemptsOf[T comparable] struct {
+	of T
+	attempts
+}
+
+// at returns the attempts of a thing: none where those that are known are of another.
+func (a attemptsOf[T]) at(what T) attemptsOf[T] {
+	if a.of != what {
+		return attemptsOf[T]{of: what}
+	}
+	return a
+}
+
+// another counts one more attempt.
+func (a attemptsOf[T]) another(now time.Time) attemptsOf[T] {
+	return attemptsOf[T]{a.of, a.attempts.another(now)}
+}
+
 // wait is how long to wait with the next attempt.
 func (a attempts) wait(now time.Time) time.Duration { return repeatWait(a.times) - now.Sub(a.last) }
 
@@ -34,22 +53,17 @@ func repeatWait(times int) time.Duration {
 	if times == 0 {
 		return 0
 	}
-	wait := firstRepeat
-	for range times - 1 {
-		wait = min(2*wait, lastRepeat)
-	}
-	return wait
+	// Five doublings are beyond lastRepeat; many more would be beyond a Duration.
+	return min(firstRepeat<<min(times-1, 5), lastRepeat)
 }
 
 // cronJobMemory is what the bridge remembers of a CronJob. Losing it costs repeated messages only.
 type cronJobMemory struct {
 	uid string
-	// generation is the last one sent or, with no sent, last called taken by the status.
-	generation int64
-	sent       attempts
-	// overdue is the next schedule time last nudged for.
-	overdue time.Time
-	nudges  attempts
+	// sent is of the generation that was sent last or, with no attempts, that the status last called taken.
+	sent attemptsOf[int64]
+	// nudges are of the next schedule time, in Unix seconds.
+	nudges attemptsOf[int64]
 	// closings are the runs that ended and that status still lists as active.
 	closings []closing
 	// reported are the Jobs at which the workflow was asked to look.
@@ -92,15 +106,15 @@ func decideCronJob(cronJob *ostinatov1.CronJob, reference ostinatov1.WorkflowRef
 	switch {
 	// An earlier generation than the workflow has taken: the API server's data was restored,
 	// and with it the status that calls this one taken.
-	case !acknowledgedCronJob(cronJob, reference), cronJob.Generation < memory.generation:
-		decided = repeated(send, memory.sentFor(cronJob), now)
+	case !acknowledgedCronJob(cronJob, reference), cronJob.Generation < memory.sent.of:
+		decided = repeated(send, memory.sent.at(cronJob.Generation).attempts, now)
 	case overdueCronJob(cronJob, overdueGrace, now):
-		decided = repeated(nudge, memory.nudgesFor(cronJob), now)
+		decided = repeated(nudge, memory.nudgesFor(cronJob).attempts, now)
 	case sweep:
 		decided.action = ensure
 	}
 	// What was sent or seen taken since leader start is known to come after.
-	if before, last := builtInWroteLast(cronJob); last && memory.generation == 0 {
+	if before, last := builtInWroteLast(cronJob); last && memory.sent.of == 0 {
 		decided.stale = before
 		decided.action = cmp.Or(decided.action, ensure)
 	}
@@ -137,25 +151,7 @@ func (m cronJobMemory) of(cronJob *ostinatov1.CronJob) cronJobMemory {
 	return m
 }
 
-// taken remembers a generation that status calls taken, and that was not sent.
-func (m *cronJobMemory) taken(cronJob *ostinatov1.CronJob) {
-	if m.generation != cronJob.Generation {
-		m.generation, m.sent = cronJob.Generation, attempts{}
-	}
-}
-
-// sentFor is how often the object's generation was sent.
-func (m cronJobMemory) sentFor(cronJob *ostinatov1.CronJob) attempts {
-	if m.generation != cronJob.Generation {
-		return attempts{}
-	}
-	return m.sent
-}
-
 // nudgesFor is how often the workflow was nudged for the run that is due.
-func (m cronJobMemory) nudgesFor(cronJob *ostinatov1.CronJob) attempts {
-	if !m.overdue.Equal(cronJob.Status.NextScheduleTime.Time) {
-		return attempts{}
-	}
-	return m.nudges
+func (m cronJobMemory) nudgesFor(cronJob *ostinatov1.CronJob) attemptsOf[int64] {
+	return m.nudges.at(cronJob.Status.NextScheduleTime.Unix())
 }

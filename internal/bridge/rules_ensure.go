@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -25,33 +26,19 @@ const (
 	ensureFailures = 5
 )
 
-// restarts counts how often the bridge has started the workflow of an object anew.
-type restarts struct {
-	uid string
-	attempts
-}
+// restarts counts how often the bridge has started the workflow of an object, by its UID, anew.
+type restarts = attemptsOf[types.UID]
 
 // toEnsure reports whether a round asks for the workflow of a Job: the Job is under way, and its
 // workflow should have started by now and was not restarted just now, lest it becomes a hot loop.
 func toEnsure(owner ownership, job *batchv1.Job, known restarts, now time.Time) bool {
-	return owner.ours(job) && !finished(job) && known.rested(string(job.UID), now) &&
+	return owner.ours(job) && !finished(job) && known.at(job.UID).wait(now) <= 0 &&
 		(acknowledgedJob(job) || now.Sub(job.CreationTimestamp.Time) >= childGrace)
 }
 
 // toEnsureCronJob is toEnsure for CronJobs, whose workflows start at once.
 func toEnsureCronJob(cronJob *ostinatov1.CronJob, known restarts, now time.Time) bool {
-	return cronJob.DeletionTimestamp == nil && known.rested(string(cronJob.UID), now)
-}
-
-// rested reports whether the workflow of the object may be started again.
-func (r restarts) rested(uid string, now time.Time) bool { return r.uid != uid || r.wait(now) <= 0 }
-
-// another counts one more restart.
-func (r restarts) another(uid string, now time.Time) restarts {
-	if r.uid != uid {
-		r = restarts{uid: uid}
-	}
-	return restarts{uid, r.attempts.another(now)}
+	return cronJob.DeletionTimestamp == nil && known.at(cronJob.UID).wait(now) <= 0
 }
 
 // ensureRound is a round over the objects of one kind, by the IDs of their workflows. Most are
@@ -68,7 +55,6 @@ func newEnsureRound(due map[string]key) *ensureRound {
 	return &ensureRound{due: due, unlisted: sets.KeySet(due), pages: len(due) / ensurePageWorth}
 }
 
-// wantsPage reports whether to read another page.
 func (a *ensureRound) wantsPage() bool { return a.pages > 0 && len(a.unlisted) > ensurePageWorth }
 
 // read takes a page of IDs of workflows that run.

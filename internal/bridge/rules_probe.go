@@ -50,12 +50,11 @@ func probeMeta(namespace, name, about, description string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace:   namespace,
 		Name:        name,
-		Labels:      map[string]string{probeLabel: about, "app.kubernetes.io/managed-by": component},
+		Labels:      map[string]string{probeLabel: about, "app.kubernetes.io/managed-by": Component},
 		Annotations: map[string]string{"kubernetes.io/description": description},
 	}
 }
 
-// probeSpec is that of a Job that starts no Pod.
 func probeSpec() batchv1.JobSpec {
 	return batchv1.JobSpec{
 		Suspend:      ptr.To(true),

@@ -34,13 +34,8 @@ type closing struct {
 	sentAt time.Time
 }
 
-// due reports whether the run's end is to be sent now, or else in how long.
-func (c closing) due(now time.Time) (bool, time.Duration) {
-	wait := c.grace - now.Sub(c.since)
-	if !c.sentAt.IsZero() {
-		wait = max(wait, closedRepeat-now.Sub(c.sentAt))
-	}
-	return wait <= 0, max(wait, 0)
+func (c closing) wait(now time.Time) time.Duration {
+	return max(c.grace-now.Sub(c.since), closedRepeat-now.Sub(c.sentAt), 0)
 }
 
 // closingsOf returns the runs that status lists as active and that have ended: the Job has
@@ -69,7 +64,6 @@ func closingsOf(owner ownership, active []corev1.ObjectReference, before []closi
 	return closings
 }
 
-// closedGraceOf is the grace of a Job's end.
 func closedGraceOf(owner ownership, found *batchv1.Job) time.Duration {
 	if owner.ours(found) {
 		return closedGrace

@@ -19,8 +19,8 @@ import (
 
 func TestDecideCronJob(t *testing.T) {
 	const grace = 15 * time.Second
-	sent := cronJobMemory{uid: "c1", generation: 1, sent: attempts{1, after(0)}}
-	nudged := cronJobMemory{uid: "c1", overdue: after(60), nudges: attempts{1, after(80)}}
+	sent := cronJobMemory{uid: "c1", sent: attemptsOf[int64]{1, attempts{1, after(0)}}}
+	nudged := cronJobMemory{uid: "c1", nudges: attemptsOf[int64]{after(60).Unix(), attempts{1, after(80)}}}
 	for _, test := range []struct {
 		name   string
 		object *ostinatov1.CronJob
@@ -50,10 +50,10 @@ func TestDecideCronJob(t *testing.T) {
 		{name: "overdue and suspended: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.Spec.Suspend = ptr.To(true) }), now: 600, want: leave},
 		{name: "overdue and being deleted: nothing", object: cronJob(taken, nextRun(60), func(c *ostinatov1.CronJob) { c.DeletionTimestamp = at(70) }), now: 600, want: leave},
 		{name: "restored to a generation that its status calls taken, after a later one was: send", object: cronJob(taken, generation(1)),
-			memory: cronJobMemory{uid: "c1", generation: 3}, want: send, again: 30 * time.Second},
+			memory: cronJobMemory{uid: "c1", sent: attemptsOf[int64]{of: 3}}, want: send, again: 30 * time.Second},
 		{name: "restored, and sent: nothing", object: cronJob(taken), memory: sent, now: 1, want: leave},
 		{name: "re-created, after a later generation of its predecessor: nothing", object: cronJob(taken),
-			memory: cronJobMemory{uid: "old", generation: 3}, want: leave},
+			memory: cronJobMemory{uid: "old", sent: attemptsOf[int64]{of: 3}}, want: leave},
 		{name: "edited by its workflow, which has taken it: nothing", object: cronJob(generation(2), taken), memory: sent, now: 1, want: leave},
 		{name: "overdue and edited: the edit wakes the workflow", object: cronJob(taken, nextRun(60), generation(2)), now: 600, want: send, again: 30 * time.Second},
 	} {
@@ -151,19 +151,16 @@ func TestClosingIsSentAfterTheGraceAndSeldomAgain(t *testing.T) {
 		name string
 		run  closing
 		now  int
-		due  bool
 		wait time.Duration
 	}{
-		{"just seen", closing{grace: closedGrace, since: after(0)}, 1, false, 9 * time.Second},
-		{"after the grace", closing{grace: closedGrace, since: after(0)}, 10, true, 0},
-		{"of another controller", closing{since: after(0)}, 0, true, 0},
-		{"just sent", closing{since: after(0), sentAt: after(5)}, 15, false, 50 * time.Second},
-		{"sent long ago", closing{since: after(0), sentAt: after(5)}, 65, true, 0},
+		{"just seen", closing{grace: closedGrace, since: after(0)}, 1, 9 * time.Second},
+		{"after the grace", closing{grace: closedGrace, since: after(0)}, 10, 0},
+		{"of another controller", closing{since: after(0)}, 0, 0},
+		{"just sent", closing{since: after(0), sentAt: after(5)}, 15, 50 * time.Second},
+		{"sent long ago", closing{since: after(0), sentAt: after(5)}, 65, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			due, wait := test.run.due(after(test.now))
-			assert.Equal(t, test.due, due)
-			assert.Equal(t, test.wait, wait)
+			assert.Equal(t, test.wait, test.run.wait(after(test.now)))
 		})
 	}
 }

@@ -16,7 +16,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
@@ -187,39 +186,36 @@ func (t *temporalClient) describe(ctx context.Context, workflowID string) (*work
 	return description, nil
 }
 
-// query asks the run that was described for its description of itself.
-func (t *temporalClient) query(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) (converter.EncodedValue, error) {
-	execution := info.GetExecution()
-	value, err := t.sdk.QueryWorkflow(ctx, execution.GetWorkflowId(), execution.GetRunId(), protocol.DescribeQuery)
-	if err != nil {
-		return nil, fmt.Errorf("ask workflow %s for its description: %w", execution.GetWorkflowId(), err)
+// query reads what the run that describe returns says of itself.
+func query[D any](ctx context.Context, t *temporalClient, workflowID string) (description D, found *workflowservice.DescribeWorkflowExecutionResponse, err error) {
+	found, err = t.describe(ctx, workflowID)
+	if found == nil || err != nil {
+		return description, nil, err
 	}
-	return value, nil
+	value, err := t.sdk.QueryWorkflow(ctx, workflowID, found.GetWorkflowExecutionInfo().GetExecution().GetRunId(), protocol.DescribeQuery)
+	if err != nil {
+		return description, nil, fmt.Errorf("ask workflow %s for its description: %w", workflowID, err)
+	}
+	if err := value.Get(&description); err != nil {
+		return description, nil, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
+	}
+	return description, found, nil
 }
 
 func (t *temporalClient) DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error) {
-	before, err := t.describe(ctx, workflowID)
+	description, before, err := query[protocol.JobDescription](ctx, t, workflowID)
 	if before == nil || err != nil {
 		return JobWorkflow{}, err
-	}
-	value, err := t.query(ctx, before.GetWorkflowExecutionInfo())
-	if err != nil {
-		return JobWorkflow{}, err
-	}
-	workflow := JobWorkflow{Running: true}
-	if err := value.Get(&workflow.Description); err != nil {
-		return JobWorkflow{}, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
 	}
 	after, err := t.describe(ctx, workflowID)
 	if err != nil {
 		return JobWorkflow{}, err
 	}
-	workflow.AtWork = atWork(before) || atWork(after) ||
+	busy := atWork(before) || atWork(after) ||
 		before.GetWorkflowExecutionInfo().GetHistoryLength() != after.GetWorkflowExecutionInfo().GetHistoryLength()
-	return workflow, nil
+	return JobWorkflow{Running: true, AtWork: busy, Description: description}, nil
 }
 
-// atWork reports whether a workflow task or an activity is pending or under way.
 func atWork(description *workflowservice.DescribeWorkflowExecutionResponse) bool {
 	return description.GetPendingWorkflowTask() != nil || len(description.GetPendingActivities()) > 0
 }
@@ -263,20 +259,12 @@ func (t *temporalClient) Running(ctx context.Context, workflowType string, visit
 }
 
 func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (string, bool, error) {
-	execution, err := t.describe(ctx, workflowID)
-	if execution == nil || err != nil {
-		return "", false, err
-	}
-	value, err := t.query(ctx, execution.GetWorkflowExecutionInfo())
+	description, found, err := query[protocol.Described](ctx, t, workflowID)
 	if notFound(err) {
 		return "", false, nil
 	}
-	if err != nil {
+	if found == nil || err != nil {
 		return "", false, err
-	}
-	var description protocol.Described
-	if err := value.Get(&description); err != nil {
-		return "", false, fmt.Errorf("read the description of workflow %s: %w", workflowID, err)
 	}
 	return cmp.Or(description.CronJob.UID, description.Job.UID), true, nil
 }

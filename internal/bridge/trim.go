@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
@@ -46,9 +45,6 @@ const (
 	// maxAnnotation bounds what is kept of an annotation's value, in bytes. Every value that
 	// can be read is shorter; of another the mistake is announced with its beginning.
 	maxAnnotation = 64
-	// maxReference bounds the texts of an owner reference, which the API server takes in any
-	// length. No object has a longer name.
-	maxReference = 253
 	// maxText bounds the reason and the message of a condition.
 	maxText = 1024
 	// maxFailurePolicy bounds the podFailurePolicy that is kept, by its encoded size in bytes.
@@ -84,7 +80,10 @@ func (o ownership) trimJob(object any) (any, error) {
 	trimPolicies(&trimmed.Spec)
 	trimmed.Spec.Template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: job.Spec.Template.Spec.RestartPolicy}}
 	keepAnnotations(&trimmed.Spec.Template.ObjectMeta, job.Spec.Template.Annotations, settingAnnotations...)
-	trimmed.Status = trimStatus(job.Status)
+	// A workflow that starts reads the indexes and the Pods off the Job itself.
+	trimmed.Status = job.Status
+	trimmed.Status.CompletedIndexes, trimmed.Status.FailedIndexes, trimmed.Status.UncountedTerminatedPods = "", nil, nil
+	trimmed.Status.Conditions = trimConditions(job.Status.Conditions)
 	return trimmed, nil
 }
 
@@ -98,14 +97,6 @@ func trimPolicies(spec *batchv1.JobSpec) {
 	if spec.PodFailurePolicy != nil && spec.PodFailurePolicy.Size() > maxFailurePolicy {
 		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
 	}
-}
-
-// trimStatus keeps no sets of indexes and no Pods: a workflow that starts reads them off
-// the Job.
-func trimStatus(status batchv1.JobStatus) batchv1.JobStatus {
-	status.CompletedIndexes, status.FailedIndexes, status.UncountedTerminatedPods = "", nil, nil
-	status.Conditions = trimConditions(status.Conditions)
-	return status
 }
 
 // trimConditions keeps the conditions that Kubernetes defines.
@@ -139,7 +130,7 @@ func trimNativeMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 }
 
 func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
-	trimmed := metav1.ObjectMeta{
+	return metav1.ObjectMeta{
 		Name:              meta.Name,
 		Namespace:         meta.Namespace,
 		UID:               meta.UID,
@@ -147,12 +138,6 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 		Generation:        meta.Generation,
 		CreationTimestamp: meta.CreationTimestamp,
 		DeletionTimestamp: meta.DeletionTimestamp,
+		OwnerReferences:   k8s.TrimOwners(&meta),
 	}
-	if owner := metav1.GetControllerOfNoCopy(&meta); owner != nil {
-		reference := *owner
-		reference.APIVersion, reference.Kind = k8s.Truncated(owner.APIVersion, maxReference), k8s.Truncated(owner.Kind, maxReference)
-		reference.Name, reference.UID = k8s.Truncated(owner.Name, maxReference), types.UID(k8s.Truncated(string(owner.UID), maxReference))
-		trimmed.OwnerReferences = []metav1.OwnerReference{reference}
-	}
-	return trimmed
 }

@@ -23,54 +23,22 @@ func (c *controller) watch() error {
 	}
 	for _, namespace := range c.objects.namespaces {
 		err := errors.Join(
-			add(c.objects.cronJobs[namespace], handlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
-			add(c.objects.nativeCronJobs[namespace], handlerOf(
+			add(c.objects.cronJobs[namespace], k8s.HandlerOf(c.cronJobAdded, c.cronJobUpdated, c.cronJobDeleted)),
+			add(c.objects.nativeCronJobs[namespace], k8s.HandlerOf(
 				func(native *ostinatov1.CronJob, _ bool) { c.namesakeChanged(native) },
 				func(_, native *ostinatov1.CronJob) { c.namesakeChanged(native) },
 				c.namesakeChanged,
 			)),
-			add(c.objects.jobs[namespace], handlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
+			add(c.objects.jobs[namespace], k8s.HandlerOf(c.jobAdded, c.jobUpdated, c.jobDeleted)),
 		)
 		if natives, ok := c.objects.of(nativeCronJobKind)[namespace]; ok {
-			err = errors.Join(err, add(natives, handlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)))
+			err = errors.Join(err, add(natives, k8s.HandlerOf(c.cronJobAdded, c.nativeCronJobUpdated, c.cronJobDeleted)))
 		}
 		if err != nil {
 			return fmt.Errorf("watch for changes: %w", err)
 		}
 	}
 	return nil
-}
-
-// handlerOf makes an informer's handler from functions on one type. An update
-// from one UID to another is a deletion and an addition that the watch missed.
-func handlerOf[T metav1.Object](added func(T, bool), updated func(old, new T), deleted func(T)) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(o any, initial bool) {
-			if object, ok := o.(T); ok {
-				added(object, initial)
-			}
-		},
-		UpdateFunc: func(o, n any) {
-			before, ok1 := o.(T)
-			after, ok2 := n.(T)
-			switch {
-			case !ok1 || !ok2:
-			case before.GetUID() != after.GetUID():
-				deleted(before)
-				added(after, false)
-			default:
-				updated(before, after)
-			}
-		},
-		DeleteFunc: func(o any) {
-			if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = tombstone.Obj
-			}
-			if object, ok := o.(T); ok {
-				deleted(object)
-			}
-		},
-	}
 }
 
 func cronJobKey(cronJob *ostinatov1.CronJob) key {
@@ -130,7 +98,7 @@ func (c *controller) cronJobDeleted(cronJob *ostinatov1.CronJob) {
 func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	c.expire(job)
 	if name, external := claim.External(job); external && c.objects.owner.takeOver.Jobs {
-		c.Metrics.addedFor(name)
+		c.Metrics.external.WithLabelValues(c.Metrics.controllers.Of("controller_name", name)).Inc()
 	}
 	if owner, owned := c.objects.owner.cronJobOf(job); owned && (!finished(job) || !ofARun(job)) {
 		c.main.AddAfter(ownerKey(job, owner), closedGrace)
@@ -183,7 +151,6 @@ func (c *controller) runEnded(job *batchv1.Job) {
 	}
 }
 
-// ownerKey is the key of the CronJob that controls a Job.
 func ownerKey(job *batchv1.Job, owner claim.CronJob) key {
 	return keyOf(cronJobKindOf(owner.Native), &metav1.ObjectMeta{Namespace: job.Namespace, Name: owner.Name})
 }

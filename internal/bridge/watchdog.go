@@ -19,7 +19,7 @@ const (
 
 // watchdog looks for CronJobs whose workflow does not do what it should.
 func (c *controller) watchdog(ctx context.Context) {
-	defer c.Metrics.census.forget()
+	defer c.Metrics.census.latest.Store(nil)
 	c.Metrics.census.count(c.objects, c.Clock.Now())
 	var compared time.Time
 	c.every(ctx, watchdogPeriod, func(context.Context) {

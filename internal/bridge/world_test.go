@@ -113,7 +113,7 @@ func (w *world) lead() *world {
 	b := w.bridge()
 	w.begin(b)
 	w.eventually(func() bool {
-		if w.settings.TakeOver.Any() {
+		if w.settings.TakeOver != (config.TakeOver{}) {
 			w.clock.Step(probePeriod)
 		}
 		return b.Ready(context.Background()) == nil && (w.settings.LeaderElection.Enabled || w.clock.ticks(ensurePeriod))

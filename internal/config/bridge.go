@@ -66,7 +66,7 @@ func (b *Bridge) validate() error {
 	p.check(b.SweepInterval == 0 || b.SweepInterval >= time.Minute, "sweep-interval", "is %v; set it to 0 or to 1m or more", b.SweepInterval)
 	p.check(b.OverdueGrace >= time.Second, "overdue-grace", "is %v; set it to 1s or more", b.OverdueGrace)
 	b.LeaderElection.validate(&p)
-	if b.TakeOver.Any() {
+	if b.TakeOver != (TakeOver{}) {
 		p.namespace(b.ProbeNamespace, "takeover-probe-namespace",
 			"name one that holds nothing else: --takeover creates a CronJob or Job there for a moment, to see whether the built-in controller runs")
 	}

@@ -29,12 +29,10 @@ const (
 // os.LookupEnv is one.
 type LookupEnv = func(name string) (string, bool)
 
-// environment gives the flags their twins.
 func environment(lookup LookupEnv) command.Environment {
 	return command.Environment{Prefix: "OSTINATO_", Lookup: lookup}
 }
 
-// program returns the command that runs a program with the settings that its flags and the environment give.
 func program[S any, P interface {
 	*S
 	AddFlags(*command.Flags)
@@ -85,7 +83,6 @@ func (c Common) validate(p *problems) {
 	p.check(c.DrainTimeout >= 0, "drain-timeout", "is %v; set it to 0 or more", c.DrainTimeout)
 }
 
-// nameList is a comma-separated list of names as a flag.
 type nameList []string
 
 func (n *nameList) String() string { return strings.Join(*n, ",") }
@@ -102,10 +99,8 @@ func (n *nameList) Set(value string) error {
 	return nil
 }
 
-// problems collects what is wrong with a configuration.
 type problems []error
 
-// check adds a problem with one flag unless ok.
 func (p *problems) check(ok bool, flagName, format string, arguments ...any) {
 	if !ok {
 		*p = append(*p, fmt.Errorf("--%s (%s): %s", flagName, environment(nil).Variable(flagName), fmt.Sprintf(format, arguments...)))

@@ -300,7 +300,21 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 	}
 }
 
-func TestKubernetesClientLimits(t *testing.T) {
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters:
+- name: one
+  cluster: {server: "https://one.example:6443"}
+contexts:
+- name: one
+  context: {cluster: one}
+current-context: one
+`
+
+func TestKubernetesClient(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(path, []byte(kubeconfig), 0o600))
+	t.Setenv("KUBECONFIG", path)
 	for _, test := range []struct {
 		name      string
 		arguments []string
@@ -313,12 +327,17 @@ func TestKubernetesClientLimits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			worker, err := parseWorker(test.arguments, environment(nil))
 			require.NoError(t, err)
-			options := worker.Kubernetes.ClientOptions("ostinato-worker")
+			options, err := worker.Kubernetes.RESTConfig("ostinato-worker")
+			require.NoError(t, err)
+			assert.Equal(t, "https://one.example:6443", options.Host)
 			assert.Equal(t, test.qps, options.QPS)
 			assert.Equal(t, test.burst, options.Burst)
 			assert.Equal(t, "ostinato-worker", options.UserAgent)
 		})
 	}
+	t.Setenv("KUBECONFIG", path+"-absent")
+	_, err := config.Kubernetes{}.RESTConfig("ostinato-worker")
+	assert.Error(t, err, "an absent kubeconfig")
 }
 
 func TestEveryProblemIsReportedAtOnce(t *testing.T) {

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"ostinato.dev/ostinato/internal/command"
-	"ostinato.dev/ostinato/internal/k8s"
+	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/order"
 )
 
 // Kubernetes holds the settings of what a process does in Kubernetes.
@@ -35,15 +39,22 @@ func (k Kubernetes) validate(p *problems) {
 	p.atLeast(k.KubeBurst, 1, "kube-burst")
 }
 
-// ClientOptions returns the options of this process's Kubernetes clients. Which API
-// server comes from KUBECONFIG, else from the user's default file, else from the
-// Pod's service account. Program is the name for the user agent.
-func (k Kubernetes) ClientOptions(program string) k8s.ClientOptions {
-	options := k8s.ClientOptions{UserAgent: program, QPS: -1}
-	if k.KubeQPS > 0 {
-		options.QPS, options.Burst = float32(k.KubeQPS), k.KubeBurst
+// RESTConfig returns the configuration of this process's Kubernetes clients: that of KUBECONFIG, else of ~/.kube/config,
+// else of the Pod's service account. userAgent names the process in the API server's audit log.
+func (k Kubernetes) RESTConfig(userAgent string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("load Kubernetes client configuration: %w", err)
 	}
-	return options
+	// By default there is no limit of our own: requests are already bounded by the number of workers, and the API server's
+	// Priority and Fairness, which sees all clients, is the better judge of what it can take. It answers 429 with
+	// Retry-After, which client-go and the activities honour.
+	config.UserAgent, config.QPS = userAgent, -1
+	if k.KubeQPS > 0 {
+		config.QPS, config.Burst = float32(k.KubeQPS), k.KubeBurst
+	}
+	return config, nil
 }
 
 // TakeOver says which objects of batch/v1 are Ostinato's without being marked.
@@ -61,9 +72,6 @@ const (
 	takeOverCronJobs = "cronjobs"
 	takeOverJobs     = "jobs"
 )
-
-// Any reports whether anything is to be taken over.
-func (t TakeOver) Any() bool { return t.Jobs || t.CronJobs }
 
 // String, Type and Set make *TakeOver a flag: a comma-separated list.
 func (t *TakeOver) String() string {
@@ -98,4 +106,34 @@ func (t *TakeOver) Set(value string) error {
 		}
 	}
 	return nil
+}
+
+// Jobs holds the settings of how Jobs are run.
+type Jobs struct {
+	// JobDefaults are what a Job gets that does not say it itself, in whole seconds.
+	// Worker and bridge of one cluster must agree: either may read a Job first.
+	JobDefaults job.Defaults
+	// Weights are the shares of Kubernetes namespaces. Worker and bridge of one cluster should agree: either starts workflows.
+	Weights order.Weights
+}
+
+func (j *Jobs) addFlags(flags *command.Flags) {
+	group := flags.Group(groupJobs)
+	upstream := job.DefaultConfig()
+	group.DurationVar(&j.JobDefaults.BackoffBase, "pod-backoff-base", upstream.BackoffBase,
+		"wait before the first Pod after a failure, doubled with each one, where a Job has no annotation; the same for worker and bridge")
+	group.DurationVar(&j.JobDefaults.BackoffCap, "pod-backoff-cap", upstream.BackoffCap,
+		"longest wait before a Pod after failures, where a Job has no annotation; the same for worker and bridge")
+	flags.Group(groupWork).Var(&j.Weights, "fairness-weights",
+		"comma-separated namespace=weight, 0.001 to 1000: what a Kubernetes namespace gets where runs wait, in proportion to others, which have 1; the same for worker and bridge")
+}
+
+func (j Jobs) validate(p *problems) {
+	base, limit := j.JobDefaults.BackoffBase, j.JobDefaults.BackoffCap
+	p.wholeSeconds(base, "pod-backoff-base")
+	p.wholeSeconds(limit, "pod-backoff-cap")
+	p.check(base <= limit, "pod-backoff-base", "is %v; set it to --pod-backoff-cap, %v, or less", base, limit)
+	for _, namespace := range j.Weights.Namespaces() {
+		p.namespace(namespace, "fairness-weights", "give namespace=weight, separated by commas")
+	}
 }

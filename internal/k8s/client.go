@@ -17,32 +17,9 @@ import (
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
-
-// ClientOptions limit and name this process's requests to the API server.
-type ClientOptions struct {
-	// UserAgent names the process in the API server's audit log; empty means the program's name and version.
-	UserAgent string
-	// QPS and Burst limit the requests a second. A negative QPS means no limit of our own: requests are already bounded by
-	// the number of workers, and the API server's Priority and Fairness, which sees all clients, is the better judge of what
-	// it can take. It answers 429 with Retry-After, which client-go and the activities honour.
-	QPS   float32
-	Burst int
-}
-
-// RESTConfig loads the configuration of KUBECONFIG, else of ~/.kube/config, else of the Pod's service account.
-func (o ClientOptions) RESTConfig() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("load Kubernetes client configuration: %w", err)
-	}
-	config.UserAgent, config.QPS, config.Burst = o.UserAgent, o.QPS, o.Burst
-	return config, nil
-}
 
 // CronJobsGetter gives access to the CronJobs of batch.ostinato.dev/v1.
 type CronJobsGetter interface {
@@ -102,7 +79,6 @@ func NewClients(config *rest.Config) (*Clients, error) {
 	}, nil
 }
 
-// cronJobs implements CronJobsGetter by REST.
 type cronJobs struct {
 	client rest.Interface
 	codec  runtime.ParameterCodec

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,42 +12,6 @@ import (
 
 	"ostinato.dev/ostinato/internal/k8s"
 )
-
-const kubeconfig = `apiVersion: v1
-kind: Config
-clusters:
-- name: one
-  cluster: {server: "https://one.example:6443"}
-contexts:
-- name: one
-  context: {cluster: one}
-current-context: one
-`
-
-func TestClientOptions(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("KUBECONFIG", path)
-	options := k8s.ClientOptions{UserAgent: "ostinato-worker", QPS: -1}
-	config, err := options.RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config.Host != "https://one.example:6443" || config.QPS >= 0 || config.UserAgent != "ostinato-worker" {
-		t.Errorf("host %s, %v requests a second, user agent %s", config.Host, config.QPS, config.UserAgent)
-	}
-	options.QPS, options.Burst = 50, 100
-	config, err = options.RESTConfig()
-	if err != nil || config.QPS != 50 || config.Burst != 100 {
-		t.Errorf("config %+v, error %v", config, err)
-	}
-	t.Setenv("KUBECONFIG", path+"-absent")
-	if _, err := options.RESTConfig(); err == nil {
-		t.Error("an absent kubeconfig is accepted")
-	}
-}
 
 // TestClientsSpeakProtobufForKubernetesOwnTypesOnly: custom resources have no
 // protobuf form.

@@ -1,11 +1,25 @@
 package k8s
 
 import (
+	"context"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 )
+
+// StartEvents returns a recorder of a component, for use by many at once, that writes to the API server. stop writes what is
+// queued and ends it.
+func StartEvents(ctx context.Context, client kubernetes.Interface, component string, options ...record.BroadcasterOption) (recorder record.EventRecorder, stop func()) {
+	broadcaster := record.NewBroadcaster(append(options, record.WithContext(ctx))...)
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	// An ObjectReference is recorded as it is, so the scheme stays empty.
+	recorder = broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: component})
+	return OneAtATime(recorder), broadcaster.Shutdown
+}
 
 // OneAtATime returns the recorder for use by many at once. client-go names an Event by its object and its nanosecond, so
 // that of two which are recorded in the same one the API server would take the first only.

@@ -80,7 +80,6 @@ func (p *PodInformer) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// namespaceInformer returns an informer on the Pods of one namespace, or of all.
 func namespaceInformer(client kubernetes.Interface, namespace string, options PodInformerOptions) (cache.SharedInformer, error) {
 	report := func(err error) {
 		if options.OnAnswer != nil {
@@ -145,6 +144,38 @@ func unserved(err error) bool {
 		return true
 	}
 	return false
+}
+
+// HandlerOf makes an informer's handler from functions on one type. An update
+// from one UID to another is a deletion and an addition that the watch missed.
+func HandlerOf[T metav1.Object](added func(T, bool), updated func(old, new T), deleted func(T)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(o any, initial bool) {
+			if object, ok := o.(T); ok {
+				added(object, initial)
+			}
+		},
+		UpdateFunc: func(o, n any) {
+			before, ok1 := o.(T)
+			after, ok2 := n.(T)
+			switch {
+			case !ok1 || !ok2:
+			case before.GetUID() != after.GetUID():
+				deleted(before)
+				added(after, false)
+			default:
+				updated(before, after)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = tombstone.Obj
+			}
+			if object, ok := o.(T); ok {
+				deleted(object)
+			}
+		},
+	}
 }
 
 // ShardSelector selects the Pods that one of the PodWatch shards reports: those whose watch bucket is congruent to the

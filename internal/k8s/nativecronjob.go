@@ -19,7 +19,6 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// nativeCronJobKind is the kind of CronJobs of batch/v1.
 var nativeCronJobKind = batchv1.SchemeGroupVersion.WithKind(ostinatov1.CronJobKind.Kind)
 
 // IsNative reports whether the CronJob is one of batch/v1, which FromNative has made.

@@ -14,7 +14,8 @@ import (
 const (
 	// maxAnnotation bounds an annotation's value, in bytes. Every value that can be read is shorter.
 	maxAnnotation = 64
-	// maxReference bounds the texts of an owner reference. No object has a longer name.
+	// maxReference bounds the texts of an owner reference, which the API server takes in any
+	// length. No object has a longer name.
 	maxReference = 253
 	// maxLabels bounds the labels that are kept of a Pod, and maxLabelKey their keys, in bytes.
 	maxLabels, maxLabelKey = 64, 128
@@ -72,18 +73,23 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	if slices.Contains(meta.Finalizers, names.TrackingFinalizer) {
 		trimmed.Finalizers = []string{names.TrackingFinalizer}
 	}
-	for _, owner := range meta.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			owner.APIVersion, owner.Kind = Truncated(owner.APIVersion, maxReference), Truncated(owner.Kind, maxReference)
-			owner.Name, owner.UID = Truncated(owner.Name, maxReference), types.UID(Truncated(string(owner.UID), maxReference))
-			trimmed.OwnerReferences = []metav1.OwnerReference{owner}
-		}
-	}
+	trimmed.OwnerReferences = TrimOwners(&meta)
 	var cut bool
 	if trimmed.Labels, cut = trimLabels(meta.Labels, trimmed.OwnerReferences); cut || meta.Annotations[labelsCut] != "" {
 		metav1.SetMetaDataAnnotation(&trimmed, labelsCut, "true")
 	}
 	return trimmed
+}
+
+// TrimOwners keeps the reference to an object's controller.
+func TrimOwners(object metav1.Object) []metav1.OwnerReference {
+	controller := metav1.GetControllerOf(object)
+	if controller == nil {
+		return nil
+	}
+	controller.APIVersion, controller.Kind = Truncated(controller.APIVersion, maxReference), Truncated(controller.Kind, maxReference)
+	controller.Name, controller.UID = Truncated(controller.Name, maxReference), types.UID(Truncated(string(controller.UID), maxReference))
+	return []metav1.OwnerReference{*controller}
 }
 
 // factAnnotations are the annotations that PodFact reads.

@@ -13,30 +13,18 @@ import (
 
 // handler notes what changed and queues its Job; it does no I/O. It may be called for several namespaces at once.
 func (w *Watcher) handler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(object any, initial bool) {
-			if pod, ok := object.(*corev1.Pod); ok {
-				w.pods.Add(1)
-				w.observe(nil, pod, initial)
-			}
+	return k8s.HandlerOf(
+		func(pod *corev1.Pod, initial bool) {
+			w.pods.Add(1)
+			w.observe(nil, pod, initial)
 		},
-		UpdateFunc: func(previous, object any) {
-			before, _ := previous.(*corev1.Pod)
-			if pod, ok := object.(*corev1.Pod); ok {
-				w.observe(before, pod, false)
-			}
+		func(before, pod *corev1.Pod) { w.observe(before, pod, false) },
+		func(pod *corev1.Pod) {
+			w.pods.Add(-1)
+			w.countTracked(pod, nil)
+			w.remove(pod, false)
 		},
-		DeleteFunc: func(object any) {
-			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = unknown.Obj
-			}
-			if pod, ok := object.(*corev1.Pod); ok {
-				w.pods.Add(-1)
-				w.countTracked(pod, nil)
-				w.remove(pod, false)
-			}
-		},
-	}
+	)
 }
 
 // jobOf returns the key of the Job that controls the Pod.

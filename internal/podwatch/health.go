@@ -38,7 +38,6 @@ type health struct {
 	logged  time.Time
 }
 
-// answer takes how a list or watch of a namespace went.
 func (h *health) answer(namespace string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return

@@ -33,7 +33,6 @@ type jobKey struct {
 	uid             types.UID
 }
 
-// ownership says whose a Job is.
 type ownership int
 
 const (
@@ -64,7 +63,6 @@ type watchedJob struct {
 	repeatDue time.Time
 }
 
-// decision is what is to be done for a Job now, and when to decide again.
 type decision struct {
 	// facts are to be sent; empty means no signal.
 	facts []job.PodFact
@@ -157,7 +155,6 @@ func (w *watchedJob) answer(uid string, e event, s sight, now time.Time) {
 	}
 }
 
-// told records that the workflow took facts.
 func (w *watchedJob) told(facts []job.PodFact, now time.Time) {
 	w.lastSignal = now
 	for _, fact := range facts {
@@ -188,7 +185,6 @@ func (w *watchedJob) settle(now time.Time) {
 	}
 }
 
-// tracked lists the Pods that carry the tracking finalizer.
 func (w *watchedJob) tracked() []job.PodFact {
 	var facts []job.PodFact
 	for _, pod := range w.pods {
@@ -199,7 +195,6 @@ func (w *watchedJob) tracked() []job.PodFact {
 	return facts
 }
 
-// decide says what to do now.
 func (w *watchedJob) decide(now time.Time) decision {
 	var result decision
 	for _, pod := range w.missing {
@@ -225,7 +220,6 @@ func (w *watchedJob) decide(now time.Time) decision {
 	return result
 }
 
-// repeats returns the Pods that are to be looked into again.
 func (w *watchedJob) repeats(now time.Time) []*watchedPod {
 	if len(w.unreleased) == 0 || now.Before(w.repeatDue) {
 		return nil
@@ -242,7 +236,6 @@ func (w *watchedJob) repeats(now time.Time) []*watchedPod {
 	return repeats
 }
 
-// hasEnd reports whether the end of a Pod is owed.
 func (w *watchedJob) hasEnd() bool {
 	for _, pod := range w.owed {
 		if over(pod.fact) {

@@ -84,7 +84,7 @@ func (w *Watcher) examine(ctx context.Context, watched *watchedJob, pod *corev1.
 		w.change(func(now time.Time) {
 			seen := see(stored)
 			// One that was counted has lost the watch's label for good.
-			if verdict == claim.Keep && claim.Ended(stored) && !claim.Tracked(stored) && !w.sees(stored) {
+			if verdict == claim.Keep && claim.Ended(stored) && !claim.Tracked(stored) && !w.selector.Matches(labels.Set(stored.Labels)) {
 				watched.answer(seen.fact.UID, foundOut, seen, now)
 				return
 			}
@@ -128,11 +128,6 @@ func (w *Watcher) release(ctx context.Context, pod *corev1.Pod, forGood bool) er
 		w.Logger.Info("released a Pod that nobody counts", "namespace", pod.Namespace, "pod", pod.Name)
 	}
 	return nil
-}
-
-// sees reports whether the Pod has the label by which a watch sees it.
-func (w *Watcher) sees(pod *corev1.Pod) bool {
-	return w.selector.Matches(labels.Set(pod.Labels))
 }
 
 // each does something with all items, some at a time; the error is the first of them.

@@ -103,7 +103,6 @@ func (w *Watcher) named(ctx context.Context, pod *corev1.Pod) (*batchv1.Job, err
 // sweepRetry is how long the sweep waits after a failure.
 const sweepRetry = 30 * time.Second
 
-// sweepOnce sweeps until it has succeeded once.
 func (w *Watcher) sweepOnce(ctx context.Context) {
 	for {
 		err := w.sweep(ctx)
@@ -159,7 +158,6 @@ func (w *Watcher) sweep(ctx context.Context) error {
 	return writes.Wait()
 }
 
-// inShard reports whether the Job's Pods are the shard's.
 func (w *Watcher) inShard(job types.UID) bool {
 	bucket, err := strconv.Atoi(names.WatchBucket(string(job)))
 	return err == nil && bucket%w.Shards == w.Shard

@@ -6,7 +6,6 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// watchedPod is one Pod of a Job.
 type watchedPod struct {
 	state state
 	fact  job.PodFact
@@ -78,7 +77,6 @@ func (p *watchedPod) meet(e event, s sight, now time.Time) {
 	}
 }
 
-// sight is the Pod as it was seen last.
 func (p *watchedPod) sight() sight { return sight{fact: p.fact, restartable: p.restartable} }
 
 // isInSight reports whether what is known of the Pod is what the watch sees.
@@ -105,7 +103,6 @@ func (p *watchedPod) hasChanged() bool {
 		(isReady(p.fact) != p.heard.ready || p.fact.Restarts != p.heard.restarts)
 }
 
-// isMissing reports whether the Pod is to be looked up.
 func (p *watchedPod) isMissing() bool { return p.state == stateMissing || p.state == stateUnproven }
 
 // isUnreleased reports whether the workflow knows of the Pod's end and has not
@@ -121,7 +118,6 @@ func (p *watchedPod) isLeft() bool {
 	return false
 }
 
-// podSet holds Pods by UID.
 type podSet map[string]*watchedPod
 
 func (s podSet) keep(pod *watchedPod, in bool) {

@@ -14,7 +14,6 @@ import (
 	"ostinato.dev/ostinato/internal/queue"
 )
 
-// serve does what is due for one key of the queue.
 func (w *Watcher) serve(ctx context.Context, key key) (again time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()

@@ -22,9 +22,9 @@ func (w *Watcher) signal(ctx context.Context, to jobKey, facts []job.PodFact) er
 	err := w.Temporal.SignalWorkflow(ctx, w.Cluster.JobWorkflowID(to.namespace, to.name), "", protocol.PodsSignal,
 		protocol.PodFacts{JobUID: string(to.uid), Facts: facts})
 	w.Metrics.signalSeconds.Observe(w.Clock.Since(started).Seconds())
-	var notFound *serviceerror.NotFound
+	_, notFound := errors.AsType[*serviceerror.NotFound](err)
 	switch {
-	case errors.As(err, &notFound):
+	case notFound:
 		w.Metrics.signals.WithLabelValues(resultNotFound).Inc()
 		return errNoWorkflow
 	case err != nil:

@@ -7,6 +7,7 @@
 package podwatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,8 +67,7 @@ type Options struct {
 	Logger       log.Logger
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
-	// Report is called every two seconds, and when the first lists are complete; it may
-	// be nil.
+	// Report is called every two seconds, and when the first lists are complete.
 	Report func(Details)
 }
 
@@ -109,12 +109,7 @@ func New(options Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
-	if options.Report == nil {
-		options.Report = func(Details) {}
-	}
+	options.Clock = cmp.Or[clock.WithTicker](options.Clock, clock.RealClock{})
 	return &Watcher{
 		Options:  options,
 		selector: selector,
@@ -160,7 +155,6 @@ func (w *Watcher) work(ctx context.Context, synced <-chan struct{}) {
 	w.queue.Run(ctx, senders, w.serve)
 }
 
-// tend reports until the watch is to end.
 func (w *Watcher) tend(ctx context.Context, synced <-chan struct{}) error {
 	ticker := w.Clock.NewTicker(reportInterval)
 	defer ticker.Stop()
@@ -177,11 +171,7 @@ func (w *Watcher) tend(ctx context.Context, synced <-chan struct{}) error {
 			w.Report(w.details())
 		case <-timeout.C():
 			if synced != nil {
-				last := w.health.last()
-				if last == nil {
-					last = errors.New("no answer")
-				}
-				return fmt.Errorf("list Pods within %v: %w", syncTimeout, last)
+				return fmt.Errorf("list Pods within %v: %w", syncTimeout, cmp.Or(w.health.last(), errors.New("no answer")))
 			}
 		case <-ticker.C():
 			if err := w.health.lost(); err != nil {
@@ -207,7 +197,6 @@ func (w *Watcher) details() Details {
 	return details
 }
 
-// change does something to what the watch knows.
 func (w *Watcher) change(do func(now time.Time)) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

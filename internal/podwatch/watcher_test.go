@@ -44,6 +44,20 @@ func TestWatchSignalsAPodThatVanishes(t *testing.T) {
 	})
 }
 
+// The watch may have missed that a Pod went and another of its name came.
+func TestWatchSignalsAPodThatWasReplacedUnderItsName(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob(), helloPod("a", corev1.PodRunning).Pod, helloPod("b", corev1.PodFailed).Pod})
+	s.watch()
+	eventually(t, "the watch is there", func() bool { return slices.Contains(s.signals.names(), "b") })
+	another := helloPod("a", corev1.PodFailed)
+	another.UID = "another"
+	s.updatePod(another)
+	eventually(t, "both are signalled", func() bool {
+		told := s.told()
+		return slices.Contains(told, "a gone") && slices.Contains(told, "a ended")
+	})
+}
+
 // TestTakeOverSignalsExactlyWhatIsNotAccounted: a second watch on the same
 // cluster, which remembers nothing of the first.
 func TestTakeOverSignalsExactlyWhatIsNotAccounted(t *testing.T) {

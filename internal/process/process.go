@@ -63,7 +63,7 @@ func Start(ctx context.Context, program string, settings config.Common) (*Proces
 func (p *Process) start(ctx context.Context, program string, settings config.Common) error {
 	p.Health.Add("start", func(context.Context) error { return errors.New("starting") })
 	telemetry.RegisterKubernetesClient(p.Registry)
-	restConfig, err := settings.Kubernetes.ClientOptions("ostinato-" + program).RESTConfig()
+	restConfig, err := settings.Kubernetes.RESTConfig("ostinato-" + program)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,6 @@ func (a *Access) judge(r *http.Request) int {
 	return status
 }
 
-// caller returns the limiter of an address.
 func (a *Access) caller(host string) flowcontrol.RateLimiter {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -142,7 +141,6 @@ func (a *Access) caller(host string) flowcontrol.RateLimiter {
 	return limiter
 }
 
-// review asks the API server.
 func (a *Access) review(ctx context.Context, token string, asked question) (int, error) {
 	identity, err := a.client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})

@@ -81,7 +81,6 @@ func (l *boundedListener) leave(left *boundedConnection) {
 	}
 }
 
-// boundedConnection leaves its listener when it is closed.
 type boundedConnection struct {
 	net.Conn
 	host     string
@@ -94,7 +93,6 @@ func (c *boundedConnection) Close() error {
 	return c.Conn.Close()
 }
 
-// hostOf returns the address without its port.
 func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -38,7 +38,7 @@ func (r *registered) RegisterActivityWithOptions(function any, _ activity.Regist
 }
 
 // decodes are the places that decode what came through Temporal into a type of package protocol.
-var decodes = regexp.MustCompile(`\b(?:open|perform)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)|(?:var (?:evaluation|found|reported|progress|description)|progress :=) protocol\.(\w+)`)
+var decodes = regexp.MustCompile(`\b(?:open|perform|query)\[protocol\.(\w+)\]|\(result protocol\.(\w+), err error\)|Description +protocol\.(\w+)|(?:var (?:evaluation|found|reported|progress|description)|progress :=) protocol\.(\w+)`)
 
 // decoding are the calls that decode.
 var decoding = regexp.MustCompile(`(?:json\.Unmarshal|\.FromPayloads?|\.Details|\.Get)\([^()\n]*&[\w.]+\)|GetHeartbeatDetails\([^()\n]*\)|json\.NewDecoder\(.*\)`)
@@ -53,7 +53,7 @@ var decoders = map[string][]string{
 	"workflows/cronjob_trigger.go":  {"json.Unmarshal(data, &quoted)", "json.Unmarshal(data, &fields)"},
 	"workflows/note.go":             {"json.Unmarshal(data, &text)", "json.Unmarshal(data, &quoted)", "json.Unmarshal(data, &fields)", "json.Unmarshal(field, &text)"},
 	"activities/pods_bulk.go":       {"GetHeartbeatDetails(ctx, details)"},
-	"internal/bridge/temporal.go":   {".Get(&workflow.Description)", ".Get(&description)"},
+	"internal/bridge/temporal.go":   {".Get(&description)"},
 }
 
 // TestWhatStrangersSendIsInTheRegistry: what a function takes and returns, and what the code decodes by itself, stands in
