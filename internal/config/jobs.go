@@ -19,11 +19,11 @@ func (j *Jobs) addFlags(flags *command.Flags) {
 	group := flags.Group(groupJobs)
 	upstream := job.DefaultConfig()
 	group.DurationVar(&j.JobDefaults.BackoffBase, "pod-backoff-base", upstream.BackoffBase,
-		"wait before the first Pod after a failure, doubled with each one, where a Job has no annotation; the same for worker and bridge")
+		"wait before the next Pod after a failure, doubled with each failure; a Job's annotation wins; the same for worker and bridge")
 	group.DurationVar(&j.JobDefaults.BackoffCap, "pod-backoff-cap", upstream.BackoffCap,
-		"longest wait before a Pod after failures, where a Job has no annotation; the same for worker and bridge")
+		"longest wait before a Pod after failures; a Job's annotation wins; the same for worker and bridge")
 	flags.Group(groupWork).Var(&j.Weights, "fairness-weights",
-		"comma-separated namespace=weight, 0.001 to 1000: what a Kubernetes namespace gets where runs wait, in proportion to others, which have 1; the same for worker and bridge")
+		"comma-separated namespace=weight, 0.001 to 1000: the share of a Kubernetes namespace when runs wait, relative to others, which have 1; the same for worker and bridge")
 }
 
 func (j Jobs) validate(p *problems) {
