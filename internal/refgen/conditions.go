@@ -10,7 +10,7 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// conditionTables adds the tables of the conditions, and of the outcomes' reasons.
+// conditionTables adds the tables of the conditions of CronJobs and Jobs, and their reasons.
 func conditionTables(from *source, tables map[string]string) error {
 	all, err := from.in(api)
 	if err != nil {

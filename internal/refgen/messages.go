@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"ostinato.dev/ostinato/internal/protocol"
 )
@@ -15,31 +14,37 @@ const contract = "internal/protocol"
 // argument and its answer in internal/protocol; empty where there is none.
 type message struct{ constant, name, to, argument, answer string }
 
-// tellers are the messages of each table, in its order.
-var tellers = map[string][]message{
-	"signals": {
+// group is a table of messages. Only updates and queries have answers.
+type group struct {
+	table, kind string
+	answered    bool
+	messages    []message
+}
+
+var groups = []group{
+	{"signals", "signal", false, []message{
 		{"SuspendSignal", protocol.SuspendSignal, "CronJob, Job", "SignalNote", ""},
 		{"ResumeSignal", protocol.ResumeSignal, "CronJob, Job", "ResumeRequest", ""},
 		{"TriggerSignal", protocol.TriggerSignal, "CronJob", "TriggerRequest", ""},
 		{"BackfillSignal", protocol.BackfillSignal, "CronJob", "BackfillRequest", ""},
-	},
-	"updates": {
+	}},
+	{"updates", "update", true, []message{
 		{"TriggerUpdate", protocol.TriggerUpdate, "CronJob", "TriggerRequest", "TriggerAnswer"},
 		{"BackfillUpdate", protocol.BackfillUpdate, "CronJob", "BackfillRequest", "BackfillAnswer"},
-	},
-	"queries": {
+	}},
+	{"queries", "query", true, []message{
 		{"DescribeQuery", protocol.DescribeQuery, "CronJob", "", "CronJobDescription"},
 		{"DescribeQuery", protocol.DescribeQuery, "Job", "", "JobDescription"},
 		{"LedgerQuery", protocol.LedgerQuery, "CronJob", "LedgerQuestion", "LedgerPage"},
-	},
-	"signals between processes": {
+	}},
+	{"signals between processes", "signal", false, []message{
 		{"CronJobSpecSignal", protocol.CronJobSpecSignal, "CronJob", "CronJobSpec", ""},
 		{"JobSpecSignal", protocol.JobSpecSignal, "Job", "JobSpec", ""},
 		{"DeletedSignal", protocol.DeletedSignal, "CronJob, Job", "Deleted", ""},
 		{"JobClosedSignal", protocol.JobClosedSignal, "CronJob", "JobClosed", ""},
 		{"JobSeenSignal", protocol.JobSeenSignal, "CronJob", "JobSeen", ""},
 		{"PodsSignal", protocol.PodsSignal, "Job", "PodFacts", ""},
-	},
+	}},
 }
 
 // named are the constants that may name messages, and others are those that end in the same word and do not.
@@ -58,32 +63,30 @@ func messageTables(from *source, tables map[string]string) error {
 		return err
 	}
 	told := map[string]bool{}
-	for name, messages := range tellers {
+	for _, group := range groups {
+		header := []string{group.kind, "to", "what it does", "argument"}
+		if group.answered {
+			header = append(header, "answer")
+		}
 		var rows [][]string
-		for _, one := range messages {
+		for _, one := range group.messages {
 			index := slices.IndexFunc(all.constants, func(c constant) bool { return c.name == one.constant })
 			if index < 0 || all.constants[index].doc == "" {
 				return fmt.Errorf("internal/protocol has no %s with a comment", one.constant)
 			}
 			told[one.constant] = true
-			row := []string{code(one.name), one.to, saying(one.constant, all.constants[index].doc)}
-			for _, kind := range []string{one.argument, one.answer} {
-				names, err := fieldNames(from, kind)
-				if err != nil {
-					return err
-				}
-				row = append(row, names)
+			argument, err := fieldNames(from, one.argument)
+			if err != nil {
+				return err
 			}
-			if name == "signals" || name == "signals between processes" {
-				row = row[:4]
+			answer, err := fieldNames(from, one.answer)
+			if err != nil {
+				return err
 			}
-			rows = append(rows, row)
+			row := []string{code(one.name), one.to, saying(one.constant, all.constants[index].doc), argument, answer}
+			rows = append(rows, row[:len(header)])
 		}
-		header := []string{strings.TrimSuffix(strings.Fields(name)[0], "s"), "to", "what it does", "argument", "answer"}
-		if name == "queries" {
-			header[0] = "query"
-		}
-		tables[name] = table(header[:len(rows[0])], rows)
+		tables[group.table] = table(header, rows)
 	}
 	for _, one := range all.constants {
 		if named.MatchString(one.name) && !told[one.name] && !slices.Contains(others, one.name) {

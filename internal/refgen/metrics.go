@@ -20,21 +20,19 @@ import (
 
 // metricTables adds a table of the metrics of each process.
 func metricTables(_ *source, tables map[string]string) error {
-	var worker, bridges, both recorder
-	both.take(telemetry.RegisterKubernetesClient)
+	worker, bridges, both := &recorder{}, &recorder{}, &recorder{}
+	telemetry.RegisterKubernetesClient(both)
 	// Nothing is sent: an Event would have to be emitted first.
 	client, err := kubernetes.NewForConfig(&rest.Config{})
 	if err != nil {
 		return fmt.Errorf("make a client: %w", err)
 	}
-	worker.take(func(registry prometheus.Registerer) {
-		activities.NewMetrics(registry)
-		telemetry.StickyCachePurges(registry)
-		_, stop := activities.StartEvents(context.Background(), client, registry)
-		stop()
-	})
-	bridges.take(func(registry prometheus.Registerer) { bridge.NewMetrics(registry) })
-	for name, recorded := range map[string]*recorder{"metrics of the worker": &worker, "metrics of the bridge": &bridges, "metrics of both": &both} {
+	activities.NewMetrics(worker)
+	telemetry.StickyCachePurges(worker)
+	_, stop := activities.StartEvents(context.Background(), client, worker)
+	stop()
+	bridge.NewMetrics(bridges)
+	for name, recorded := range map[string]*recorder{"metrics of the worker": worker, "metrics of the bridge": bridges, "metrics of both": both} {
 		if recorded.err != nil {
 			return recorded.err
 		}
@@ -49,8 +47,6 @@ type recorder struct {
 	rows [][]string
 	err  error
 }
-
-func (r *recorder) take(register func(prometheus.Registerer)) { register(r) }
 
 // described is how a description of a metric prints; it has no other way to be read.
 var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), constLabels: \{\}, variableLabels: \{(.*)\}\}$`)

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,25 @@ func TestTheReferenceExplainsEveryOutcomeAndReason(t *testing.T) {
 	for _, reason := range slices.Concat(schedule.LedgerReasons, []string{schedule.ResultReasonReplaced}) {
 		assert.Contains(t, string(text), "`"+reason+"`")
 	}
+}
+
+// A page that names a metric which is gone would send people looking for it.
+func TestTheMetricsThatPagesNameExist(t *testing.T) {
+	metrics, err := os.ReadFile(filepath.Join(root, "docs/metrics.md"))
+	require.NoError(t, err)
+	paths, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	require.NoError(t, err)
+	named := regexp.MustCompile("`((?:ostinato|job_controller|cronjob_controller|ttl_after_finished)_[a-z_]*[a-z])(?:`|\\{)")
+	found := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, name := range named.FindAllStringSubmatch(string(text), -1) {
+			found++
+			assert.Contains(t, string(metrics), "`"+name[1]+"`", "%s names the metric", filepath.Base(path))
+		}
+	}
+	assert.Greater(t, found, 50)
 }
 
 func TestMarkedPartsAreReplaced(t *testing.T) {
