@@ -25,10 +25,9 @@ const (
 
 // argument is what a signal says that people send.
 type argument struct {
-	protocol.SignalNote
-	// reason and force are those of a resume, overlap is a trigger's.
-	reason, overlap string
-	force           bool
+	protocol.ResumeRequest
+	// overlap is a trigger's.
+	overlap string
 	// unread says why the argument has no meaning, or an object neither note nor by.
 	unread string
 }
@@ -58,8 +57,9 @@ func decodeArgument(data []byte) argument {
 	object := strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(object, "{") && json.Unmarshal([]byte(object), &fields) == nil:
-		read := argument{reason: decodeField(fields.Reason), overlap: decodeField(fields.Overlap), force: string(fields.Force) == "true"}
+		read := argument{overlap: decodeField(fields.Overlap)}
 		read.Note, read.By = decodeField(fields.Note), decodeField(fields.By)
+		read.Reason, read.Force = decodeField(fields.Reason), string(fields.Force) == "true"
 		if fields.Note == nil && fields.By == nil && strings.Trim(object, "{} \t\r\n") != "" {
 			read.unread = unreadFields
 		}
@@ -67,7 +67,9 @@ func decodeArgument(data []byte) argument {
 	case !quoted && !utf8.Valid(data):
 		return argument{unread: unreadBytes}
 	}
-	return argument{SignalNote: protocol.SignalNote{Note: trimNote(text)}}
+	var read argument
+	read.Note = trimNote(text)
+	return read
 }
 
 func decodeField(field json.RawMessage) string {
@@ -106,12 +108,12 @@ func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	read := argumentOf(ctx, received)
 	wish := protocol.Wish{Suspend: received.signal == protocol.SuspendSignal, Note: read.SignalNote, Unread: read.unread, At: workflow.Now(ctx).UTC()}
 	switch {
-	case read.reason == "" && !read.force:
+	case read.Reason == "" && !read.Force:
 	case wish.Suspend:
 		// A suspend may call its note reason, as a resume does.
-		wish.Note.Note, wish.Unread = cmp.Or(read.Note, read.reason), ""
+		wish.Note.Note, wish.Unread = cmp.Or(read.Note, read.Reason), ""
 	default:
-		wish.Reason, wish.Force, wish.Unread = read.reason, read.force, ""
+		wish.Reason, wish.Force, wish.Unread = read.Reason, read.Force, ""
 	}
 	return wish
 }

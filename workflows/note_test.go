@@ -59,7 +59,7 @@ func TestDecodeResume(t *testing.T) {
 		`{"force":1}`:                     {},
 		`{"reason":null,"force":null}`:    {},
 	} {
-		if got := decodeArgument([]byte(data)); got.reason != want.reason || got.force != want.force {
+		if got := decodeArgument([]byte(data)); got.Reason != want.reason || got.Force != want.force {
 			t.Errorf("decodeArgument(%q) = %+v", data, got)
 		}
 	}
@@ -69,7 +69,7 @@ func FuzzDecodeResume(f *testing.F) {
 	f.Add([]byte(`{"reason":"x","force":true}`))
 	f.Add([]byte(`"{\"reason\":\"` + strings.Repeat("é", maxNote) + `\"}"`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if reason := decodeArgument(data).reason; len(reason) > maxNote || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
+		if reason := decodeArgument(data).Reason; len(reason) > maxNote || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
 			t.Errorf("decodeArgument(%q) gives %q, which is not fit for an Event", data, reason)
 		}
 	})

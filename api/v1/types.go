@@ -417,20 +417,22 @@ type WorkflowReference struct {
 const (
 	// ConditionScheduleValid is False when the schedule or time zone can't be used.
 	ConditionScheduleValid = "ScheduleValid"
-	// ConditionSuspended is True while no new runs start.
+	// ConditionSuspended is True while no scheduled run starts. Its message says who suspended the CronJob.
 	ConditionSuspended = "Suspended"
-	// ConditionTemplateValid is False when the API server refuses a dry run of the next run's Job, at each generation.
+	// ConditionTemplateValid is False when the API server refuses the Job of the next run. Each generation is judged
+	// once, by a dry run.
 	ConditionTemplateValid = "TemplateValid"
-	// ConditionReady is True when the schedule of the observed generation runs, or is suspended; runs may fail.
+	// ConditionReady is True when the schedule of the observed generation runs or is suspended. Failed runs do not
+	// change it.
 	ConditionReady = "Ready"
 	// ConditionStalled is True when only an edit helps: the schedule, time zone or template can't be used.
 	ConditionStalled = "Stalled"
-	// ConditionLastRunSucceeded says how the run that ended last has ended; there is none until one has.
+	// ConditionLastRunSucceeded says how the run that ended last has ended. It is absent until a run has ended.
 	ConditionLastRunSucceeded = "LastRunSucceeded"
-	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists and is not suspended.
-	// The bridge writes it; a CronJob that never had such a namesake has no such condition.
+	// ConditionNativeCronJobActive is True while a batch/v1 CronJob of the same name exists and is not suspended. It
+	// is absent until that has been so.
 	ConditionNativeCronJobActive = "NativeCronJobActive"
-	// ConditionWorkflowPaused is True while somebody has paused the CronJob's workflow in
-	// Temporal, or pinned it to a build of the worker. The bridge writes it.
+	// ConditionWorkflowPaused is True while somebody has paused the CronJob's workflow in Temporal, or pinned it to a
+	// build of the worker. It is absent until that has been so.
 	ConditionWorkflowPaused = "WorkflowPaused"
 )

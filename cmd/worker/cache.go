@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"ostinato.dev/ostinato/internal/telemetry"
 )
 
 const (
@@ -71,10 +72,7 @@ func (b *cacheBound) exceeded(now time.Time, found memory) bool {
 // something to do. The SDK evicts each under the workflow's own lock, as when the cache is
 // full: a workflow task in progress ends first.
 func keepCacheBounded(ctx context.Context, limit uint64, registerer prometheus.Registerer, logger *slog.Logger) {
-	purges := promauto.With(registerer).NewCounter(prometheus.CounterOpts{
-		Namespace: "ostinato", Name: "sticky_cache_purges_total",
-		Help: "How often all workflows left memory since the process held more than --sticky-cache-memory",
-	})
+	purges := telemetry.StickyCachePurges(registerer)
 	bound := cacheBound{limit: limit, pause: cacheLookPeriod}
 	wait.UntilWithContext(ctx, func(context.Context) {
 		if found := readMemory(); bound.exceeded(time.Now(), found) {

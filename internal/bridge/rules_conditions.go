@@ -22,6 +22,17 @@ const (
 	unpausedReason = "WorkflowNotPaused"
 )
 
+// ConditionReasons returns the reasons of a condition of the bridge's; none for another.
+func ConditionReasons(kind string) []string {
+	switch kind {
+	case ostinatov1.ConditionNativeCronJobActive:
+		return []string{namesakeActiveReason, namesakeSuspendedReason, namesakeGoneReason}
+	case ostinatov1.ConditionWorkflowPaused:
+		return []string{pausedReason, unpausedReason}
+	}
+	return nil
+}
+
 // namesakeNoted is the status of the condition NativeCronJobActive, "" where there is none.
 func namesakeNoted(cronJob *ostinatov1.CronJob) metav1.ConditionStatus {
 	return ptr.Deref(meta.FindStatusCondition(cronJob.Status.Conditions, ostinatov1.ConditionNativeCronJobActive), metav1.Condition{}).Status

@@ -30,7 +30,7 @@ func printUsage(out io.Writer, cmd *cobra.Command) {
 			}
 		}
 	}
-	groups := grouped(cmd.LocalFlags())
+	groups := Grouped(cmd.LocalFlags())
 	for _, group := range groups {
 		title := group.Name() + " flags"
 		if len(groups) == 1 {
@@ -46,8 +46,8 @@ func printUsage(out io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// grouped splits flags by their groups; those without one come last.
-func grouped(flags *pflag.FlagSet) []*pflag.FlagSet {
+// Grouped splits flags by their groups; those without one come last.
+func Grouped(flags *pflag.FlagSet) []*pflag.FlagSet {
 	var all, rest Flags
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if title := flag.Annotations[groupAnnotation]; len(title) > 0 {

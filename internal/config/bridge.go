@@ -48,11 +48,11 @@ func (b *Bridge) AddFlags(flags *command.Flags) {
 	command.Choice(temporal, &b.SearchAttributes, "search-attributes", SearchAttributesAuto,
 		[]string{SearchAttributesAuto, SearchAttributesOn, SearchAttributesOff}, "set search attributes on workflows")
 	kubernetes := flags.Group(groupKubernetes)
-	kubernetes.StringVar(&b.ProbeNamespace, "takeover-probe-namespace", "ostinato-probe", "namespace of the CronJob and Job by which --takeover sees whether the built-in controllers run")
+	kubernetes.StringVar(&b.ProbeNamespace, "takeover-probe-namespace", "ostinato-probe", "namespace of the CronJob and Job with which --takeover detects the built-in controllers")
 	work := flags.Group(groupWork)
 	work.IntVar(&b.Workers, "workers", 16, "objects handled at a time")
-	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that makes sure every object has its workflow; the rounds over running Jobs and the reminders to workflows make a tenth of it each")
-	work.DurationVar(&b.SweepInterval, "sweep-interval", 30*time.Minute, "how often the sweep is repeated; 0 only at leader start")
+	work.Float64Var(&b.SweepRate, "sweep-rate", 200, "calls to Temporal a second by the sweep that ensures a workflow for every object; the rounds over unfinished objects and the reminders take a tenth of it each")
+	work.DurationVar(&b.SweepInterval, "sweep-interval", 30*time.Minute, "time between sweeps; 0 sweeps only when a leader starts")
 	work.DurationVar(&b.OverdueGrace, "overdue-grace", 15*time.Second, "how late a CronJob may be before its workflow is nudged")
 	work.DurationVar(&b.DrainTimeout, "drain-timeout", 10*time.Second, "how long calls in progress may take after SIGTERM")
 	b.LeaderElection.addFlags(flags)
@@ -86,7 +86,7 @@ func (l *LeaderElection) addFlags(flags *command.Flags) {
 	group.BoolVar(&l.Enabled, "leader-elect", true, "lead only while holding the lease")
 	group.StringVar(&l.Namespace, "lease-namespace", "ostinato-system", "namespace of the lease")
 	group.StringVar(&l.Name, "lease-name", "ostinato-bridge", "name of the lease")
-	group.DurationVar(&l.LeaseDuration, "lease-duration", 15*time.Second, "how long a follower waits before it takes an unrenewed lease")
+	group.DurationVar(&l.LeaseDuration, "lease-duration", 15*time.Second, "how long a follower waits before it takes a lease that is not renewed")
 	group.DurationVar(&l.RenewDeadline, "lease-renew-deadline", 10*time.Second, "how long the leader tries to renew before it gives up")
 	group.DurationVar(&l.RetryPeriod, "lease-retry-period", 2*time.Second, "time between tries to take or renew the lease")
 }

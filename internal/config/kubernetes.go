@@ -25,9 +25,9 @@ type Kubernetes struct {
 func (k *Kubernetes) addFlags(flags *command.Flags) {
 	group := flags.Group(groupKubernetes)
 	group.Var((*nameList)(&k.Namespaces), "namespaces", "comma-separated Kubernetes namespaces to serve, with rights in no other; empty means all; the same for worker and bridge")
-	group.Var(&k.TakeOver, "takeover", "cronjobs, jobs or both: reconcile CronJobs of batch/v1, Jobs without managedBy too, where kube-controller-manager runs without its cronjob-controller, its job-controller (docs/takeover.md); the same for worker and bridge")
-	group.Float64Var(&k.KubeQPS, "kube-qps", 0, "requests a second to the API server; 0 leaves the limit to its Priority and Fairness")
-	group.IntVar(&k.KubeBurst, "kube-burst", 100, "requests to the API server at once above --kube-qps, where that is set")
+	group.Var(&k.TakeOver, "takeover", "replace kube-controller-manager's controllers of batch/v1 CronJobs (cronjobs), of Jobs without managedBy (jobs), or both, which must be off (docs/takeover.md); the same for worker and bridge")
+	group.Float64Var(&k.KubeQPS, "kube-qps", 0, "requests a second to the API server; 0 leaves the limit to the server's Priority and Fairness")
+	group.IntVar(&k.KubeBurst, "kube-burst", 100, "requests in a burst above --kube-qps; counts only with --kube-qps")
 }
 
 func (k Kubernetes) validate(p *problems) {
@@ -121,11 +121,11 @@ func (j *Jobs) addFlags(flags *command.Flags) {
 	group := flags.Group(groupJobs)
 	upstream := job.DefaultConfig()
 	group.DurationVar(&j.JobDefaults.BackoffBase, "pod-backoff-base", upstream.BackoffBase,
-		"wait before the first Pod after a failure, doubled with each one, where a Job has no annotation; the same for worker and bridge")
+		"wait before the next Pod after a failure, doubled with each failure; a Job's annotation wins; the same for worker and bridge")
 	group.DurationVar(&j.JobDefaults.BackoffCap, "pod-backoff-cap", upstream.BackoffCap,
-		"longest wait before a Pod after failures, where a Job has no annotation; the same for worker and bridge")
+		"longest wait before a Pod after failures; a Job's annotation wins; the same for worker and bridge")
 	flags.Group(groupWork).Var(&j.Weights, "fairness-weights",
-		"comma-separated namespace=weight, 0.001 to 1000: what a Kubernetes namespace gets where runs wait, in proportion to others, which have 1; the same for worker and bridge")
+		"comma-separated namespace=weight, 0.001 to 1000: the share of a Kubernetes namespace when runs wait, relative to others, which have 1; the same for worker and bridge")
 }
 
 func (j Jobs) validate(p *problems) {

@@ -37,8 +37,8 @@ func (o *Observability) addFlags(flags *command.Flags) {
 	group := flags.Group(groupObservability)
 	group.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "host:port of /metrics; empty serves none")
 	group.StringVar(&o.HealthAddress, "health-address", ":8081", "host:port of /healthz and /readyz; empty serves none")
-	group.BoolVar(&o.MetricsAuthentication, "metrics-authentication", false, "serve metrics by TLS, and only to those whom RBAC lets get /metrics")
-	group.StringVar(&o.MetricsCertificateFile, "metrics-tls-cert-file", "", "certificate to serve metrics with by TLS; with --metrics-authentication alone it is self-signed")
+	group.BoolVar(&o.MetricsAuthentication, "metrics-authentication", false, "serve metrics over TLS, and only to clients that RBAC allows to get /metrics")
+	group.StringVar(&o.MetricsCertificateFile, "metrics-tls-cert-file", "", "certificate to serve metrics over TLS; without it --metrics-authentication uses a self-signed one")
 	group.StringVar(&o.MetricsKeyFile, "metrics-tls-private-key-file", "", "private key of --metrics-tls-cert-file")
 	group.BoolVar(&o.Profiling, "profiling", false, "serve net/http/pprof at --metrics-address, which must be a loopback address")
 	group.BoolVar(&o.SDKMetrics, "sdk-metrics", true, "record the Temporal SDK's metrics")
@@ -47,8 +47,8 @@ func (o *Observability) addFlags(flags *command.Flags) {
 
 func (l *Log) addFlags(group *pflag.FlagSet) {
 	command.Choice(group, &l.LogLevel, "log-level", slog.LevelInfo,
-		[]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}, "least level of what is logged")
-	command.Choice(group, &l.LogFormat, "log-format", LogText, []string{LogText, LogJSON}, "form of the log")
+		[]slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}, "lowest level that is logged")
+	command.Choice(group, &l.LogFormat, "log-format", LogText, []string{LogText, LogJSON}, "format of the log")
 }
 
 func (o Observability) validate(p *problems) {

@@ -67,7 +67,7 @@ type Payloads struct {
 func (s *Payloads) addFlags(flags *command.Flags) {
 	group := flags.Group(groupEncryption)
 	s.addKeys(group)
-	group.BoolVar(&s.EncryptFailures, "encrypt-failures", true, "encrypt messages and stack traces of failures too, where payloads are encrypted")
+	group.BoolVar(&s.EncryptFailures, "encrypt-failures", true, "encrypt messages and stack traces of failures too, if payloads are encrypted")
 }
 
 // addKeys declares the flags that the codec server has too.

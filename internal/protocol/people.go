@@ -14,28 +14,40 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// Signals and updates that people send, with or without a JSON argument.
+// Signals and updates that people send. Their comments, and those of the arguments and answers, are the
+// reference's (internal/refgen).
 const (
-	// SuspendSignal and ResumeSignal set spec.suspend of the CronJob or Job; the argument is a SignalNote,
-	// with the reason and force of a Wish for a resume. An Event on the object answers them.
+	// SuspendSignal sets spec.suspend. An Event on the object answers it.
 	SuspendSignal = steering.Suspend
-	ResumeSignal  = steering.Resume
-	// TriggerSignal and TriggerUpdate start one run of a CronJob now; the argument is a TriggerRequest. The
-	// ledger answers the signal, a TriggerAnswer the update.
+	// ResumeSignal clears spec.suspend. An Event on the object answers it.
+	ResumeSignal = steering.Resume
+	// TriggerSignal starts one run now. A row in the ledger answers it.
 	TriggerSignal = steering.Trigger
+	// TriggerUpdate starts one run now, and says what becomes of it.
 	TriggerUpdate = steering.Trigger
-	// BackfillSignal and BackfillUpdate carry a BackfillRequest to a CronJob workflow. Events on the object
-	// answer the signal, a BackfillAnswer the update.
+	// BackfillSignal runs past times of the schedule. Events on the object answer it.
 	BackfillSignal = steering.Backfill
+	// BackfillUpdate runs past times of the schedule, and says which.
 	BackfillUpdate = steering.Backfill
 )
 
-// SignalNote is the optional argument of the signals people send. A plain JSON
-// string is taken as the note.
+// SignalNote is the optional argument of SuspendSignal, and part of the others. A plain JSON string is
+// taken as the note.
 type SignalNote struct {
+	// Note says why, for the people who look later.
 	Note string `json:"note,omitempty"`
-	// By says who sends it; Temporal does not tell a workflow.
+	// By is the name of the sender, as claimed: Temporal does not tell a workflow who sends a signal.
 	By string `json:"by,omitempty"`
+}
+
+// ResumeRequest is the optional argument of ResumeSignal.
+type ResumeRequest struct {
+	SignalNote
+	// Reason is the note of the suspension that is taken back. With by or reason, only the suspension that
+	// has both as its name and note is taken back.
+	Reason string `json:"reason,omitempty"`
+	// Force resumes the object whoever has suspended it. Then by is the name of the one who resumes.
+	Force bool `json:"force,omitempty"`
 }
 
 const (
@@ -79,8 +91,8 @@ func validateWishes(wishes []Wish) error {
 // TriggerRequest asks to start a run now. An update's is read strictly.
 type TriggerRequest struct {
 	SignalNote
-	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy;
-	// empty for that.
+	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy. By default
+	// that counts.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 }
 
@@ -103,15 +115,19 @@ func (r *BackfillRequest) UnmarshalJSON(data []byte) error {
 
 // BackfillAnswer says what becomes of a BackfillRequest.
 type BackfillAnswer struct {
-	// Accepted: the runs will start over time; the ledger lists each. Not with DryRun.
+	// Accepted is true if the runs will start. The ledger lists each.
 	Accepted bool `json:"accepted"`
-	DryRun   bool `json:"dryRun,omitempty"`
-	// Runs is how many times there are, from First to Last; Times are the first of them.
-	Runs  int         `json:"runs"`
-	First time.Time   `json:"first,omitzero"`
-	Last  time.Time   `json:"last,omitzero"`
+	// DryRun is that of the request.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Runs is the number of times.
+	Runs int `json:"runs"`
+	// First is the first of the times.
+	First time.Time `json:"first,omitzero"`
+	// Last is the last of the times.
+	Last time.Time `json:"last,omitzero"`
+	// Times lists the first 100 times.
 	Times []time.Time `json:"times,omitempty"`
-	// Cancelled is how many times will not start any more.
+	// Cancelled is the number of times that a cancel has ended.
 	Cancelled int `json:"cancelled,omitempty"`
 }
 

@@ -10,19 +10,18 @@ import (
 // Signals between Ostinato's own processes. Each carries the UID it is meant
 // for, so that one meant for a deleted object of the same name does nothing.
 const (
-	// CronJobSpecSignal carries a CronJobSpec to a CronJob workflow.
+	// CronJobSpecSignal brings a CronJob's scheduling fields, or says that a run is overdue.
 	CronJobSpecSignal = "cronjob-spec"
-	// JobSpecSignal carries a JobSpec to a Job workflow.
+	// JobSpecSignal brings a Job's spec.
 	JobSpecSignal = "job-spec"
-	// DeletedSignal carries a Deleted: the object no longer exists.
+	// DeletedSignal says that the object no longer exists.
 	DeletedSignal = "deleted"
-	// JobClosedSignal carries a JobClosed to a CronJob workflow that may have missed the end
-	// of a run (after continue-as-new).
+	// JobClosedSignal reports the end of a run, which a workflow that continued as new may have missed.
 	JobClosedSignal = "job-closed"
-	// JobSeenSignal carries a JobSeen to a CronJob workflow that may not know of a Job
-	// that its CronJob controls, or that the Job was deleted.
+	// JobSeenSignal names a Job of the CronJob that the workflow may not know, or whose deletion it may
+	// not know.
 	JobSeenSignal = "job-seen"
-	// PodsSignal carries a PodFacts to a Job workflow.
+	// PodsSignal reports what has become of Pods.
 	PodsSignal = "pods"
 )
 

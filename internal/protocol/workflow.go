@@ -30,12 +30,13 @@ const (
 	InvalidInputErrorType = "InvalidInput"
 )
 
-// DescribeQuery answers with the workflow's state for people and tools:
-// CronJobDescription or JobDescription.
-const DescribeQuery = "describe"
-
-// LedgerQuery answers on a CronJob workflow with a LedgerPage, to a LedgerQuestion or none.
-const LedgerQuery = "ledger"
+// Queries of people and tools.
+const (
+	// DescribeQuery answers with the workflow's state.
+	DescribeQuery = "describe"
+	// LedgerQuery answers with rows of the ledger, newest first.
+	LedgerQuery = "ledger"
+)
 
 // Search attributes set at workflow start where the Temporal namespace has them.
 const (

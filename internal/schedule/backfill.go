@@ -23,20 +23,27 @@ const (
 
 // BackfillRequest asks to run the template for past times of the schedule.
 type BackfillRequest struct {
-	// From and To bound the times, both included.
+	// From is the beginning of the range of scheduled times, included: 2015 or later. The range has at most
+	// 1000 times.
 	From time.Time `json:"from,omitzero"`
-	To   time.Time `json:"to,omitzero"`
-	// Parallelism is how many of the runs may be active at once; 0 means 1.
+	// To is the end of the range, included. It must not be in the future.
+	To time.Time `json:"to,omitzero"`
+	// Parallelism is the number of its runs that may be active at once, from 1 to 100, and no more than overlap
+	// or the CronJob allows. The default is 1.
 	Parallelism int `json:"parallelism,omitempty"`
-	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy; empty for that.
+	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy. By default
+	// that counts.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// DryRun asks for the answer only.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Cancel asks, alone, to start nothing more of any backfill.
+	// Cancel ends every backfill of the CronJob: times that wait do not start. Send it alone, or with note
+	// and by.
 	Cancel bool `json:"cancel,omitempty"`
-	// Note is the sender's; By says who sends it, Through through what.
-	Note    string `json:"note,omitempty"`
-	By      string `json:"by,omitempty"`
+	// Note says why, for the people who look later.
+	Note string `json:"note,omitempty"`
+	// By is the name of the sender, as claimed.
+	By string `json:"by,omitempty"`
+	// Through is what the request came by; the workflow sets it.
 	Through string `json:"-"`
 }
 

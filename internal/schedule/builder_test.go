@@ -311,6 +311,11 @@ func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 			c.status = schedule.StatusStarted(c.status, run, namespace)
 			c.status = schedule.StatusRecorded(c.status, *plan.Start, run)
 		}
+		for _, condition := range c.status.Conditions {
+			if known := schedule.ConditionReasonsOf(condition.Type); slices.Contains(schedule.ConditionTypes, condition.Type) && !slices.Contains(known, condition.Reason) {
+				c.t.Fatalf("the condition %s has the reason %s, want one of %v", condition.Type, condition.Reason, known)
+			}
+		}
 	}
 	return report
 }

@@ -27,6 +27,27 @@ var ConditionTypes = []string{
 	ostinatov1.ConditionLastRunSucceeded, ostinatov1.ConditionReady, ostinatov1.ConditionStalled,
 }
 
+// ConditionReasonsOf returns the reasons of a condition that a plan writes; none for another.
+func ConditionReasonsOf(kind string) []string {
+	unusable := []string{string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires)}
+	switch kind {
+	case ostinatov1.ConditionScheduleValid:
+		return append([]string{conditionReasonScheduleParsed}, unusable...)
+	case ostinatov1.ConditionSuspended:
+		return []string{conditionReasonSuspended, conditionReasonPaused, conditionReasonNotSuspended}
+	case ostinatov1.ConditionTemplateValid:
+		return []string{conditionReasonTemplateTaken, conditionReasonTemplateRefused}
+	case ostinatov1.ConditionLastRunSucceeded:
+		return []string{string(RunComplete), string(RunFailed)}
+	case ostinatov1.ConditionReady:
+		return slices.Concat([]string{conditionReasonScheduled, conditionReasonSuspended, conditionReasonPaused},
+			unusable, []string{conditionReasonInvalidTemplate, ReasonDeleting})
+	case ostinatov1.ConditionStalled:
+		return slices.Concat([]string{conditionReasonNotStalled}, unusable, []string{conditionReasonInvalidTemplate})
+	}
+	return nil
+}
+
 // Reasons of conditions that neither a Problem nor a RunResult gives.
 const (
 	conditionReasonScheduleParsed = "ScheduleParsed"
@@ -44,13 +65,14 @@ const (
 )
 
 // ConditionReasons are all reasons of the conditions that a plan writes.
-var ConditionReasons = []string{
-	conditionReasonScheduleParsed, string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires),
-	conditionReasonSuspended, conditionReasonNotSuspended, conditionReasonPaused,
-	conditionReasonTemplateTaken, conditionReasonTemplateRefused,
-	string(RunComplete), string(RunFailed),
-	conditionReasonScheduled, ReasonDeleting, conditionReasonInvalidTemplate, conditionReasonNotStalled,
-}
+var ConditionReasons = func() []string {
+	var all []string
+	for _, kind := range ConditionTypes {
+		all = append(all, ConditionReasonsOf(kind)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}()
 
 // setConditions brings the conditions up to date.
 func (s *State) setConditions(spec Spec, now time.Time) {

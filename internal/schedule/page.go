@@ -9,13 +9,13 @@ import (
 
 // Question asks for a part of the ledger.
 type Question struct {
-	// Before is an earlier Page's, for the rows before those; 0 for the newest.
+	// Before is that of an earlier answer, for the rows before its rows. By default the newest rows come.
 	Before int64 `json:"before,omitempty"`
-	// Limit is how many rows there are to be at most.
+	// Limit is the number of rows at most. The default is 50, the most is 300.
 	Limit int `json:"limit,omitempty"`
-	// Since and Until bound the scheduled times, both included; a stretch counts if one of its times may be within.
-	// Zero is no bound.
+	// Since is the first scheduled time, included. A row of several times counts if one of them may be within.
 	Since time.Time `json:"since,omitzero"`
+	// Until is the last scheduled time, included.
 	Until time.Time `json:"until,omitzero"`
 }
 

@@ -218,10 +218,13 @@ const (
 
 // TriggerAnswer says what becomes of a trigger.
 type TriggerAnswer struct {
-	// Job is the name of the run's Job; empty where it is refused.
-	Job  string      `json:"job,omitempty"`
+	// Job is the name of the run's Job, which the run will have while it is queued. It is absent if the
+	// run is refused.
+	Job string `json:"job,omitempty"`
+	// Runs is now if the Job is made, queued if the run waits or the API server is asked again, or refused.
 	Runs TriggerRuns `json:"runs"`
-	// Reason says why it does not run now: as in the ledger, with the API server's words.
+	// Reason says why the run does not start now: the reason of the ledger, with the API server's answer
+	// if there is one.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -134,6 +134,14 @@ func RegisterKubernetesClient(registry prometheus.Registerer) {
 	}, []string{"code", "method", "host"})}})
 }
 
+// StickyCachePurges counts how often a worker's workflows have left memory.
+func StickyCachePurges(registry prometheus.Registerer) prometheus.Counter {
+	return promauto.With(registry).NewCounter(prometheus.CounterOpts{
+		Namespace: "ostinato", Name: "sticky_cache_purges_total",
+		Help: "How often all workflows left memory since the process held more than --sticky-cache-memory",
+	})
+}
+
 type requestCounter struct{ requests *prometheus.CounterVec }
 
 func (c requestCounter) Increment(_ context.Context, code, method, host string) {
