@@ -17,7 +17,7 @@ type command struct {
 var languages = map[string]bool{"sh": true, "text": false, "yaml": false, "diff": false, "mermaid": false}
 
 // tabled finds commands in the tables of a page.
-var tabled = regexp.MustCompile("^\\| [^|`]+ \\| `((?:kubectl|temporal) [^`]+)` \\|")
+var tabled = regexp.MustCompile("^\\| [^|`]+ \\| `((?:kubectl|temporal|ostinato) [^`]+)` \\|")
 
 // commandsOf returns the commands of a Markdown page in their order. A fenced block without a
 // known language is an error: nobody would know whether it is to be run.

@@ -30,8 +30,8 @@ const commandPatience = 10 * time.Minute
 // expectations are what a block that contains the text must print. Where what it prints comes
 // by and by, the block is run until it does.
 var expectations = map[string][]string{
-	"kubectl get ocj,jobs -A":                             {"cronjob.batch.ostinato.dev/hello"},
-	"cronjob/default/hello --type ledger":                 {`"outcome":"Started"`},
+	"ostinato why hello":                                  {"created at"},
+	"ostinato run hello":                                  {"job.batch/hello-"},
 	"job/default/fails --type describe":                   {`xitCode`, `3`},
 	"diff <(kubectl kustomize":                            {"< apiVersion: batch/v1", "> apiVersion: batch.ostinato.dev/v1"},
 	"ostinato get -A":                                     {"report", "hello", "OUTCOMES"},
@@ -131,6 +131,11 @@ func arrive(t *testing.T, root string) (*devstack.Stack, *newcomer) {
 		port, stack.Tool("temporal"))
 	if err := os.WriteFile(filepath.Join(bin, "temporal"), []byte(shim), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(root, "bin", "ostinato"), "./cmd/ostinato")
+	build.Dir = root
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the ostinato command: %v\n%s", err, output)
 	}
 	shell := &newcomer{root: root, env: append(os.Environ(),
 		"KUBECONFIG="+stack.KubeconfigPath(), "TEMPORAL_ADDRESS="+address,

@@ -98,7 +98,7 @@ func TestTheOstinatoCommand(t *testing.T) {
 	if _, err := stack.Stack.Kubectl(t.Context(), "delete", "jobs", "-n", namespace, "--all", "--cascade=foreground"); err != nil {
 		t.Fatal(err)
 	}
-	p.says([]string{"are gone", "exit code 3"}, "logs", "breaks")
+	p.says([]string{"has kept", "exit code 3"}, "logs", "breaks")
 
 	p.says([]string{"/hello suspended"}, "suspend", "hello", "--by", "ada", "--reason", "an upgrade")
 	p.says([]string{"by ada", "through ostinato", "an upgrade", "To resume it: ostinato resume hello"}, "why", "hello", "2100-01-01 00:00")

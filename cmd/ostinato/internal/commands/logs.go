@@ -88,7 +88,12 @@ func (p *person) logs(ctx context.Context, cluster *ask.Cluster, cronJob *ostina
 			if len(pods) > 1 || len(pods[n].Spec.Containers) > 1 {
 				fmt.Fprintf(p.out, "==> %s %s <==\n", pods[n].Name, container.Name)
 			}
-			if err := p.log(ctx, cluster, &pods[n], container.Name, follow); err != nil {
+			err := p.log(ctx, cluster, &pods[n], container.Name, follow)
+			if err != nil && pods[n].Status.Phase == corev1.PodFailed {
+				p.note("%v", err)
+				return p.evidence(ctx, cluster, cronJob, job)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -118,9 +123,9 @@ func (p *person) evidence(ctx context.Context, cluster *ask.Cluster, cronJob *os
 	}
 	kept, err := workflows.Evidence(ctx, ask.JobWorkflow(cronJob, job, cluster.Namespace, name))
 	if err != nil {
-		return fmt.Errorf("the Pods of Job %s/%s are gone, and its workflow could not be asked: %w", cluster.Namespace, name, err)
+		return fmt.Errorf("job %s/%s has no logs of Pods any more, and its workflow could not be asked: %w", cluster.Namespace, name, err)
 	}
-	p.note("The Pods of Job %s are gone. This is what its workflow has kept of those that failed.", name)
+	p.note("This is what the workflow of Job %s has kept of its Pods that failed.", name)
 	if len(kept.Attempts) == 0 {
 		p.note("None has failed.")
 	}
