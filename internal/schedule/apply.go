@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // triggerAttempts bounds the tries of a manual run, or of one that others wait for: about 15 minutes with the back-off.
@@ -104,7 +106,7 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 		s.dropTrigger(start.Sequence)
 		s.record(start.entry(run, now))
 	default:
-		s.LastScheduled = later(s.LastScheduled, start.Scheduled)
+		s.LastScheduled = times.Later(s.LastScheduled, start.Scheduled)
 		s.settle(start.entry(run, now))
 	}
 }

@@ -7,10 +7,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/robfig/cron/v3"
-
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 const (
@@ -55,11 +54,11 @@ func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 	case r.From.IsZero() || r.To.IsZero():
 		return `from and to are needed, such as {"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T23:59:59Z"}`
 	case r.From.After(r.To):
-		return fmt.Sprintf("from, %s, is after to, %s: exchange them", clock(r.From), clock(r.To))
+		return fmt.Sprintf("from, %s, is after to, %s: exchange them", times.Format(r.From), times.Format(r.To))
 	case r.To.After(now):
-		return fmt.Sprintf("to, %s, is in the future: a backfill is of times that have passed, use %s at most", clock(r.To), clock(now))
-	case r.From.Before(dawn):
-		return fmt.Sprintf("from, %s, is too long ago: use %s at least", clock(r.From), clock(dawn))
+		return fmt.Sprintf("to, %s, is in the future: a backfill is of times that have passed, use %s at most", times.Format(r.To), times.Format(now))
+	case r.From.Before(times.Dawn):
+		return fmt.Sprintf("from, %s, is too long ago: use %s at least", times.Format(r.From), times.Format(times.Dawn))
 	case r.Parallelism < 0 || r.Parallelism > maxBackfillParallelism:
 		return fmt.Sprintf("parallelism is %d: use 1 to %d", r.Parallelism, maxBackfillParallelism)
 	case mistake != "":
@@ -82,37 +81,20 @@ type BackfillTimes struct {
 // TimesBetween returns the times of the schedule from one time to another, both included. "@every" counts as it does
 // now. The answer depends on time zone data: workflows record it.
 func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
-	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
 		return BackfillTimes{Mistake: "the CronJob's schedule has no times: " + problem.Message}
 	}
-	line := timeline{Calculator: calculator, base: later(anchor.Created, anchor.Last)}
-	if every, ok := calculator.schedule.(cron.ConstantDelaySchedule); ok {
-		line.base = gridBefore(line.base, from, every.Delay)
+	between, ok := calculator.Line(times.Later(anchor.Created, anchor.Last), false).Between(from, to, maxBackfillTimes)
+	switch {
+	case !ok:
+		return BackfillTimes{Mistake: fmt.Sprintf("there are more than %d times from %s to %s: split the range, the first %[1]d end at %[4]s",
+			maxBackfillTimes, times.Format(from), times.Format(to), times.Format(between[maxBackfillTimes-1]))}
+	case len(between) == 0:
+		return BackfillTimes{Mistake: fmt.Sprintf("schedule %.80q names no time from %s to %s", spec.Schedule, times.Format(from), times.Format(to))}
 	}
-	var found BackfillTimes
-	for at := line.next(from.Add(-time.Nanosecond)); !at.IsZero() && !at.After(to); at = line.next(at) {
-		if len(found.Times) == maxBackfillTimes {
-			return BackfillTimes{Mistake: fmt.Sprintf("there are more than %d times from %s to %s: split the range, the first %[1]d end at %[4]s",
-				maxBackfillTimes, clock(from), clock(to), clock(found.Times[maxBackfillTimes-1]))}
-		}
-		found.Times = append(found.Times, at)
-	}
-	if len(found.Times) == 0 {
-		return BackfillTimes{Mistake: fmt.Sprintf("schedule %.80q names no time from %s to %s", spec.Schedule, clock(from), clock(to))}
-	}
-	return found
+	return BackfillTimes{Times: between}
 }
-
-// gridBefore returns a point of the grid base + n x delay more than a minute before the time, or base if that is.
-func gridBefore(base, at time.Time, delay time.Duration) time.Time {
-	seconds := int64(delay / time.Second)
-	steps := (base.Unix() - at.Unix() + 60 + seconds) / seconds
-	return time.Unix(base.Unix()-max(steps, 0)*seconds, 0).UTC()
-}
-
-// clock writes a time for people.
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Backfill is a list of past times that are run, one after the other, as manual runs.
 type Backfill struct {
@@ -139,7 +121,7 @@ type Backfill struct {
 }
 
 // AddBackfill returns the state with one more backfill, of times that TimesBetween has found.
-func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.Time, now time.Time) State {
+func AddBackfill(state State, spec Spec, request BackfillRequest, found []time.Time, now time.Time) State {
 	s := state.clone()
 	if mistake := NoRoom(s, 0); mistake != "" {
 		return Announce(s, event.Warning("BackfillRefused", mistake))
@@ -147,19 +129,19 @@ func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.T
 	s.TriggerSequence++
 	backfill := Backfill{
 		Sequence: s.TriggerSequence, Schedule: spec.Schedule, TimeZone: spec.TimeZone,
-		Times: slices.Clone(times), Total: len(times), Parallelism: max(request.Parallelism, 1), Overlap: request.Overlap,
+		Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1), Overlap: request.Overlap,
 		At: now.UTC(), Note: request.Note, Asked: Asked{By: request.By, Through: request.Through}.changing(request.Overlap).bounded(),
 	}
 	s.Backfills = append(s.Backfills, backfill)
 	s.Outbox = append(s.Outbox, event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
-		len(times), clock(times[0]), clock(times[len(times)-1]), backfill.Parallelism)))
+		len(found), times.Format(found[0]), times.Format(found[len(found)-1]), backfill.Parallelism)))
 	return s
 }
 
 // DryRunEvent answers a backfill that is not to be carried out.
-func DryRunEvent(times []time.Time) event.Event {
+func DryRunEvent(found []time.Time) event.Event {
 	return event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
-		len(times), clock(times[0]), clock(times[len(times)-1])))
+		len(found), times.Format(found[0]), times.Format(found[len(found)-1])))
 }
 
 // CancelBackfills returns the state in which no time of a backfill starts any more. Runs that have started go on.
@@ -198,7 +180,7 @@ func backfillNote(note string) string {
 
 // entry returns the outcome of all of the times that wait.
 func (b Backfill) entry(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
-	rest := MissedRuns{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}
+	rest := MissedRuns{Stretch: times.Stretch{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}}
 	return rest.entry(Start{Manual: true, Sequence: b.Sequence, Asked: b.Asked}.row(outcome, reason, message, now))
 }
 

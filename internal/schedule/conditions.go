@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // Condition is a status condition as the state carries it.
@@ -45,7 +46,7 @@ const (
 
 // ConditionReasons are all reasons of the conditions that a plan writes.
 var ConditionReasons = []string{
-	conditionReasonScheduleParsed, string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires),
+	conditionReasonScheduleParsed, string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires),
 	conditionReasonSuspended, conditionReasonNotSuspended, conditionReasonPaused,
 	conditionReasonTemplateTaken, conditionReasonTemplateRefused,
 	string(RunComplete), string(RunFailed),

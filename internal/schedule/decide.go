@@ -7,6 +7,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 const (
@@ -123,7 +124,7 @@ func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
 
 // advance takes in the upcoming times that have come.
 func (s *State) advance(spec Spec, now time.Time) {
-	passed, upcoming := split(s.Calendar.Upcoming, now)
+	passed, upcoming := times.Split(s.Calendar.Upcoming, now)
 	if len(passed) == 0 {
 		return
 	}

@@ -1,5 +1,6 @@
-// Package schedule is the decision core of the CronJob workflow: Evaluate computes scheduled times, Decide turns state
-// and these times into a start, replacements, deletes, ledger entries, Events, a status and the next wake.
+// Package schedule is the decision core of the CronJob workflow: Evaluate says which scheduled times are due, missed and
+// to come, Decide turns state and these times into a start, replacements, deletes, ledger entries, Events, a status and
+// the next wake.
 //
 // A round calls Take(Evaluate) while NeedsEvaluation, then Decide, carries out the Plan and calls Apply with its Report,
 // until the Plan is idle. What happens in between comes in by Finish, Missing, AddTrigger and SpecChanged. NewState
@@ -15,9 +16,9 @@
 //     the outcomes.
 //   - Upcoming are the scheduled times that have not come.
 //
-// The package is pure. It imports API types, cron and time; it takes no context, clock, logger or client, and a user's
-// mistake is an outcome, not an error. The rules are those of batch/v1 CronJob as kube-controller-manager 1.37 applies
-// them, except where docs/compat.md says otherwise.
+// The package is pure. It imports API types, and package times for what a schedule names; it takes no context, clock,
+// logger or client, and a user's mistake is an outcome, not an error. The rules are those of batch/v1 CronJob as
+// kube-controller-manager 1.37 applies them, except where docs/compat.md says otherwise.
 //
 // Words of Ostinato's own are in docs/glossary.md.
 package schedule

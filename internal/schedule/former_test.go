@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ostinato.dev/ostinato/internal/fixture/clocks"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -167,8 +168,8 @@ func TestEveryScheduledTimeGetsOneOutcomeWhateverIsEdited(t *testing.T) {
 			}
 			from := c.state.Created
 			for _, former := range append(slices.Clone(c.former), schedule.FormerSchedule{Schedule: c.spec.Schedule, Until: c.now}) {
-				if judge, err := newOracle(former.Schedule); err == nil {
-					for next := judge.next(time.UTC, from, former.Until); !next.IsZero(); next = judge.next(time.UTC, next, former.Until) {
+				if judge, err := clocks.NewOracle(former.Schedule); err == nil {
+					for next := judge.Next(time.UTC, from, former.Until); !next.IsZero(); next = judge.Next(time.UTC, next, former.Until) {
 						passed++
 					}
 				}

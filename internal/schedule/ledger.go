@@ -6,6 +6,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // LedgerEntry is the recorded outcome of one scheduled time, of one manual trigger, or of a stretch of scheduled times
@@ -164,7 +166,7 @@ func Truncated(text string, limit int) string {
 // settle records the outcome of a scheduled time, whose run is then no longer due.
 func (s *State) settle(entry LedgerEntry) {
 	s.record(entry)
-	s.Settled = later(s.Settled, entry.last())
+	s.Settled = times.Later(s.Settled, entry.last())
 	if s.Pending != nil && entry.covers(s.Pending.Scheduled) {
 		s.Pending = nil
 	}
@@ -306,7 +308,7 @@ func (s *State) count(job Finished) {
 		return
 	}
 	s.ConsecutiveFailures++
-	s.LastFailure = later(s.LastFailure, job.ended())
+	s.LastFailure = times.Later(s.LastFailure, job.ended())
 }
 
 // replace ends a run that the next one replaces.

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // maxTriggers bounds State.Triggers.
@@ -41,7 +42,7 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 	calendar.Made, calendar.Schedule, calendar.TimeZone, calendar.Problem = true, evaluation.Schedule, evaluation.TimeZone, evaluation.Problem
 	calendar.Upcoming, calendar.Recheck, calendar.Lead = nil, time.Time{}, 0
 	if !before.madeFor(spec) {
-		if setsZone(evaluation.Schedule) {
+		if times.SetsZone(evaluation.Schedule) {
 			s.Outbox = append(s.Outbox, event.Warning("UnsupportedSchedule", fmt.Sprintf(
 				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
 				evaluation.Schedule)))
@@ -155,7 +156,7 @@ func (s *State) finish(finished Finished, announce bool) {
 		}
 	}
 	if finished.Condition == batchv1.JobComplete {
-		s.LastSuccessful = later(s.LastSuccessful, finished.CompletionTime)
+		s.LastSuccessful = times.Later(s.LastSuccessful, finished.CompletionTime)
 	}
 	s.conclude(finished)
 	if !slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) }) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // Question asks for a part of the ledger.
@@ -24,7 +26,7 @@ func (q Question) Mistake() string {
 	if q.Since.IsZero() || q.Until.IsZero() || !q.Until.Before(q.Since) {
 		return ""
 	}
-	return fmt.Sprintf("since, %s, is after until, %s: exchange them", clock(q.Since), clock(q.Until))
+	return fmt.Sprintf("since, %s, is after until, %s: exchange them", times.Format(q.Since), times.Format(q.Until))
 }
 
 // Page is part of a ledger, newest first.

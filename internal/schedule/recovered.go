@@ -7,6 +7,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // RecoveredJob is a Job of the CronJob that the state did not know: made by the workflow before, or by somebody else.
@@ -26,7 +27,7 @@ func RecoverJobs(state State, jobs []RecoveredJob) State {
 		if !s.Knows(job.Run) && len(s.Recovered) < maxRuns {
 			s.Recovered = append(s.Recovered, job)
 			if run := job.Run; !run.Manual && !run.Scheduled.After(s.Settled) {
-				s.LastScheduled = later(s.LastScheduled, run.Scheduled)
+				s.LastScheduled = times.Later(s.LastScheduled, run.Scheduled)
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func (s *State) recordRecovered(now time.Time) {
 		default:
 			s.amendLedger(s.found(recovered, now))
 		}
-		s.LastScheduled = later(s.LastScheduled, recovered.Run.Scheduled)
+		s.LastScheduled = times.Later(s.LastScheduled, recovered.Run.Scheduled)
 		return true
 	})
 }

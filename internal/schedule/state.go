@@ -9,6 +9,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // Identity says which CronJob a State belongs to.
@@ -217,7 +218,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 		})
 	}
 	// A run that finished while nobody looked is in both lists: its end is still to be announced.
-	known := later(state.Settled, state.LastScheduled)
+	known := times.Later(state.Settled, state.LastScheduled)
 	for _, entry := range ended {
 		switch run := entry.Run; {
 		case entry.Gone():
@@ -267,13 +268,6 @@ func sameRun(a, b Run) bool {
 		return a.UID == b.UID
 	}
 	return a.Name == b.Name
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b.UTC()
-	}
-	return a
 }
 
 const (

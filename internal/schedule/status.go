@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // StatusStarted returns the status with a started run in active, and unless it is manual in lastScheduleTime. It is
@@ -121,7 +122,7 @@ var (
 	}, "|") + ")$"
 	NextPattern = "^(" + strings.Join([]string{
 		unknown, ReasonDeleting, conditionReasonSuspended, conditionReasonPaused,
-		string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires),
+		string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires),
 	}, "|") + "|[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z)$"
 )
 
@@ -169,7 +170,7 @@ func (s State) next(spec Spec) string {
 	at := s.nextTime(spec)
 	switch {
 	case !at.IsZero():
-		return clock(at)
+		return times.Format(at)
 	case spec.Deleting:
 		return ReasonDeleting
 	case s.Calendar.Problem != nil:

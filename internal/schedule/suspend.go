@@ -12,6 +12,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
@@ -89,7 +90,7 @@ func (s Suspender) String() string {
 		parts = append(parts, "by "+bounded(s.By)+" (claimed)")
 	}
 	if !s.At.IsZero() {
-		parts = append(parts, "at "+clock(s.At))
+		parts = append(parts, "at "+times.Format(s.At))
 	}
 	text := strings.Join(append(parts, "through "+bounded(s.Through)), " ")
 	if s.Why != "" {

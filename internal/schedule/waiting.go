@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 const (
@@ -97,11 +97,11 @@ func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp 
 		return
 	}
 	s.Calendar.Missed = append(s.Calendar.Missed, missed...)
-	s.Calendar.CaughtUp = later(s.Calendar.CaughtUp, caughtUp)
+	s.Calendar.CaughtUp = times.Later(s.Calendar.CaughtUp, caughtUp)
 	for _, scheduled := range kept {
 		if !spec.queues() && scheduled.After(caughtUp) {
 			// It replaces one before it that was held back. Those that are caught up stay.
-			_, came := split(s.queue(), s.Calendar.CaughtUp)
+			_, came := times.Split(s.queue(), s.Calendar.CaughtUp)
 			s.missAll(came, ReasonJobAlreadyActive)
 		}
 		s.setQueue(append(s.queue(), scheduled))
@@ -110,17 +110,11 @@ func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp 
 
 // single is a missed time by itself.
 func single(scheduled time.Time, reason string) MissedRuns {
-	return MissedRuns{First: scheduled, Last: scheduled, Count: 1, Reason: reason}
+	return MissedRuns{times.Stretch{First: scheduled, Last: scheduled, Count: 1}, reason}
 }
 
 // compare orders by time.
 func (m MissedRuns) compare(other MissedRuns) int { return m.First.Compare(other.First) }
-
-// split divides ascending times into those up to a time and those after it.
-func split(times []time.Time, at time.Time) (until, after []time.Time) {
-	index := sort.Search(len(times), func(i int) bool { return times[i].After(at) })
-	return times[:index:index], times[index:]
-}
 
 // queue returns the scheduled times that have come and wait to be started, ascending.
 func (s *State) queue() []time.Time {
@@ -131,9 +125,9 @@ func (s *State) queue() []time.Time {
 }
 
 // setQueue replaces them: the first is the due one.
-func (s *State) setQueue(times []time.Time) {
-	if s.Calendar.Due, s.Calendar.Waiting = (time.Time{}), nil; len(times) > 0 {
-		s.Calendar.Due, s.Calendar.Waiting = times[0], append([]time.Time(nil), times[1:]...)
+func (s *State) setQueue(waiting []time.Time) {
+	if s.Calendar.Due, s.Calendar.Waiting = (time.Time{}), nil; len(waiting) > 0 {
+		s.Calendar.Due, s.Calendar.Waiting = waiting[0], append([]time.Time(nil), waiting[1:]...)
 	}
 }
 
@@ -143,8 +137,8 @@ func (s *State) takeOut(scheduled time.Time) {
 }
 
 // missAll makes times that wait missed ones.
-func (s *State) missAll(times []time.Time, reason string) {
-	for _, scheduled := range times {
+func (s *State) missAll(waiting []time.Time, reason string) {
+	for _, scheduled := range waiting {
 		s.takeOut(scheduled)
 		s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, reason))
 	}
@@ -155,7 +149,7 @@ func (s *State) dropOverflow(spec Spec) {
 	if !spec.inOrder() {
 		return
 	}
-	caught, came := split(s.queue(), s.Calendar.CaughtUp)
+	caught, came := times.Split(s.queue(), s.Calendar.CaughtUp)
 	// A run that can start at once does not wait.
 	room := maxWaiting
 	if capacity := spec.Capacity(); capacity > 0 {
@@ -176,7 +170,7 @@ func (s *State) disband(now time.Time) {
 
 // announceQueue announces and counts what has begun to wait since the last time.
 func (s *State) announceQueue(spec Spec) {
-	_, fresh := split(s.queue(), s.Calendar.Announced)
+	_, fresh := times.Split(s.queue(), s.Calendar.Announced)
 	if !spec.inOrder() || len(fresh) == 0 {
 		return
 	}
@@ -189,12 +183,12 @@ func (s *State) announceQueue(spec Spec) {
 
 // Queue returns the entry of the runs that wait for others to end; nil if none waits.
 func (s State) Queue() *LedgerEntry {
-	waiting, _ := split(s.queue(), s.Calendar.Announced)
+	waiting, _ := times.Split(s.queue(), s.Calendar.Announced)
 	if len(waiting) == 0 {
 		return nil
 	}
 	reason, message := s.delay(waiting[0]).why()
-	entry := MissedRuns{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}.entry(
+	entry := MissedRuns{Stretch: times.Stretch{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}}.entry(
 		LedgerEntry{Outcome: Queued, Reason: cmp.Or(reason, ReasonJobAlreadyActive), Message: bounded(message)})
 	return &entry
 }

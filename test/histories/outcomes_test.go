@@ -12,6 +12,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // outcome is what has become of a history.
@@ -185,7 +186,7 @@ func (o outcome) named() []time.Time {
 }
 
 func timesOf(spec schedule.Spec, after, until time.Time) []time.Time {
-	calculator, problem := schedule.Parse(spec.Schedule, spec.TimeZone)
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
 		return nil
 	}
