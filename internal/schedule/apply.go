@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -40,7 +41,7 @@ func Apply(plan Plan, report Report, now time.Time) State {
 		s.proveTemplate(plan, "", now)
 	default:
 		s.applyRefused(*plan.Start, report, now)
-		if report.Refusal == Invalid {
+		if report.Refusal == ledger.Invalid {
 			s.proveTemplate(plan, report.Message, now)
 		}
 		return s
@@ -99,7 +100,7 @@ func (s *State) applyStarted(start Start, job Run, now time.Time) {
 	switch {
 	case start.Backfill != 0:
 		s.settleBackfilled(start.Backfill, start.Scheduled)
-		if !s.hasRow(run) {
+		if !s.Ledger.Has(run.Name) {
 			s.record(start.entry(run, now))
 		}
 	case start.Manual:
@@ -126,13 +127,13 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 	default:
 		return
 	}
-	if report.Refusal == TooLate {
+	if report.Refusal == ledger.TooLate {
 		// The next plan settles the run, or waits a little if the activity's clock is ahead of ours.
 		delay.Retry = delay.Retry.Next(now)
 		return
 	}
-	*delay = Delay{Reason: cmp.Or(report.Refusal, RefusedOtherwise), Message: report.Message, Retry: delay.Retry.Next(now)}
-	row, never := start.row(FailedToCreate, delay.Reason, delay.Message, now), start.Manual && report.Refusal == SignalRefused
+	*delay = Delay{Reason: cmp.Or(report.Refusal, ledger.RefusedOtherwise), Message: report.Message, Retry: delay.Retry.Next(now)}
+	row, never := start.row(ledger.FailedToCreate, delay.Reason, delay.Message, now), start.Manual && report.Refusal == ledger.SignalRefused
 	switch {
 	case delay.Retry.Attempts < triggerAttempts && !never:
 	case !start.Manual:
@@ -143,7 +144,7 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 		s.dropTrigger(start.Sequence)
 		s.record(row)
 	case never:
-		s.record(backfill.entry(FailedToCreate, row.Reason, row.Message, now))
+		s.record(backfill.entry(ledger.FailedToCreate, row.Reason, row.Message, now))
 		s.dropBackfill(start.Backfill)
 	default:
 		s.record(row)

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -113,7 +114,7 @@ type Backfill struct {
 	// At is when it arrived, Note the sender's, Asked who that is.
 	At   time.Time `json:"at"`
 	Note string    `json:"note,omitempty"`
-	Asked
+	ledger.Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
 	// Delay says why the first of Times has not started.
@@ -130,7 +131,7 @@ func AddBackfill(state State, spec Spec, request BackfillRequest, found []time.T
 	backfill := Backfill{
 		Sequence: s.TriggerSequence, Schedule: spec.Schedule, TimeZone: spec.TimeZone,
 		Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1), Overlap: request.Overlap,
-		At: now.UTC(), Note: request.Note, Asked: Asked{By: request.By, Through: request.Through}.changing(request.Overlap).bounded(),
+		At: now.UTC(), Note: request.Note, Asked: changing(ledger.Asked{By: request.By, Through: request.Through}, request.Overlap).Bounded(),
 	}
 	s.Backfills = append(s.Backfills, backfill)
 	s.Outbox = append(s.Outbox, event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
@@ -179,7 +180,7 @@ func backfillNote(note string) string {
 }
 
 // entry returns the outcome of all of the times that wait.
-func (b Backfill) entry(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
+func (b Backfill) entry(outcome ledger.Outcome, reason, message string, now time.Time) ledger.Entry {
 	rest := MissedRuns{Stretch: times.Stretch{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}}
 	return rest.entry(Start{Manual: true, Sequence: b.Sequence, Asked: b.Asked}.row(outcome, reason, message, now))
 }
@@ -190,17 +191,17 @@ func (s *State) dropBackfills(spec Spec, now time.Time) {
 		reason := ""
 		switch {
 		case spec.Deleting:
-			reason = ReasonDeleting
+			reason = ledger.ReasonDeleting
 		case backfill.Cancelled:
-			reason = ReasonCancelled
+			reason = ledger.ReasonCancelled
 			s.Outbox = append(s.Outbox, event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
 				len(backfill.Times), backfill.Total)))
 		case !spec.runsAt(backfill.Schedule, backfill.TimeZone):
-			reason = ReasonScheduleChanged
+			reason = ledger.ReasonScheduleChanged
 		default:
 			return false
 		}
-		s.record(backfill.entry(SkippedSuperseded, reason, backfillNote(backfill.Note), now))
+		s.record(backfill.entry(ledger.SkippedSuperseded, reason, backfillNote(backfill.Note), now))
 		return true
 	})
 }

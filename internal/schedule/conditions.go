@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -28,7 +29,7 @@ var ConditionTypes = []string{
 	ostinatov1.ConditionLastRunSucceeded, ostinatov1.ConditionReady, ostinatov1.ConditionStalled,
 }
 
-// Reasons of conditions that neither a Problem nor a RunResult gives.
+// Reasons of conditions that neither a Problem nor a ledger.Result gives.
 const (
 	conditionReasonScheduleParsed = "ScheduleParsed"
 	conditionReasonSuspended      = "Suspended"
@@ -49,8 +50,8 @@ var ConditionReasons = []string{
 	conditionReasonScheduleParsed, string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires),
 	conditionReasonSuspended, conditionReasonNotSuspended, conditionReasonPaused,
 	conditionReasonTemplateTaken, conditionReasonTemplateRefused,
-	string(RunComplete), string(RunFailed),
-	conditionReasonScheduled, ReasonDeleting, conditionReasonInvalidTemplate, conditionReasonNotStalled,
+	string(ledger.Complete), string(ledger.Failed),
+	conditionReasonScheduled, ledger.ReasonDeleting, conditionReasonInvalidTemplate, conditionReasonNotStalled,
 }
 
 // setConditions brings the conditions up to date.
@@ -110,14 +111,14 @@ func (s *State) suspended(spec Spec) Condition {
 
 // lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
 func (s *State) lastRunSucceeded() (condition Condition, known bool) {
-	var last LedgerEntry
-	for _, entry := range s.Ledger {
-		if (entry.Result == RunComplete || entry.Result == RunFailed) && !entry.Ended.Before(last.Ended) {
+	var last ledger.Entry
+	for _, entry := range s.Ledger.Entries {
+		if (entry.Result == ledger.Complete || entry.Result == ledger.Failed) && !entry.Ended.Before(last.Ended) {
 			last, known = entry, true
 		}
 	}
-	condition = Condition{Type: ostinatov1.ConditionLastRunSucceeded, Status: last.Result == RunComplete, Reason: string(last.Result)}
-	if last.Result == RunFailed {
+	condition = Condition{Type: ostinatov1.ConditionLastRunSucceeded, Status: last.Result == ledger.Complete, Reason: string(last.Result)}
+	if last.Result == ledger.Failed {
 		condition.Message = "Job " + last.Job + " has failed"
 		if last.ResultReason != "" {
 			condition.Message += ": " + last.ResultReason
@@ -125,7 +126,7 @@ func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 		if s.ConsecutiveFailures > 1 {
 			condition.Message += fmt.Sprintf("; %d runs in a row have failed", s.ConsecutiveFailures)
 		}
-		condition.Message = bounded(condition.Message)
+		condition.Message = ledger.Bounded(condition.Message)
 	}
 	return condition, known
 }
@@ -148,7 +149,7 @@ func readiness(conditions []Condition, deleting bool) []Condition {
 		ready.Status, ready.Reason, ready.Message = false, stalled.Reason, stalled.Message
 	}
 	if deleting {
-		ready.Status, ready.Reason, ready.Message = false, ReasonDeleting, ""
+		ready.Status, ready.Reason, ready.Message = false, ledger.ReasonDeleting, ""
 	}
 	return []Condition{ready, stalled}
 }
@@ -184,7 +185,7 @@ func (c Condition) render() metav1.Condition {
 		status = metav1.ConditionTrue
 	}
 	return metav1.Condition{
-		Type: c.Type, Status: status, Reason: c.Reason, Message: bounded(c.Message),
+		Type: c.Type, Status: status, Reason: c.Reason, Message: ledger.Bounded(c.Message),
 		ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.Since),
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -152,27 +153,27 @@ func (s *State) settleMissed(spec Spec, now time.Time) {
 }
 
 // notStarted returns the outcome of scheduled times whose runs will not start any more.
-func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerEntry {
+func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) ledger.Entry {
 	scheduled := stretch.Last
-	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonOutage}
+	entry := ledger.Entry{Scheduled: scheduled, Recorded: now, Outcome: ledger.SkippedSuperseded, Reason: ledger.ReasonOutage}
 	delay, late := s.delay(scheduled), tooLate(spec, scheduled, now)
 	switch {
-	case stretch.Reason == ReasonScheduleChanged && !s.Suspension.covers(scheduled):
+	case stretch.Reason == ledger.ReasonScheduleChanged && !s.Suspension.covers(scheduled):
 		entry.Reason = stretch.Reason
 	case delay.Reason != "":
-		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, delay.Reason, delay.Message
-	case stretch.Reason == ReasonQueueFull:
-		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
+		entry.Outcome, entry.Reason, entry.Message = ledger.FailedToCreate, delay.Reason, delay.Message
+	case stretch.Reason == ledger.ReasonQueueFull:
+		entry.Outcome, entry.Reason = ledger.SkippedOverlap, stretch.Reason
 	case delay.Blocked && !(late && spec.inOrder()):
-		entry.Outcome, entry.Reason = SkippedOverlap, ReasonJobAlreadyActive
+		entry.Outcome, entry.Reason = ledger.SkippedOverlap, ledger.ReasonJobAlreadyActive
 	case s.Suspension.covers(scheduled):
-		entry.Outcome, entry.Reason = SkippedSuspended, ReasonSuspended
+		entry.Outcome, entry.Reason = ledger.SkippedSuspended, ledger.ReasonSuspended
 	case late:
-		entry.Outcome, entry.Reason = SkippedDeadline, ReasonStartingDeadlineExceeded
-	case stretch.Reason == ReasonJobAlreadyActive:
-		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
-	case stretch.Reason == ReasonNotCaughtUp:
-		entry.Outcome, entry.Reason = SkippedDeadline, stretch.Reason
+		entry.Outcome, entry.Reason = ledger.SkippedDeadline, ledger.ReasonStartingDeadlineExceeded
+	case stretch.Reason == ledger.ReasonJobAlreadyActive:
+		entry.Outcome, entry.Reason = ledger.SkippedOverlap, stretch.Reason
+	case stretch.Reason == ledger.ReasonNotCaughtUp:
+		entry.Outcome, entry.Reason = ledger.SkippedDeadline, stretch.Reason
 	case stretch.Reason != "":
 		entry.Reason = stretch.Reason
 	}
@@ -189,7 +190,7 @@ func tooLate(spec Spec, scheduled, now time.Time) bool {
 func (s *State) dropLate(spec Spec, now time.Time) {
 	for due := s.Calendar.Due; !due.IsZero() && tooLate(spec, due, now); due = s.Calendar.Due {
 		found := s.recoveredFor(single(due, "")) != nil
-		if !found && s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
+		if !found && s.notStarted(spec, single(due, ""), now).Reason != ledger.ReasonSuspended {
 			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
 				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
 		}
@@ -243,7 +244,7 @@ func (s *State) dueStart(spec Spec, now time.Time) *Start {
 		return nil
 	}
 	start := &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
-	start.WhyLate, start.LateMessage = s.whyLate(due, ReasonOutage)
+	start.WhyLate, start.LateMessage = s.whyLate(due, ledger.ReasonOutage)
 	return start
 }
 

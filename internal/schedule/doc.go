@@ -16,8 +16,8 @@
 //     the outcomes.
 //   - Upcoming are the scheduled times that have not come.
 //
-// The package is pure. It imports API types, and package times for what a schedule names; it takes no context, clock,
-// logger or client, and a user's mistake is an outcome, not an error. The rules are those of batch/v1 CronJob as
+// The package is pure. It imports API types, package times for what a schedule names, and package ledger for what is
+// recorded; it takes no context, clock, logger or client, and a user's mistake is an outcome, not an error. The rules are those of batch/v1 CronJob as
 // kube-controller-manager 1.37 applies them, except where docs/compat.md says otherwise.
 //
 // Words of Ostinato's own are in docs/glossary.md.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -239,9 +240,9 @@ func (s Spec) caughtUp(came []time.Time, now time.Time) (kept []time.Time, why s
 		first--
 	}
 	if first >= 0 && !s.mayCatchUp(came[first], now) {
-		why = ReasonNotCaughtUp
+		why = ledger.ReasonNotCaughtUp
 	} else if first >= 0 && s.catchesUpAll() {
-		why = ReasonCatchUpLimit
+		why = ledger.ReasonCatchUpLimit
 	}
 	return came[first+1:], why
 }
@@ -332,7 +333,7 @@ func (a Anchor) replaced(present *times.Line, limit int, now time.Time) (both []
 				_, also := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare)
 				return also
 			})
-			changed = append(changed, missedRuns(stretches, ReasonScheduleChanged)...)
+			changed = append(changed, missedRuns(stretches, ledger.ReasonScheduleChanged)...)
 			both = append(both, named...)
 		}
 		since = times.Later(since, until)

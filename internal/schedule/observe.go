@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -47,7 +48,7 @@ func Take(state State, spec Spec, evaluation Evaluation) State {
 				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
 				evaluation.Schedule)))
 		}
-		s.missAll(evaluation.Unnamed, ReasonScheduleChanged)
+		s.missAll(evaluation.Unnamed, ledger.ReasonScheduleChanged)
 	}
 	if problem := evaluation.Problem; problem != nil {
 		calendar.Recheck = evaluation.Recheck

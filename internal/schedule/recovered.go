@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -40,7 +41,7 @@ func RecoverJobs(state State, jobs []RecoveredJob) State {
 func (s *State) setApart() {
 	if !slices.ContainsFunc(s.Recovered, func(recovered RecoveredJob) bool {
 		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
-			return stretch.Count > 1 && stretch.entry(LedgerEntry{}).covers(recovered.Run.Scheduled)
+			return stretch.Count > 1 && stretch.entry(ledger.Entry{}).Covers(recovered.Run.Scheduled)
 		})
 	}) {
 		return
@@ -82,7 +83,7 @@ func (s *State) adoptRecovered(spec Spec, now time.Time) {
 			}
 		}
 		if run.Manual {
-			if !s.hasRow(run) {
+			if !s.Ledger.Has(run.Name) {
 				entry := s.found(recovered, now)
 				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
 				s.record(entry)
@@ -110,7 +111,7 @@ func (s *State) recordRecovered(now time.Time) {
 		case run.Scheduled.After(s.Settled):
 			return false
 		default:
-			s.amendLedger(s.found(recovered, now))
+			s.Ledger = s.Ledger.Amend(s.found(recovered, now))
 		}
 		s.LastScheduled = times.Later(s.LastScheduled, recovered.Run.Scheduled)
 		return true
@@ -118,7 +119,7 @@ func (s *State) recordRecovered(now time.Time) {
 }
 
 // found returns the outcome of a run whose Job was found.
-func (s *State) found(recovered RecoveredJob, now time.Time) LedgerEntry {
+func (s *State) found(recovered RecoveredJob, now time.Time) ledger.Entry {
 	run := recovered.Run
 	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
 	if run.Backfill != 0 {
@@ -129,22 +130,15 @@ func (s *State) found(recovered RecoveredJob, now time.Time) LedgerEntry {
 		// Nobody knows that it was late.
 		run.Started = run.Scheduled
 	case run.Manual:
-		start.WhyLate = ReasonFoundLater
+		start.WhyLate = ledger.ReasonFoundLater
 	default:
-		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ReasonFoundLater)
+		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ledger.ReasonFoundLater)
 	}
 	entry := start.entry(run, now)
 	if recovered.Finished != nil {
-		entry = entry.ended(*recovered.Finished)
+		entry = entry.WithEnd(recovered.Finished.end())
 	}
 	return entry
-}
-
-// hasRow reports whether the ledger has the run's Job.
-func (s *State) hasRow(run Run) bool {
-	return slices.ContainsFunc(s.Ledger, func(entry LedgerEntry) bool {
-		return entry.Outcome.HasJob() && entry.Job == run.Name
-	})
 }
 
 // waits reports whether the run is due, or one of those that start after that.
@@ -169,54 +163,5 @@ func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
 			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}, expected
 		}
 	}
-	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}, false
-}
-
-// amendLedger amends the ledger for a run that did start although it was recorded as skipped. A time inside a merged row is
-// removed from that and gets its own row after it.
-func (s *State) amendLedger(started LedgerEntry) {
-	if s.hasRow(Run{Name: started.Job}) {
-		return
-	}
-	index := -1
-	for i, entry := range s.Ledger {
-		// A stretch may have others between its times.
-		if !entry.Manual && entry.covers(started.Scheduled) && (index < 0 || entry.Times() == 1) {
-			index = i
-		}
-	}
-	if index >= 0 {
-		switch entry := &s.Ledger[index]; {
-		case entry.Outcome.HasJob():
-			return
-		case entry.Times() == 1:
-			*entry = started
-			s.tally(started)
-			return
-		default:
-			entry.without(started.Scheduled)
-		}
-	}
-	at := max(index, 0)
-	for at < len(s.Ledger) && (s.Ledger[at].Manual || !s.Ledger[at].Scheduled.After(started.Scheduled)) {
-		at++
-	}
-	s.Ledger = slices.Insert(s.Ledger, at, started)
-	s.tally(started)
-	s.boundLedger()
-}
-
-// without takes a time out of a stretch.
-func (e *LedgerEntry) without(at time.Time) {
-	e.Count--
-	if e.Count > 1 {
-		// Which time is the first or the last now is not known.
-		e.Estimated = e.Estimated || at.Equal(e.Scheduled) || at.Equal(e.Until)
-		return
-	}
-	e.Count = 0
-	if at.Equal(e.Scheduled) {
-		e.Scheduled = e.Until
-	}
-	e.Until = time.Time{}
+	return Trigger{Asked: ledger.Asked{By: run.By, Through: ledger.ThroughJob, Changed: run.Changed}}, false
 }

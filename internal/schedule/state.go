@@ -9,6 +9,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -54,11 +55,8 @@ type State struct {
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
 	// Backfills lists the backfills that have times left to start, in the order in which they are served.
 	Backfills []Backfill `json:"backfills,omitempty"`
-	// Ledger holds recent outcomes, in the order in which they were known; LedgerDropped counts older entries, and
-	// Archive holds those of the last two days in short.
-	Ledger        []LedgerEntry `json:"ledger,omitempty"`
-	LedgerDropped int64         `json:"ledgerDropped,omitempty"`
-	Archive       Archive       `json:"archive,omitzero"`
+	// Ledger holds the outcomes.
+	ledger.Ledger
 	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did since one was Complete.
 	LastFailure         time.Time `json:"lastFailure,omitzero"`
 	ConsecutiveFailures int32     `json:"consecutiveFailures,omitempty"`
@@ -68,8 +66,6 @@ type State struct {
 	PausedWhy string `json:"pausedWhy,omitempty"`
 	// Nudged is when somebody else last noticed that a run is overdue.
 	Nudged time.Time `json:"poked,omitzero"`
-	// tallies are outcomes that the metric does not count yet; they are not carried over.
-	tallies []Tally
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Judging is the back-off after the API server could not be asked about the template.
@@ -123,9 +119,9 @@ type Delay struct {
 func (d Delay) why() (reason, message string) {
 	switch {
 	case d.Reason != "":
-		return ReasonFailedCreate, d.Reason + ": " + d.Message
+		return ledger.ReasonFailedCreate, d.Reason + ": " + d.Message
 	case d.Blocked:
-		return ReasonJobAlreadyActive, ""
+		return ledger.ReasonJobAlreadyActive, ""
 	}
 	return "", ""
 }
@@ -198,11 +194,14 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 	identity.Created = identity.Created.UTC()
 	state := State{
 		Identity:       identity,
-		LastScheduled:  timeOf(status.LastScheduleTime),
-		LastSuccessful: timeOf(status.LastSuccessfulTime),
-		Settled:        timeOf(status.AccountedUntil),
+		LastScheduled:  ledger.Time(status.LastScheduleTime),
+		LastSuccessful: ledger.Time(status.LastSuccessfulTime),
+		Settled:        ledger.Time(status.AccountedUntil),
+		Ledger:         ledger.Restored(status),
+
+		LastFailure:         ledger.Time(status.LastFailureTime),
+		ConsecutiveFailures: max(status.ConsecutiveFailures, 0),
 	}
-	state.takeRows(status)
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
 		if condition.Type == ostinatov1.ConditionSuspended && condition.Reason == conditionReasonPaused {
@@ -231,7 +230,7 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 	return state
 }
 
-// clone returns a copy that shares no slice or pointer that is written to.
+// clone returns a copy that shares no slice or pointer that is written to; a Ledger is not.
 func (s State) clone() State {
 	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
 	s.Calendar.Former = slices.Clone(s.Calendar.Former)
@@ -244,8 +243,6 @@ func (s State) clone() State {
 	s.Finished = slices.Clone(s.Finished)
 	s.Triggers = slices.Clone(s.Triggers)
 	s.Backfills = slices.Clone(s.Backfills)
-	s.Ledger = slices.Clone(s.Ledger)
-	s.tallies = slices.Clone(s.tallies)
 	s.Outbox = slices.Clone(s.Outbox)
 	return s
 }
@@ -302,7 +299,7 @@ func (s State) Validate() error {
 	}{
 		{"active", len(s.Active), maxRuns},
 		{"finished", len(s.Finished), maxRuns},
-		{"ledger", len(s.Ledger), maxRuns},
+		{"ledger", len(s.Ledger.Entries), maxRuns},
 		{"sighted", len(s.Recovered), maxRuns},
 		{"missed", len(s.Calendar.Missed), maxRuns},
 		{"outbox", len(s.Outbox), maxRuns},

@@ -10,11 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -28,7 +27,7 @@ func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) o
 	}
 	status.Active = status.Active[max(len(status.Active)-MaxStatusActive, 0):]
 	if !run.Manual && (status.LastScheduleTime == nil || status.LastScheduleTime.Time.Before(run.Scheduled)) {
-		status.LastScheduleTime = timestamp(run.Scheduled)
+		status.LastScheduleTime = ledger.Timestamp(run.Scheduled)
 	}
 	return status
 }
@@ -42,23 +41,23 @@ func reference(run Run, namespace string) corev1.ObjectReference {
 
 // StatusOf renders the CronJob's status. Workflow is left to the activity.
 func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
-	ledger := state.Rows()
+	rows := state.Rows()
 	status := ostinatov1.CronJobStatus{
-		LastScheduleTime:   timestamp(state.LastScheduled),
-		LastSuccessfulTime: timestamp(state.LastSuccessful),
+		LastScheduleTime:   ledger.Timestamp(state.LastScheduled),
+		LastSuccessfulTime: ledger.Timestamp(state.LastSuccessful),
 		ObservedGeneration: spec.Generation,
-		AccountedUntil:     timestamp(state.accounted()),
+		AccountedUntil:     ledger.Timestamp(state.accounted()),
 
 		ActiveCount:         int32(min(len(state.Active), math.MaxInt32)),
 		LastResult:          state.lastResult(),
 		Next:                state.next(spec),
-		NextScheduleTime:    timestamp(state.nextTime(spec)),
-		RecentRuns:          rows(ledger),
-		LastFailureTime:     timestamp(state.LastFailure),
+		NextScheduleTime:    ledger.Timestamp(state.nextTime(spec)),
+		RecentRuns:          ledger.RecentRuns(rows),
+		LastFailureTime:     ledger.Timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
 	}
-	if len(ledger) > 0 {
-		status.LastOutcome = string(ledger[len(ledger)-1].Outcome)
+	if len(rows) > 0 {
+		status.LastOutcome = string(rows[len(rows)-1].Outcome)
 	}
 	if queue := state.Queue(); queue != nil {
 		status.Queued = int32(min(queue.Times(), math.MaxInt32))
@@ -81,14 +80,6 @@ func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 		a.Queued == b.Queued &&
 		slices.Equal(a.Active, b.Active) &&
 		equalConditions(a.Conditions, b.Conditions)
-}
-
-// timestamp renders a time as the API does: UTC, whole seconds, nil for zero.
-func timestamp(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
 }
 
 // scheduledOf is the inverse of names.ScheduledJob; zero for another name.
@@ -118,10 +109,10 @@ const (
 // LastResultPattern and NextPattern are what status.lastResult and status.next match.
 var (
 	LastResultPattern = "^(" + strings.Join([]string{
-		unknown, resultRunning, string(RunComplete), string(RunDeleted), string(RunFailed) + "( x[1-9][0-9]{0,9})?",
+		unknown, resultRunning, string(ledger.Complete), string(ledger.Deleted), string(ledger.Failed) + "( x[1-9][0-9]{0,9})?",
 	}, "|") + ")$"
 	NextPattern = "^(" + strings.Join([]string{
-		unknown, ReasonDeleting, conditionReasonSuspended, conditionReasonPaused,
+		unknown, ledger.ReasonDeleting, conditionReasonSuspended, conditionReasonPaused,
 		string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires),
 	}, "|") + "|[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z)$"
 )
@@ -130,7 +121,7 @@ var lastResultPattern, nextPattern = regexp.MustCompile(LastResultPattern), rege
 
 // lastResult says how the run that started last has ended.
 func (s State) lastResult() string {
-	for _, entry := range slices.Backward(s.Ledger) {
+	for _, entry := range slices.Backward(s.Ledger.Entries) {
 		if entry.Outcome.HasJob() {
 			return s.resultText(entry.Result)
 		}
@@ -140,18 +131,18 @@ func (s State) lastResult() string {
 	case len(s.Active) > 0:
 		return resultRunning
 	case s.ConsecutiveFailures > 0:
-		return s.resultText(RunFailed)
+		return s.resultText(ledger.Failed)
 	case !s.LastSuccessful.IsZero():
-		return string(RunComplete)
+		return string(ledger.Complete)
 	}
 	return unknown
 }
 
-func (s State) resultText(result RunResult) string {
+func (s State) resultText(result ledger.Result) string {
 	switch {
 	case result == "":
 		return resultRunning
-	case result == RunFailed && s.ConsecutiveFailures > 1:
+	case result == ledger.Failed && s.ConsecutiveFailures > 1:
 		return fmt.Sprintf("%s x%d", result, s.ConsecutiveFailures)
 	}
 	return string(result)
@@ -172,7 +163,7 @@ func (s State) next(spec Spec) string {
 	case !at.IsZero():
 		return times.Format(at)
 	case spec.Deleting:
-		return ReasonDeleting
+		return ledger.ReasonDeleting
 	case s.Calendar.Problem != nil:
 		return string(s.Calendar.Problem.Reason)
 	case spec.Suspend && s.PausedWhy != "":
@@ -183,9 +174,6 @@ func (s State) next(spec Spec) string {
 	return unknown
 }
 
-// MaxRecentRuns bounds status.recentRuns.
-const MaxRecentRuns = 10
-
 // StatusRecorded returns the status with the outcome of a start in it. It is idempotent and leaves its argument.
 func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostinatov1.CronJobStatus {
 	entry := start.entry(start.run(run), run.Started)
@@ -193,65 +181,8 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 	if known || start.Scheduled.IsZero() {
 		return status
 	}
-	rows := append([]ostinatov1.RecentRun{entry.row()}, status.RecentRuns...)
-	status.RecentRuns = rows[:min(len(rows), MaxRecentRuns)]
+	rows := append([]ostinatov1.RecentRun{entry.RecentRun()}, status.RecentRuns...)
+	status.RecentRuns = rows[:min(len(rows), ledger.MaxRecentRuns)]
 	status.LastOutcome, status.LastResult = string(entry.Outcome), resultRunning
 	return status
 }
-
-// rows renders the last entries, newest first.
-func rows(ledger []LedgerEntry) []ostinatov1.RecentRun {
-	var rows []ostinatov1.RecentRun
-	for _, entry := range ledger[max(len(ledger)-MaxRecentRuns, 0):] {
-		// The API server takes no row without a time, and then no status at all.
-		if !entry.Scheduled.IsZero() {
-			rows = append(rows, entry.row())
-		}
-	}
-	slices.Reverse(rows)
-	return rows
-}
-
-func (e LedgerEntry) row() ostinatov1.RecentRun {
-	e = e.bounded()
-	row := ostinatov1.RecentRun{
-		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: timestamp(e.Until), Count: e.Count,
-		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
-		JobName: e.Job, Result: string(e.Result), ResultReason: e.ResultReason, EndTime: timestamp(e.Ended),
-		FailedAttempts: e.FailedAttempts, By: e.By, Through: e.Through, Changed: e.Changed,
-	}
-	if e.Outcome.HasJob() {
-		row.StartTime = timestamp(e.Recorded)
-	}
-	return row
-}
-
-// entryOf is the inverse of row, but for when it was known that a run did not start.
-func entryOf(row ostinatov1.RecentRun) LedgerEntry {
-	entry := LedgerEntry{
-		Scheduled: row.ScheduledTime.UTC(), Until: timeOf(row.Until), Count: max(row.Count, 0), Recorded: timeOf(row.StartTime),
-		Outcome: LedgerOutcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
-		Job: row.JobName, Result: RunResult(row.Result), ResultReason: row.ResultReason, Ended: timeOf(row.EndTime),
-		FailedAttempts: max(row.FailedAttempts, 0), Asked: Asked{By: row.By, Through: row.Through, Changed: row.Changed},
-	}
-	return entry.bounded()
-}
-
-// takeRows goes on with what the object's status has of the ledger.
-func (s *State) takeRows(status ostinatov1.CronJobStatus) {
-	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), MaxRecentRuns)] {
-		// A row that Ostinato has not written can't be written again.
-		if slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
-			s.Ledger = append(s.Ledger, entryOf(row))
-		}
-	}
-	// Where runs waited, they and the later times without a Job are computed anew.
-	queued := slices.ContainsFunc(s.Ledger, func(e LedgerEntry) bool { return e.Outcome == Queued })
-	s.Ledger = slices.DeleteFunc(s.Ledger, func(e LedgerEntry) bool {
-		return queued && (e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(timeOf(status.AccountedUntil)))
-	})
-	slices.Reverse(s.Ledger)
-	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
-}
-
-func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).UTC() }

@@ -9,6 +9,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 // Bounds of a status that is written. etcd keeps every version of it for minutes.
@@ -50,18 +51,18 @@ func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
 		return fmt.Errorf("status: next is %.64q, want a match of %s", status.Next, NextPattern)
 	}
 	if err := cmp.Or(
-		noneOr("lastOutcome is", status.LastOutcome, Outcomes),
-		atMost("%d recent runs", len(status.RecentRuns), MaxRecentRuns),
+		noneOr("lastOutcome is", status.LastOutcome, ledger.Outcomes),
+		atMost("%d recent runs", len(status.RecentRuns), ledger.MaxRecentRuns),
 		atMost("%d conditions", len(status.Conditions), len(ConditionTypes)),
 	); err != nil {
 		return err
 	}
 	for _, row := range status.RecentRuns {
 		if err := cmp.Or(
-			oneOf("a recent run has the outcome", row.Outcome, Outcomes),
-			noneOr("a recent run has the result", row.Result, RunResults),
-			noneOr("a recent run has the reason", row.Reason, LedgerReasons),
-			noneOr("a recent run was asked for through", row.Through, Throughs),
+			oneOf("a recent run has the outcome", row.Outcome, ledger.Outcomes),
+			noneOr("a recent run has the result", row.Result, ledger.Results),
+			noneOr("a recent run has the reason", row.Reason, ledger.Reasons),
+			noneOr("a recent run was asked for through", row.Through, ledger.Throughs),
 			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)), MaxStatusText),
 			atMost("a recent run has a Job's name of %d bytes", len(row.JobName), MaxStatusName),
 		); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -35,9 +36,9 @@ func (s *State) pausing(spec Spec) bool {
 func Paused(state State) State {
 	s := state.clone()
 	s.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", s.ConsecutiveFailures)
-	for _, entry := range slices.Backward(s.Ledger) {
-		if entry.Result == RunFailed {
-			s.PausedWhy = bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
+	for _, entry := range slices.Backward(s.Ledger.Entries) {
+		if entry.Result == ledger.Failed {
+			s.PausedWhy = ledger.Bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
 				s.ConsecutiveFailures, entry.Job, entry.ResultReason))
 			break
 		}
@@ -61,12 +62,8 @@ func MayPause(object *ostinatov1.CronJob) bool {
 	return after > 0 && object.Status.ConsecutiveFailures >= after
 }
 
-const (
-	// ThroughSignal is Suspender.Through and Asked.Through where a signal has asked for it.
-	ThroughSignal = "signal"
-	// throughFailures is that where failures have suspended the CronJob.
-	throughFailures = "pauseAfterFailures"
-)
+// throughFailures is Suspender.Through where failures have suspended the CronJob.
+const throughFailures = "pauseAfterFailures"
 
 // Suspender says who has suspended an object, as far as the object tells.
 type Suspender struct {
@@ -74,7 +71,7 @@ type Suspender struct {
 	By string
 	// At is when.
 	At time.Time
-	// Through is a signal, or the field manager that has written spec.suspend; empty where nothing tells.
+	// Through is ledger.ThroughSignal, or the field manager that has written spec.suspend; empty where nothing tells.
 	Through string
 	// Why is the reason that was given.
 	Why string
@@ -87,14 +84,14 @@ func (s Suspender) String() string {
 	}
 	var parts []string
 	if s.By != "" {
-		parts = append(parts, "by "+bounded(s.By)+" (claimed)")
+		parts = append(parts, "by "+ledger.Bounded(s.By)+" (claimed)")
 	}
 	if !s.At.IsZero() {
 		parts = append(parts, "at "+times.Format(s.At))
 	}
-	text := strings.Join(append(parts, "through "+bounded(s.Through)), " ")
+	text := strings.Join(append(parts, "through "+ledger.Bounded(s.Through)), " ")
 	if s.Why != "" {
-		text += ": " + bounded(s.Why)
+		text += ": " + ledger.Bounded(s.Why)
 	}
 	return text
 }
@@ -106,10 +103,10 @@ func (s Suspender) Refuses(by, reason string) string {
 	}
 	var asked []string
 	if by != "" {
-		asked = append(asked, "by "+bounded(by))
+		asked = append(asked, "by "+ledger.Bounded(by))
 	}
 	if reason != "" {
-		asked = append(asked, fmt.Sprintf("for the reason %q", bounded(reason)))
+		asked = append(asked, fmt.Sprintf("for the reason %q", ledger.Bounded(reason)))
 	}
 	return fmt.Sprintf(`not suspended %s, but %s: send {"force": true} to resume it all the same`,
 		strings.Join(asked, " "), cmp.Or(s.String(), "by nobody that the object names"))
@@ -159,5 +156,5 @@ func pausedWhy(message string) string {
 	if _, why, found := strings.Cut(message, "through "+throughFailures+": "); found {
 		message = why
 	}
-	return bounded(message)
+	return ledger.Bounded(message)
 }

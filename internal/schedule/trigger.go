@@ -10,49 +10,21 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 )
 
-const (
-	// ThroughUpdate is Asked.Through where an update has asked for the run, as ThroughSignal is where a signal has.
-	ThroughUpdate = "update"
-	// ThroughJob: somebody has made the run's Job.
-	ThroughJob = "job"
-)
-
-// Throughs are all that a row of the ledger may name.
-var Throughs = []string{ThroughSignal, ThroughUpdate, ThroughJob}
-
-// Asked says who has asked for a run that the schedule did not. Nothing proves it.
-type Asked struct {
-	// By is the name that the sender has claimed; empty where he has not.
-	By string `json:"by,omitempty"`
-	// Through is one of Throughs; empty for a scheduled run.
-	Through string `json:"through,omitempty"`
-	// Changed says in what the run is not as the CronJob prescribes it; empty for nothing.
-	Changed string `json:"changed,omitempty"`
-}
-
-// bounded returns it with texts that people can read and a state can carry.
-func (a Asked) bounded() Asked {
-	a.By, a.Changed = bounded(a.By), bounded(a.Changed)
-	if !slices.Contains(Throughs, a.Through) {
-		a.Through = ""
-	}
-	return a
-}
-
-// changing returns it with what an overlap changes.
-func (a Asked) changing(overlap batchv1.ConcurrencyPolicy) Asked {
+// changing returns who has asked, with what an overlap changes.
+func changing(asked ledger.Asked, overlap batchv1.ConcurrencyPolicy) ledger.Asked {
 	if overlap != "" {
-		a.Changed = "concurrencyPolicy " + string(overlap)
+		asked.Changed = "concurrencyPolicy " + string(overlap)
 	}
-	return a
+	return asked
 }
 
 // TriggerRequest asks for one manual run.
 type TriggerRequest struct {
-	Asked
+	ledger.Asked
 	// Note is the sender's.
 	Note string
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
@@ -67,7 +39,7 @@ type Trigger struct {
 	At time.Time `json:"at"`
 	// Note is the sender's, Asked who that is.
 	Note string `json:"note,omitempty"`
-	Asked
+	ledger.Asked
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	Delay
@@ -77,19 +49,19 @@ type Trigger struct {
 func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	s, now := state.clone(), now.UTC()
 	s.TriggerSequence++
-	trigger := Trigger{Sequence: s.TriggerSequence, At: now, Note: request.Note, Asked: request.Asked.bounded()}
+	trigger := Trigger{Sequence: s.TriggerSequence, At: now, Note: request.Note, Asked: request.Asked.Bounded()}
 	if mistake := OverlapMistake(request.Overlap); mistake != "" {
 		s.Outbox = append(s.Outbox, event.Warning("TriggerRefused", mistake))
 		if trigger.Note != "" {
 			mistake += "; " + trigger.Note
 		}
 		trigger.Note = mistake
-		s.record(trigger.entry(FailedToCreate, ReasonInvalidSignal, now))
+		s.record(trigger.entry(ledger.FailedToCreate, ledger.ReasonInvalidSignal, now))
 		return s
 	}
-	trigger.Overlap, trigger.Asked = request.Overlap, trigger.Asked.changing(request.Overlap)
+	trigger.Overlap, trigger.Asked = request.Overlap, changing(trigger.Asked, request.Overlap)
 	if len(s.Triggers) >= maxTriggers {
-		s.record(trigger.entry(SkippedOverlap, ReasonTooManyTriggers, now))
+		s.record(trigger.entry(ledger.SkippedOverlap, ledger.ReasonTooManyTriggers, now))
 		return s
 	}
 	s.Triggers = append(s.Triggers, trigger)
@@ -145,7 +117,7 @@ func (s *State) settleForbidden(spec Spec, now time.Time) {
 			return false
 		}
 		s.Outbox = append(s.Outbox, alreadyActive(under))
-		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
+		s.record(trigger.entry(ledger.SkippedOverlap, ledger.ReasonJobAlreadyActive, now))
 		return true
 	})
 	for index := range s.Triggers {
@@ -177,28 +149,28 @@ func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
 	start := trigger.start()
 	start.Name = names.TriggeredJob(s.Name, s.UID, trigger.Sequence)
 	start.WhyLate, start.LateMessage = trigger.why()
-	start.WhyLate = cmp.Or(start.WhyLate, ReasonOutage)
+	start.WhyLate = cmp.Or(start.WhyLate, ledger.ReasonOutage)
 	return &start
 }
 
 // dropTriggers forgets the manual runs of a CronJob that is being deleted.
 func (s *State) dropTriggers(now time.Time) {
 	for _, trigger := range s.Triggers {
-		s.record(trigger.entry(SkippedSuperseded, ReasonDeleting, now))
+		s.record(trigger.entry(ledger.SkippedSuperseded, ledger.ReasonDeleting, now))
 	}
 	s.Triggers = nil
 }
 
-func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) LedgerEntry {
+func (t Trigger) entry(outcome ledger.Outcome, reason string, now time.Time) ledger.Entry {
 	return t.start().row(outcome, reason, t.Note, now)
 }
 
 // waitingTriggers are the rows of triggers that wait for other runs, or to retry. The status does not have them.
-func (s State) waitingTriggers() []LedgerEntry {
-	var rows []LedgerEntry
+func (s State) waitingTriggers() []ledger.Entry {
+	var rows []ledger.Entry
 	for _, trigger := range s.Triggers {
 		if reason, message := trigger.why(); reason != "" {
-			rows = append(rows, trigger.start().row(Queued, reason, cmp.Or(message, trigger.Note), time.Time{}).bounded())
+			rows = append(rows, trigger.start().row(ledger.Queued, reason, cmp.Or(message, trigger.Note), time.Time{}).Bounded())
 		}
 	}
 	return rows
@@ -235,22 +207,14 @@ func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 		}
 		return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: cmp.Or(message, reason)}, true
 	}
-	for _, entry := range slices.Backward(state.Ledger) {
+	for _, entry := range slices.Backward(state.Ledger.Entries) {
 		switch {
 		case entry.Sequence != sequence:
 		case entry.Outcome.HasJob():
 			return TriggerAnswer{Job: job, Runs: RunsNow}, true
 		default:
-			return TriggerAnswer{Runs: RunsRefused, Reason: entry.why()}, true
+			return TriggerAnswer{Runs: RunsRefused, Reason: entry.Why()}, true
 		}
 	}
 	return TriggerAnswer{Runs: RunsRefused, Reason: "it is forgotten: the ledger has no row of it"}, true
-}
-
-// why says in one line why a run has not started. Only for FailedToCreate the message is not the sender's note.
-func (e LedgerEntry) why() string {
-	if e.Outcome == FailedToCreate && e.Message != "" {
-		return e.Reason + ": " + e.Message
-	}
-	return e.Reason
 }

@@ -10,6 +10,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
 
@@ -102,7 +103,7 @@ func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp 
 		if !spec.queues() && scheduled.After(caughtUp) {
 			// It replaces one before it that was held back. Those that are caught up stay.
 			_, came := times.Split(s.queue(), s.Calendar.CaughtUp)
-			s.missAll(came, ReasonJobAlreadyActive)
+			s.missAll(came, ledger.ReasonJobAlreadyActive)
 		}
 		s.setQueue(append(s.queue(), scheduled))
 	}
@@ -155,15 +156,15 @@ func (s *State) dropOverflow(spec Spec) {
 	if capacity := spec.Capacity(); capacity > 0 {
 		room = max(capacity-len(s.Active)-len(caught), 0)
 	}
-	s.missAll(came[:max(len(came)-limit(spec.QueueLimit, defaultQueueLimit)-room, 0)], ReasonQueueFull)
-	s.missAll(caught[:max(len(caught)-maxWaiting, 0)], ReasonCatchUpLimit)
+	s.missAll(came[:max(len(came)-limit(spec.QueueLimit, defaultQueueLimit)-room, 0)], ledger.ReasonQueueFull)
+	s.missAll(caught[:max(len(caught)-maxWaiting, 0)], ledger.ReasonCatchUpLimit)
 }
 
 // disband leaves only the latest of the runs that wait, where the CronJob no longer asks for an order.
 func (s *State) disband(now time.Time) {
 	waiting := s.queue()
 	for _, scheduled := range waiting[:max(len(waiting)-1, 0)] {
-		s.settle(single(scheduled, "").entry(LedgerEntry{Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonPolicyChanged}))
+		s.settle(single(scheduled, "").entry(ledger.Entry{Recorded: now, Outcome: ledger.SkippedSuperseded, Reason: ledger.ReasonPolicyChanged}))
 	}
 	s.Calendar.CaughtUp = time.Time{}
 }
@@ -175,30 +176,39 @@ func (s *State) announceQueue(spec Spec) {
 		return
 	}
 	s.Calendar.Announced = fresh[len(fresh)-1]
-	s.tally(LedgerEntry{Outcome: Queued, Count: int64(len(fresh))})
+	s.Ledger = s.Ledger.Count(ledger.Queued, int64(len(fresh)))
 	if s.atCapacity(spec) {
 		s.Outbox = append(s.Outbox, alreadyActive(spec))
 	}
 }
 
 // Queue returns the entry of the runs that wait for others to end; nil if none waits.
-func (s State) Queue() *LedgerEntry {
+func (s State) Queue() *ledger.Entry {
 	waiting, _ := times.Split(s.queue(), s.Calendar.Announced)
 	if len(waiting) == 0 {
 		return nil
 	}
 	reason, message := s.delay(waiting[0]).why()
 	entry := MissedRuns{Stretch: times.Stretch{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}}.entry(
-		LedgerEntry{Outcome: Queued, Reason: cmp.Or(reason, ReasonJobAlreadyActive), Message: bounded(message)})
+		ledger.Entry{Outcome: ledger.Queued, Reason: cmp.Or(reason, ledger.ReasonJobAlreadyActive), Message: ledger.Bounded(message)})
 	return &entry
 }
 
 // Rows returns the ledger with the runs that wait as its last entry.
-func (s State) Rows() []LedgerEntry {
+func (s State) Rows() []ledger.Entry {
 	if queue := s.Queue(); queue != nil {
-		return append(slices.Clone(s.Ledger), *queue)
+		return append(slices.Clip(s.Ledger.Entries), *queue)
 	}
-	return s.Ledger
+	return s.Ledger.Entries
+}
+
+// PageOf returns the rows that are asked for, with those of what waits.
+func PageOf(state State, question ledger.Question) ledger.Page {
+	waiting := state.waitingTriggers()
+	if queue := state.Queue(); queue != nil {
+		waiting = slices.Insert(waiting, 0, *queue)
+	}
+	return state.Ledger.Page(question, waiting)
 }
 
 // accounted returns the time up to which each scheduled time has its outcome.
