@@ -82,8 +82,7 @@ func (e Entry) Why() string {
 }
 
 func (e Entry) joins(next Entry) bool {
-	return !e.Outcome.HasJob() && e.Outcome == next.Outcome && e.Reason == next.Reason &&
-		!e.Manual && !next.Manual
+	return !e.Outcome.HasJob() && e.Outcome == next.Outcome && e.Reason == next.Reason && !e.Manual && !next.Manual
 }
 
 // Bounded returns the entry with bounded texts. An unknown reason becomes RefusedOtherwise.

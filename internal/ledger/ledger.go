@@ -5,7 +5,8 @@ import "slices"
 // limit bounds Ledger.Entries; older entries fall out.
 const limit = 300
 
-// Ledger holds recent outcomes. It is a value: whatever changes it returns another, which shares no entry that is written to.
+// Ledger holds recent outcomes. It is a value: whatever changes it returns another, which shares no entry that is
+// written to.
 type Ledger struct {
 	// Entries are in the order in which the outcomes were known.
 	Entries []Entry `json:"ledger,omitempty"`
@@ -17,8 +18,8 @@ type Ledger struct {
 }
 
 // Record returns the ledger with an outcome more. Adjoining scheduled times that were not started for the same reason
-// share an entry, so that a long blockage does not push the runs before it out of the ledger. Whether a time between
-// two entries is to have an outcome yet, open knows.
+// share an entry, so that a long blockage does not push the runs before it out of the ledger. The callback open
+// reports whether a time between two entries has no outcome yet.
 func (l Ledger) Record(entry Entry, open func(former, next Entry) bool) Ledger {
 	entry = entry.Bounded()
 	l = l.Count(entry.Outcome, entry.Times())
@@ -130,9 +131,9 @@ func (l Ledger) Count(outcome Outcome, times int64) Ledger {
 	return l
 }
 
-// Tallied returns how many scheduled times got which outcome since the last call, and the ledger without these counts.
-func (l Ledger) Tallied() (Ledger, []Tally) {
-	tallies := l.tallies
-	l.tallies = nil
-	return l, tallies
+// Tallied returns the outcomes since the last call, and the ledger without these counts.
+func (l Ledger) Tallied() (rest Ledger, tallies []Tally) {
+	rest, tallies = l, l.tallies
+	rest.tallies = nil
+	return rest, tallies
 }

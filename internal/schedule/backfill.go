@@ -99,8 +99,9 @@ func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
 
 // Backfill is a list of past times that are run, one after the other, as manual runs.
 type Backfill struct {
-	// Sequence numbers it among triggers and backfills; with a time it makes the name of a Job.
-	Sequence int64 `json:"sequence"`
+	// Trigger has what a backfill and a single manual run have in common. Its number and a time make the name of a Job; its
+	// Delay is why the first of Times has not started.
+	Trigger
 	// Schedule and TimeZone are what the times were computed from.
 	Schedule string  `json:"schedule"`
 	TimeZone *string `json:"timeZone,omitempty"`
@@ -109,34 +110,28 @@ type Backfill struct {
 	Total int         `json:"total"`
 	// Parallelism is how many of its runs may be active at once, where its policy is Allow.
 	Parallelism int `json:"parallelism"`
-	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
-	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// At is when it arrived, Note the sender's, Asked who that is.
-	At   time.Time `json:"at"`
-	Note string    `json:"note,omitempty"`
-	ledger.Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Delay says why the first of Times has not started.
-	Delay
 }
 
 // AddBackfill returns the state with one more backfill, of times that TimesBetween has found.
 func AddBackfill(state State, spec Spec, request BackfillRequest, found []time.Time, now time.Time) State {
-	s := state.clone()
-	if mistake := NoRoom(s, 0); mistake != "" {
-		return Announce(s, event.Warning("BackfillRefused", mistake))
+	p := begin(state, spec, now)
+	if mistake := NoRoom(p.state, 0); mistake != "" {
+		return Announce(p.state, event.Warning("BackfillRefused", mistake))
 	}
-	s.TriggerSequence++
+	p.state.TriggerSequence++
 	backfill := Backfill{
-		Sequence: s.TriggerSequence, Schedule: spec.Schedule, TimeZone: spec.TimeZone,
-		Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1), Overlap: request.Overlap,
-		At: now.UTC(), Note: request.Note, Asked: changing(ledger.Asked{By: request.By, Through: request.Through}, request.Overlap).Bounded(),
+		Trigger: Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: TriggerRequest{
+			Note: request.Note, Overlap: request.Overlap,
+			Asked: changing(ledger.Asked{By: request.By, Through: request.Through}, request.Overlap).Bounded(),
+		}},
+		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1),
 	}
-	s.Backfills = append(s.Backfills, backfill)
-	s.Outbox = append(s.Outbox, event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
+	p.state.Backfills = append(p.state.Backfills, backfill)
+	p.emit(event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
 		len(found), times.Format(found[0]), times.Format(found[len(found)-1]), backfill.Parallelism)))
-	return s
+	return p.state
 }
 
 // DryRunEvent answers a backfill that is not to be carried out.
@@ -147,11 +142,11 @@ func DryRunEvent(found []time.Time) event.Event {
 
 // CancelBackfills returns the state in which no time of a backfill starts any more. Runs that have started go on.
 func CancelBackfills(state State) State {
-	s := state.clone()
-	for index := range s.Backfills {
-		s.Backfills[index].Cancelled = true
+	p := begin(state, Spec{}, time.Time{})
+	for index := range p.state.Backfills {
+		p.state.Backfills[index].Cancelled = true
 	}
-	return s
+	return p.state
 }
 
 // NoRoom says why no backfill can be added beside the state's and others; empty if one can.
@@ -164,11 +159,10 @@ func NoRoom(state State, others int) string {
 
 // start returns the start of the first time that waits.
 func (b Backfill) start(cronJob Identity) Start {
-	at := b.Times[0]
-	return Start{
-		Name: names.BackfilledJob(cronJob.Name, cronJob.UID, b.Sequence, at), Scheduled: at, Manual: true,
-		Sequence: b.Sequence, Backfill: b.Sequence, Overlap: b.Overlap, Note: backfillNote(b.Note), Asked: b.Asked,
-	}
+	start, at := b.Trigger.start(), b.Times[0]
+	start.Name, start.Scheduled = names.BackfilledJob(cronJob.Name, cronJob.UID, b.Sequence, at), at
+	start.Backfill, start.Note = b.Sequence, backfillNote(b.Note)
+	return start
 }
 
 // backfillNote is the message of a backfilled run's row.
@@ -186,67 +180,52 @@ func (b Backfill) entry(outcome ledger.Outcome, reason, message string, now time
 }
 
 // dropBackfills forgets the backfills that nothing is to start of any more.
-func (s *State) dropBackfills(spec Spec, now time.Time) {
-	s.Backfills = slices.DeleteFunc(s.Backfills, func(backfill Backfill) bool {
+func (p *pass) dropBackfills() {
+	p.state.Backfills = slices.DeleteFunc(p.state.Backfills, func(backfill Backfill) bool {
 		reason := ""
 		switch {
-		case spec.Deleting:
+		case p.spec.Deleting:
 			reason = ledger.ReasonDeleting
 		case backfill.Cancelled:
 			reason = ledger.ReasonCancelled
-			s.Outbox = append(s.Outbox, event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
+			p.emit(event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
 				len(backfill.Times), backfill.Total)))
-		case !spec.runsAt(backfill.Schedule, backfill.TimeZone):
+		case !p.spec.runsAt(backfill.Schedule, backfill.TimeZone):
 			reason = ledger.ReasonScheduleChanged
 		default:
 			return false
 		}
-		s.record(backfill.entry(ledger.SkippedSuperseded, reason, backfillNote(backfill.Note), now))
+		p.record(backfill.entry(ledger.SkippedSuperseded, reason, backfillNote(backfill.Note), p.now))
 		return true
 	})
 }
 
 // nextBackfill returns the backfill whose first time may start now; nil if there is none. Whatever else waits goes
 // first: a backfill must not hold up the schedule.
-func (s *State) nextBackfill(spec Spec) *Backfill {
-	if len(s.Backfills) == 0 || s.mayStartDue(spec) || len(s.Triggers) > 0 {
+func (p *pass) nextBackfill() *Backfill {
+	if len(p.state.Backfills) == 0 || p.mayStartDue() || len(p.state.Triggers) > 0 {
 		return nil
 	}
-	backfill := &s.Backfills[0]
-	own, backfilled := 0, 0
-	for _, run := range s.Active {
-		if run.Backfill != 0 {
-			backfilled++
-		}
-		if run.Backfill == backfill.Sequence {
-			own++
-		}
-	}
-	under := backfill.start(s.Identity).Under(spec)
-	free := !s.full(under) && own < backfill.Parallelism
-	if under.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
-		// It does not replace its own.
-		free = backfilled == 0
-	}
-	if !free {
+	backfill := &p.state.Backfills[0]
+	if !p.mayBackfill(*backfill) {
 		return nil
 	}
 	return backfill
 }
 
 // backfillStart returns the start of the next backfilled run, unless there is none or its retry has to wait.
-func (s *State) backfillStart(spec Spec, now time.Time) *Start {
-	backfill := s.nextBackfill(spec)
-	if backfill == nil || now.Before(backfill.Retry.Until) {
+func (p *pass) backfillStart() *Start {
+	backfill := p.nextBackfill()
+	if backfill == nil || p.now.Before(backfill.Retry.Until) {
 		return nil
 	}
-	start := backfill.start(s.Identity)
+	start := backfill.start(p.state.Identity)
 	return &start
 }
 
 // settleBackfilled takes a time off its backfill; it reports whether it waited there.
-func (s *State) settleBackfilled(sequence int64, at time.Time) bool {
-	backfill := s.backfill(sequence)
+func (p *pass) settleBackfilled(sequence int64, at time.Time) bool {
+	backfill := p.state.backfill(sequence)
 	if backfill == nil {
 		return false
 	}
@@ -260,18 +239,18 @@ func (s *State) settleBackfilled(sequence int64, at time.Time) bool {
 	// The times are shared with other states.
 	backfill.Times = slices.Concat(backfill.Times[:found], backfill.Times[found+1:])
 	if len(backfill.Times) == 0 {
-		s.dropBackfill(sequence)
+		p.dropBackfill(sequence)
 	}
 	return true
 }
 
 // backfill returns the backfill of a number; nil when it is done.
-func (s *State) backfill(sequence int64) *Backfill {
+func (s State) backfill(sequence int64) *Backfill {
 	return firstOf(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
-func (s *State) dropBackfill(sequence int64) {
-	s.Backfills = slices.DeleteFunc(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
+func (p *pass) dropBackfill(sequence int64) {
+	p.state.Backfills = slices.DeleteFunc(p.state.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
 // validate reports whether the Backfill can be one that was carried over.

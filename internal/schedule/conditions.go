@@ -55,17 +55,17 @@ var ConditionReasons = []string{
 }
 
 // setConditions brings the conditions up to date.
-func (s *State) setConditions(spec Spec, now time.Time) {
+func (p *pass) setConditions() {
 	// What others have written to the object's status is left to them.
-	conditions := slices.DeleteFunc(slices.Clone(s.Conditions), func(condition Condition) bool {
+	conditions := slices.DeleteFunc(slices.Clone(p.state.Conditions), func(condition Condition) bool {
 		return !slices.Contains(ConditionTypes, condition.Type) || !slices.Contains(ConditionReasons, condition.Reason)
 	})
-	fresh := []Condition{s.scheduleValid(), s.suspended(spec)}
-	if succeeded, known := s.lastRunSucceeded(); known {
+	fresh := []Condition{p.state.scheduleValid(), p.suspended()}
+	if succeeded, known := p.state.lastRunSucceeded(); known {
 		fresh = append(fresh, succeeded)
 	}
-	conditions = with(conditions, spec.Generation, now, fresh...)
-	s.Conditions = with(conditions, spec.Generation, now, readiness(conditions, spec.Deleting)...)
+	conditions = with(conditions, p.spec.Generation, p.now, fresh...)
+	p.state.Conditions = with(conditions, p.spec.Generation, p.now, readiness(conditions, p.spec.Deleting)...)
 }
 
 // with returns the conditions with some replaced. The transition time of one changes only with its status.
@@ -90,7 +90,7 @@ func find(conditions []Condition, kind string) Condition {
 	return ptr.Deref(firstOf(conditions, func(condition Condition) bool { return condition.Type == kind }), Condition{})
 }
 
-func (s *State) scheduleValid() Condition {
+func (s State) scheduleValid() Condition {
 	valid := Condition{Type: ostinatov1.ConditionScheduleValid, Status: true, Reason: conditionReasonScheduleParsed}
 	if problem := s.Calendar.Problem; problem != nil {
 		valid.Status, valid.Reason, valid.Message = false, string(problem.Reason), problem.Message
@@ -98,19 +98,19 @@ func (s *State) scheduleValid() Condition {
 	return valid
 }
 
-func (s *State) suspended(spec Spec) Condition {
+func (p *pass) suspended() Condition {
 	suspended := Condition{Type: ostinatov1.ConditionSuspended, Reason: conditionReasonNotSuspended}
-	if spec.Suspend {
+	if p.spec.Suspend {
 		suspended.Status, suspended.Reason = true, conditionReasonSuspended
-		if s.PausedWhy != "" {
-			suspended.Reason, suspended.Message = conditionReasonPaused, s.PausedWhy
+		if p.state.PausedWhy != "" {
+			suspended.Reason, suspended.Message = conditionReasonPaused, p.state.PausedWhy
 		}
 	}
 	return suspended
 }
 
 // lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
-func (s *State) lastRunSucceeded() (condition Condition, known bool) {
+func (s State) lastRunSucceeded() (condition Condition, known bool) {
 	var last ledger.Entry
 	for _, entry := range s.Ledger.Entries {
 		if (entry.Result == ledger.Complete || entry.Result == ledger.Failed) && !entry.Ended.Before(last.Ended) {
@@ -227,22 +227,23 @@ func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinato
 }
 
 // template returns the condition TemplateValid; of generation 0 if there is none.
-func (s *State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
+func (s State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
 
-// toJudge reports whether the template is to be judged with what else is to be done: each generation is judged once.
-func (s *State) toJudge(spec Spec, now time.Time) bool {
-	return !spec.Deleting && s.template().ObservedGeneration != spec.Generation && !now.Before(s.Judging.Until)
+// chooseJudge has the template judged with what else is to be done: each generation once.
+func (p *pass) chooseJudge() {
+	p.plan.Judge = p.plan.Start == nil && !p.spec.Deleting && p.state.template().ObservedGeneration != p.spec.Generation &&
+		!p.now.Before(p.state.Judging.Until)
 }
 
 // applyJudgement takes in the judgement that a plan asked for. There is none with a refused run.
-func (s *State) applyJudgement(plan Plan, judgement *Judgement, now time.Time) {
+func (p *pass) applyJudgement(plan Plan, judgement *Judgement) {
 	switch {
 	case !plan.Judge:
 	case judgement != nil && !judgement.Unknown:
-		s.Judging = Backoff{}
-		s.Conditions = judged(s.Conditions, *judgement)
-	case judgement != nil, s.Judging.Attempts > 0:
-		s.Judging = s.Judging.Next(now)
+		p.state.Judging = Backoff{}
+		p.state.Conditions = judged(p.state.Conditions, *judgement)
+	case judgement != nil, p.state.Judging.Attempts > 0:
+		p.state.Judging = p.state.Judging.Next(p.now)
 	}
 }
 
@@ -258,13 +259,13 @@ func (p Plan) generation() int64 {
 }
 
 // proveTemplate takes the answer to a run's create for a judgement, if it differs or is of a later generation.
-func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
-	known, generation := s.template(), plan.generation()
+func (p *pass) proveTemplate(plan Plan, refusal string) {
+	known, generation := p.state.template(), plan.generation()
 	switch {
 	case known.ObservedGeneration == 0, known.ObservedGeneration > generation:
 		return
 	case known.ObservedGeneration == generation && known.Status == (refusal == ""):
 		return
 	}
-	s.Conditions = judged(s.Conditions, Judgement{Generation: generation, At: now, Refusal: refusal})
+	p.state.Conditions = judged(p.state.Conditions, Judgement{Generation: generation, At: p.now, Refusal: refusal})
 }

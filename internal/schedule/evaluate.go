@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -84,9 +83,6 @@ func (a Anchor) base() (base time.Time, ran bool) {
 	return a.Last, true
 }
 
-// line returns the times that are counted from the anchor.
-func (a Anchor) line(calculator *times.Calculator) times.Line { return calculator.Line(a.base()) }
-
 // start returns the time after which scheduled times have no outcome.
 func (a Anchor) start() time.Time {
 	base, _ := a.base()
@@ -146,10 +142,11 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 		return unusable(spec, problem, from, now)
 	}
 	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone}
-	line := from.line(calculator)
-	if base, _ := from.base(); from.Found.After(base) {
-		line = calculator.Line(from.Found, true)
+	base, ran := from.base()
+	if from.Found.After(base) {
+		base, ran = from.Found, true
 	}
+	line := calculator.Line(base, ran)
 	for _, waiting := range from.Waiting {
 		if !line.Names(waiting) {
 			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
@@ -225,65 +222,6 @@ func (e *Evaluation) catchUp(line times.Line, spec Spec, after, now time.Time, a
 	e.Missed = missedRuns(line.Stretches(after, until, apart), why)
 }
 
-// prompt reports whether a scheduled time is noticed in time, so that it was not missed.
-func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
-
-// caughtUp returns which of the ascending times that have come since the last look get their runs, the last of them, and
-// why those before are not caught up; empty where a later one took their place.
-func (s Spec) caughtUp(came []time.Time, now time.Time) (kept []time.Time, why string) {
-	last := len(came) - 1
-	if last < 0 {
-		return nil, ""
-	}
-	first := last
-	for first >= 0 && last-first < s.maxCaughtUp() && s.mayCatchUp(came[first], now) {
-		first--
-	}
-	if first >= 0 && !s.mayCatchUp(came[first], now) {
-		why = ledger.ReasonNotCaughtUp
-	} else if first >= 0 && s.catchesUpAll() {
-		why = ledger.ReasonCatchUpLimit
-	}
-	return came[first+1:], why
-}
-
-// maxCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
-func (s Spec) maxCaughtUp() int {
-	if s.catchesUpAll() {
-		return limit(s.CatchUpLimit, defaultCatchUpLimit)
-	}
-	return 1
-}
-
-// mayCatchUp reports whether the run of a scheduled time may start, late as it is.
-func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
-	switch {
-	case prompt(scheduled, now):
-		return true
-	case s.CatchUp == ostinatov1.CatchUpNone:
-		return false
-	case s.CatchUpWindowSeconds != nil:
-		return now.Truncate(time.Second).Sub(scheduled) <= deadline(*s.CatchUpWindowSeconds)
-	}
-	return true
-}
-
-// lastLate returns the last of the times that were not noticed in time; zero if all were.
-func lastLate(came []time.Time, now time.Time) time.Time {
-	for _, scheduled := range slices.Backward(came) {
-		if !prompt(scheduled, now) {
-			return scheduled
-		}
-	}
-	return time.Time{}
-}
-
-// deadline converts startingDeadlineSeconds without overflow: a century is as good as none.
-func deadline(seconds int64) time.Duration {
-	const century = 100 * 366 * 24 * 3600
-	return time.Duration(min(seconds, century)) * time.Second
-}
-
 // maxFormer bounds Calendar.Former: with more edits during a suspension, the oldest one's times count as the next one's.
 const maxFormer = 10
 
@@ -296,21 +234,21 @@ type FormerSchedule struct {
 }
 
 // replaceSchedule notes that an edit has replaced the schedule, nobody knows when: times that both name stay due.
-func (s *State) replaceSchedule(from Spec, now time.Time) {
-	former := append(s.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: now})
-	s.Calendar.Former = former[max(len(former)-maxFormer, 0):]
-	s.Calendar.Upcoming = nil
+func (p *pass) replaceSchedule(from Spec) {
+	former := append(p.state.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: p.now})
+	p.state.Calendar.Former = former[max(len(former)-maxFormer, 0):]
+	p.state.Calendar.Upcoming = nil
 }
 
 // closeFormer forgets the former schedules once each of their times has its outcome; a suspension puts that off.
-func (s *State) closeFormer(spec Spec) {
-	last := len(s.Calendar.Former) - 1
-	if last < 0 || spec.Suspend || spec.Deleting || !s.Calendar.madeFor(spec) {
+func (p *pass) closeFormer() {
+	last := len(p.state.Calendar.Former) - 1
+	if last < 0 || p.spec.Suspend || p.spec.Deleting || !p.state.Calendar.madeFor(p.spec) {
 		return
 	}
-	until := s.Calendar.Former[last].Until
-	if waiting := s.queue(); len(waiting) == 0 || waiting[0].After(until) {
-		s.Settled, s.Calendar.Former = times.Later(s.Settled, until), nil
+	until := p.state.Calendar.Former[last].Until
+	if waiting := p.state.queue(); len(waiting) == 0 || waiting[0].After(until) {
+		p.state.Settled, p.state.Calendar.Former = times.Later(p.state.Settled, until), nil
 	}
 }
 
@@ -323,7 +261,7 @@ func (a Anchor) replaced(present *times.Line, limit int, now time.Time) (both []
 		until := slices.MinFunc([]time.Time{former.Until, now}, time.Time.Compare)
 		calculator, problem := times.Parse(former.Schedule, former.TimeZone)
 		if problem == nil && until.After(since) {
-			line := a.line(calculator)
+			line := calculator.Line(a.base())
 			var named []time.Time
 			if present != nil {
 				named = line.Both(*present, since, until)

@@ -87,7 +87,7 @@ func TestAnOverlapThatIsNoneIsRefusedInWords(t *testing.T) {
 		t.Errorf("starts %+v", c.starts)
 	}
 	state := c.state
-	state.Triggers = []schedule.Trigger{{Overlap: "Sometimes"}}
+	state.Triggers = []schedule.Trigger{{TriggerRequest: schedule.TriggerRequest{Overlap: "Sometimes"}}}
 	if state.Validate() == nil {
 		t.Error("a state with such a trigger is valid")
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
@@ -51,24 +49,6 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 func isScheduledTime(spec Spec, at time.Time) bool {
 	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	return problem == nil && calculator.Prescribes(at)
-}
-
-// Deletable judges the delete of a Job that the CronJob controls: one that runs is deleted only to be replaced, if the
-// CronJob or the start of a manual run (nil if there is none) asks for that. It returns why not; empty if it may be.
-func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *Start) string {
-	policy := object.Spec.ConcurrencyPolicy
-	if start != nil {
-		policy = start.Policy(policy)
-	}
-	switch {
-	case finished:
-		return ""
-	case !wanted.Replaced:
-		return "the Job runs"
-	case policy != batchv1.ReplaceConcurrent:
-		return "the Job runs, and concurrencyPolicy is not Replace"
-	}
-	return ""
 }
 
 // NextDisagrees reports whether status.nextScheduleTime is later than the schedule's next time, or missing. A past time

@@ -22,38 +22,38 @@ type RecoveredJob struct {
 
 // RecoverJobs returns the state after Jobs of the CronJob were looked up, those that are known included.
 func RecoverJobs(state State, jobs []RecoveredJob) State {
-	s := state.clone()
+	p := begin(state, Spec{}, time.Time{})
 	for _, job := range jobs {
 		job.Taken = false
-		if !s.Knows(job.Run) && len(s.Recovered) < maxRuns {
-			s.Recovered = append(s.Recovered, job)
-			if run := job.Run; !run.Manual && !run.Scheduled.After(s.Settled) {
-				s.LastScheduled = times.Later(s.LastScheduled, run.Scheduled)
+		if !p.state.Knows(job.Run) && len(p.state.Recovered) < maxRuns {
+			p.state.Recovered = append(p.state.Recovered, job)
+			if run := job.Run; !run.Manual && !run.Scheduled.After(p.state.Settled) {
+				p.state.LastScheduled = times.Later(p.state.LastScheduled, run.Scheduled)
 			}
 		}
 	}
-	s.setApart()
-	slices.SortStableFunc(s.Recovered, func(a, b RecoveredJob) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
-	return s
+	p.setApart()
+	slices.SortStableFunc(p.state.Recovered, func(a, b RecoveredJob) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
+	return p.state
 }
 
 // setApart forgets the times without an outcome, to be computed anew, if a Job was found for one inside a stretch.
-func (s *State) setApart() {
-	if !slices.ContainsFunc(s.Recovered, func(recovered RecoveredJob) bool {
-		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
+func (p *pass) setApart() {
+	if !slices.ContainsFunc(p.state.Recovered, func(recovered RecoveredJob) bool {
+		return slices.ContainsFunc(p.state.Calendar.Missed, func(stretch MissedRuns) bool {
 			return stretch.Count > 1 && stretch.entry(ledger.Entry{}).Covers(recovered.Run.Scheduled)
 		})
 	}) {
 		return
 	}
-	from := s.Calendar.Missed[0].First
-	s.Calendar.Missed, s.Calendar.Upcoming = nil, nil
-	if s.Calendar.Problem != nil {
-		s.Calendar.Recheck = from
+	from := p.state.Calendar.Missed[0].First
+	p.state.Calendar.Missed, p.state.Calendar.Upcoming = nil, nil
+	if p.state.Calendar.Problem != nil {
+		p.state.Calendar.Recheck = from
 	}
-	for _, scheduled := range s.queue() {
+	for _, scheduled := range p.state.queue() {
 		if !scheduled.Before(from) {
-			s.takeOut(scheduled)
+			p.takeOut(scheduled)
 		}
 	}
 }
@@ -66,60 +66,59 @@ func (s State) Knows(run Run) bool {
 }
 
 // adoptRecovered takes in the Jobs that were found: from now on they count for concurrency and history limits.
-func (s *State) adoptRecovered(spec Spec, now time.Time) {
-	jobs := s.Recovered
-	s.Recovered = nil
+func (p *pass) adoptRecovered() {
+	jobs := p.state.Recovered
+	p.state.Recovered = nil
 	for _, recovered := range jobs {
 		run := recovered.Run
-		asked, expected := s.askedFor(&run)
+		asked, expected := p.askedFor(&run)
 		if !recovered.Taken {
-			s.Active = append(s.Active, run)
-			if !s.waits(run) && !expected {
-				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
-					"Saw a job that the controller did not create or forgot: "+run.Name))
+			p.state.Active = append(p.state.Active, run)
+			if !p.state.waits(run) && !expected {
+				p.emit(event.Warning("UnexpectedJob", "Saw a job that the controller did not create or forgot: "+run.Name))
 			}
 			if recovered.Finished != nil {
-				s.finish(*recovered.Finished, spec.HistoryLimit(recovered.Finished.Condition) > 0)
+				p.finish(*recovered.Finished, p.spec.HistoryLimit(recovered.Finished.Condition) > 0)
 			}
 		}
 		if run.Manual {
-			if !s.Ledger.Has(run.Name) {
-				entry := s.found(recovered, now)
+			if !p.state.Ledger.Has(run.Name) {
+				entry := p.found(recovered)
 				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
-				s.record(entry)
+				p.record(entry)
 			}
 			continue
 		}
 		recovered.Taken = true
-		s.Recovered = append(s.Recovered, recovered)
+		p.state.Recovered = append(p.state.Recovered, recovered)
 	}
 }
 
 // recoveredFor returns the Job that was found for a single missed time.
-func (s *State) recoveredFor(stretch MissedRuns) *RecoveredJob {
+func (s State) recoveredFor(stretch MissedRuns) *RecoveredJob {
 	return firstOf(s.Recovered, func(recovered RecoveredJob) bool {
 		return stretch.Count == 1 && recovered.Run.Scheduled.Equal(stretch.First)
 	})
 }
 
 // recordRecovered records the start of the Jobs that were found whose times are settled.
-func (s *State) recordRecovered(now time.Time) {
-	s.Recovered = slices.DeleteFunc(s.Recovered, func(recovered RecoveredJob) bool {
+func (p *pass) recordRecovered() {
+	p.state.Recovered = slices.DeleteFunc(p.state.Recovered, func(recovered RecoveredJob) bool {
 		switch run := recovered.Run; {
-		case s.waits(run):
-			s.settle(s.found(recovered, now))
-		case run.Scheduled.After(s.Settled):
+		case p.state.waits(run):
+			p.settle(p.found(recovered))
+		case run.Scheduled.After(p.state.Settled):
 			return false
 		default:
-			s.Ledger = s.Ledger.Amend(s.found(recovered, now))
+			p.state.Ledger = p.state.Ledger.Amend(p.found(recovered))
 		}
-		s.LastScheduled = times.Later(s.LastScheduled, recovered.Run.Scheduled)
+		p.state.LastScheduled = times.Later(p.state.LastScheduled, recovered.Run.Scheduled)
 		return true
 	})
 }
 
 // found returns the outcome of a run whose Job was found.
-func (s *State) found(recovered RecoveredJob, now time.Time) ledger.Entry {
+func (p *pass) found(recovered RecoveredJob) ledger.Entry {
 	run := recovered.Run
 	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
 	if run.Backfill != 0 {
@@ -132,9 +131,9 @@ func (s *State) found(recovered RecoveredJob, now time.Time) ledger.Entry {
 	case run.Manual:
 		start.WhyLate = ledger.ReasonFoundLater
 	default:
-		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ledger.ReasonFoundLater)
+		start.WhyLate, start.LateMessage = p.whyLate(run.Scheduled, ledger.ReasonFoundLater)
 	}
-	entry := start.entry(run, now)
+	entry := start.entry(run, p.now)
 	if recovered.Finished != nil {
 		entry = entry.WithEnd(recovered.Finished.end())
 	}
@@ -142,26 +141,26 @@ func (s *State) found(recovered RecoveredJob, now time.Time) ledger.Entry {
 }
 
 // waits reports whether the run is due, or one of those that start after that.
-func (s *State) waits(run Run) bool {
+func (s State) waits(run Run) bool {
 	return !run.Manual && slices.ContainsFunc(s.queue(), run.Scheduled.Equal)
 }
 
 // askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for
 // the run waits no longer: it was expected.
-func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
-	for index, trigger := range s.Triggers {
-		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
-			s.Triggers = slices.Delete(s.Triggers, index, index+1)
+func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
+	for index, trigger := range p.state.Triggers {
+		if run.Manual && names.TriggeredJob(p.state.Name, p.state.UID, trigger.Sequence) == run.Name {
+			p.state.Triggers = slices.Delete(p.state.Triggers, index, index+1)
 			return trigger, true
 		}
 	}
-	for _, backfill := range s.Backfills {
-		if run.Manual && names.BackfilledJob(s.Name, s.UID, backfill.Sequence, run.Scheduled) == run.Name {
-			if expected = s.settleBackfilled(backfill.Sequence, run.Scheduled); expected {
+	for _, backfill := range p.state.Backfills {
+		if run.Manual && names.BackfilledJob(p.state.Name, p.state.UID, backfill.Sequence, run.Scheduled) == run.Name {
+			if expected = p.settleBackfilled(backfill.Sequence, run.Scheduled); expected {
 				run.Backfill = backfill.Sequence
 			}
-			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}, expected
+			return Trigger{Sequence: backfill.Sequence, TriggerRequest: TriggerRequest{Asked: backfill.Asked}}, expected
 		}
 	}
-	return Trigger{Asked: ledger.Asked{By: run.By, Through: ledger.ThroughJob, Changed: run.Changed}}, false
+	return Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, Through: ledger.ThroughJob, Changed: run.Changed}}}, false
 }

@@ -127,7 +127,7 @@ func (d Delay) why() (reason, message string) {
 }
 
 // delay returns what has kept the run of a scheduled time from starting.
-func (s *State) delay(scheduled time.Time) Delay {
+func (s State) delay(scheduled time.Time) Delay {
 	if s.Pending == nil || !s.Pending.Scheduled.Equal(scheduled) {
 		return Delay{}
 	}
@@ -217,17 +217,17 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 		})
 	}
 	// A run that finished while nobody looked is in both lists: its end is still to be announced.
-	known := times.Later(state.Settled, state.LastScheduled)
+	known, p := times.Later(state.Settled, state.LastScheduled), &pass{state: state}
 	for _, entry := range ended {
 		switch run := entry.Run; {
 		case entry.Gone():
-		case !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0:
-			state = RecoverJobs(state, []RecoveredJob{{Run: run, Finished: &entry}})
+		case !run.Manual && run.Scheduled.After(known) && p.state.activeIndex(run) < 0:
+			p.state = RecoverJobs(p.state, []RecoveredJob{{Run: run, Finished: &entry}})
 		default:
-			state.finish(entry, true)
+			p.finish(entry, true)
 		}
 	}
-	return state
+	return p.state
 }
 
 // clone returns a copy that shares no slice or pointer that is written to; a Ledger is not.

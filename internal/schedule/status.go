@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -59,7 +62,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	if len(rows) > 0 {
 		status.LastOutcome = string(rows[len(rows)-1].Outcome)
 	}
-	if queue := state.Queue(); queue != nil {
+	for _, queue := range state.queued() {
 		status.Queued = int32(min(queue.Times(), math.MaxInt32))
 	}
 	for _, run := range state.Active[max(len(state.Active)-MaxStatusActive, 0):] {
@@ -69,6 +72,36 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		status.Conditions = append(status.Conditions, condition.render())
 	}
 	return status
+}
+
+// chooseStatus plans the status to apply: what the state says, without the runs that are to be replaced.
+func (p *pass) chooseStatus() {
+	start, rest := p.plan.Start, begin(p.state, p.spec, p.now)
+	for _, wanted := range p.plan.Deletes {
+		if wanted.Replaced {
+			rest.replace(wanted)
+		}
+	}
+	if start != nil && !start.Manual {
+		rest.takeOut(start.Scheduled)
+	}
+	status := StatusOf(rest.state, p.spec)
+	if p.pausing() && p.state.Reported != nil && p.state.Reported.ConsecutiveFailures != status.ConsecutiveFailures {
+		// The API server is asked to suspend on the strength of what the status says.
+		p.state.Reported = nil
+	}
+	switch reported := p.state.Reported; {
+	case start != nil && p.follows():
+	case start == nil && (p.now.Before(p.state.StatusRetry.Until) || reported != nil && equalStatus(status, *reported)):
+	default:
+		p.plan.Status = &status
+	}
+}
+
+// follows reports whether the status is written once the run's workflow has begun, to start that sooner. It comes with
+// the start if status.active bounds concurrency, for manual runs, and after an edit.
+func (p *pass) follows() bool {
+	return !p.plan.Start.Manual && p.spec.Capacity() == 0 && p.state.Reported != nil && p.state.Reported.ObservedGeneration == p.spec.Generation
 }
 
 // equalStatus compares what is worth a write. Rows and summary fields wait for the next one.
@@ -185,4 +218,113 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 	status.RecentRuns = rows[:min(len(rows), ledger.MaxRecentRuns)]
 	status.LastOutcome, status.LastResult = string(entry.Outcome), resultRunning
 	return status
+}
+
+// Bounds of a status that is written. etcd keeps every version of it for minutes.
+const (
+	// maxStatus bounds its JSON without active, and maxActive that of active, in bytes.
+	maxStatus, maxActive = 64 << 10, 300 << 10
+	// MaxStatusActive bounds active: of more runs that are active the status names the ones that started last.
+	MaxStatusActive = 1000
+	// MaxStatusText bounds a text in it, in bytes.
+	MaxStatusText = 1024
+	// MaxStatusUID bounds a UID and a resourceVersion, in bytes: those that the API server makes are no longer.
+	MaxStatusUID = 36
+	// MaxStatusName bounds the name of an object, MaxStatusWorkflowID the ID of a workflow, in bytes.
+	MaxStatusName       = 253
+	MaxStatusWorkflowID = 1000
+)
+
+// BridgeConditionTypes are those that the bridge writes to CronJobs.
+var BridgeConditionTypes = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
+
+// ValidateStatus reports whether a status, which may be forged, has the form and size of one that a plan writes for a
+// CronJob of the namespace. It does not say whether the status is true.
+func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
+	if err := atMost("%d active Jobs", len(status.Active), MaxStatusActive); err != nil {
+		return err
+	}
+	for _, run := range status.Active {
+		if run.Kind != "Job" || run.Namespace != namespace || run.FieldPath != "" || run.APIVersion != "batch/v1" ||
+			len(run.ResourceVersion) > MaxStatusUID || len(run.UID) > MaxStatusUID || len(apivalidation.NameIsDNSSubdomain(run.Name, false)) > 0 {
+			return fmt.Errorf("status: active names %s %.70q in namespace %.70q, which is no Job of the CronJob", run.Kind, run.Name, run.Namespace)
+		}
+	}
+	switch {
+	case status.ActiveCount < 0:
+		return fmt.Errorf("status: activeCount is %d, want 0 or more", status.ActiveCount)
+	case status.LastResult != "" && !lastResultPattern.MatchString(status.LastResult):
+		return fmt.Errorf("status: lastResult is %.64q, want a match of %s", status.LastResult, LastResultPattern)
+	case status.Next != "" && !nextPattern.MatchString(status.Next):
+		return fmt.Errorf("status: next is %.64q, want a match of %s", status.Next, NextPattern)
+	}
+	if err := cmp.Or(
+		noneOr("lastOutcome is", status.LastOutcome, ledger.Outcomes),
+		atMost("%d recent runs", len(status.RecentRuns), ledger.MaxRecentRuns),
+		atMost("%d conditions", len(status.Conditions), len(ConditionTypes)),
+	); err != nil {
+		return err
+	}
+	for _, row := range status.RecentRuns {
+		if err := cmp.Or(
+			oneOf("a recent run has the outcome", row.Outcome, ledger.Outcomes),
+			noneOr("a recent run has the result", row.Result, ledger.Results),
+			noneOr("a recent run has the reason", row.Reason, ledger.Reasons),
+			noneOr("a recent run was asked for through", row.Through, ledger.Throughs),
+			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)), MaxStatusText),
+			atMost("a recent run has a Job's name of %d bytes", len(row.JobName), MaxStatusName),
+		); err != nil {
+			return err
+		}
+	}
+	for _, condition := range status.Conditions {
+		if err := cmp.Or(
+			oneOf("a condition of type", condition.Type, ConditionTypes),
+			oneOf("the condition "+condition.Type+" has the reason", condition.Reason, ConditionReasons),
+			atMost("the condition "+condition.Type+" has a message of %d bytes", len(condition.Message), MaxStatusText),
+		); err != nil {
+			return err
+		}
+	}
+	if workflow := status.Workflow; workflow != nil && (len(workflow.ID) > MaxStatusWorkflowID || len(workflow.Namespace) > MaxStatusName) {
+		return fmt.Errorf("status: a workflow with an ID of %d bytes in a namespace of %d, want %d and %d at most",
+			len(workflow.ID), len(workflow.Namespace), MaxStatusWorkflowID, MaxStatusName)
+	}
+	if err := within("active: ", status.Active, maxActive); err != nil {
+		return err
+	}
+	status.Active = nil
+	return within("", status, maxStatus)
+}
+
+// oneOf reports whether a text is among those that are known, and noneOr whether it is empty or among them.
+func oneOf[Text ~string](what, text string, known []Text) error {
+	if slices.Contains(known, Text(text)) {
+		return nil
+	}
+	return fmt.Errorf("status: %s %.64q, want one of %v", what, text, known)
+}
+
+func noneOr[Text ~string](what, text string, known []Text) error {
+	if text == "" {
+		return nil
+	}
+	return oneOf(what, text, known)
+}
+
+// atMost reports whether a count is within its bound; what is the format that names it.
+func atMost(what string, count, bound int) error {
+	if count <= bound {
+		return nil
+	}
+	return fmt.Errorf("status: "+what+", want %d at most", count, bound)
+}
+
+// within reports whether the JSON of a value has this many bytes at most.
+func within(what string, value any, bound int) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("status: %s%w", what, err)
+	}
+	return atMost(what+"%d bytes", len(data), bound)
 }

@@ -16,44 +16,81 @@ import (
 	"ostinato.dev/ostinato/internal/times"
 )
 
-// forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
-func (s *State) forgive(spec Spec) {
-	if spec.Suspend || s.ConsecutiveFailures < s.Forgiven {
-		s.Forgiven = s.ConsecutiveFailures
+// markSuspension opens and closes the suspension. While it lasts no times are kept: they are computed at its end.
+func (p *pass) markSuspension() {
+	lasting := p.state.Suspension.lasts()
+	switch {
+	case p.spec.Suspend && !lasting:
+		p.state.Suspension = Suspension{From: p.now}
+		for _, condition := range p.state.Conditions {
+			if condition.Type == ostinatov1.ConditionSuspended && condition.Status {
+				p.state.Suspension.From = condition.Since
+			}
+		}
+	case !p.spec.Suspend && lasting:
+		p.state.Suspension.To = p.now
 	}
-	if !spec.Suspend {
-		s.PausedWhy = ""
+	if !p.spec.Suspend && !p.spec.Deleting {
+		return
+	}
+	// A run that became due before others were settled can't be looked up at the end.
+	kept := !p.state.Calendar.Due.IsZero() && !p.state.Calendar.Due.After(p.state.Settled) && !p.spec.Deleting
+	if p.state.Calendar.Upcoming = nil; !p.spec.inOrder() && !kept || p.spec.Deleting {
+		p.setQueue(nil)
+	}
+}
+
+// suspendedSince returns from when a suspension counts that is heard of now: from a run that just became due, unless
+// something else has held it up.
+func (p *pass) suspendedSince() time.Time {
+	if p.state.atCapacity(p.spec) {
+		return p.now
+	}
+	for _, scheduled := range slices.Concat(p.state.queue(), p.state.Calendar.Upcoming) {
+		if tried, _ := p.state.delay(scheduled).why(); tried == "" && !scheduled.After(p.now) && prompt(scheduled, p.now) {
+			return scheduled
+		}
+	}
+	return p.now
+}
+
+// forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
+func (p *pass) forgive() {
+	if p.spec.Suspend || p.state.ConsecutiveFailures < p.state.Forgiven {
+		p.state.Forgiven = p.state.ConsecutiveFailures
+	}
+	if !p.spec.Suspend {
+		p.state.PausedWhy = ""
 	}
 }
 
 // pausing reports whether enough runs have failed in a row to suspend the CronJob. Nothing starts until it is.
-func (s *State) pausing(spec Spec) bool {
-	return spec.PauseAfterFailures > 0 && !spec.Suspend && !spec.Deleting &&
-		s.ConsecutiveFailures-s.Forgiven >= spec.PauseAfterFailures
+func (p *pass) pausing() bool {
+	return p.spec.PauseAfterFailures > 0 && !p.spec.Suspend && !p.spec.Deleting &&
+		p.state.ConsecutiveFailures-p.state.Forgiven >= p.spec.PauseAfterFailures
 }
 
 // Paused returns the state after the CronJob was suspended because of failures.
 func Paused(state State) State {
-	s := state.clone()
-	s.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", s.ConsecutiveFailures)
-	for _, entry := range slices.Backward(s.Ledger.Entries) {
+	p := begin(state, Spec{}, time.Time{})
+	p.state.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", p.state.ConsecutiveFailures)
+	for _, entry := range slices.Backward(p.state.Ledger.Entries) {
 		if entry.Result == ledger.Failed {
-			s.PausedWhy = ledger.Bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
-				s.ConsecutiveFailures, entry.Job, entry.ResultReason))
+			p.state.PausedWhy = ledger.Bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
+				p.state.ConsecutiveFailures, entry.Job, entry.ResultReason))
 			break
 		}
 	}
-	s.Outbox = append(s.Outbox, event.Warning(conditionReasonPaused, "Suspended: "+s.PausedWhy))
-	return s
+	p.emit(event.Warning(conditionReasonPaused, "Suspended: "+p.state.PausedWhy))
+	return p.state
 }
 
 // PauseRefused returns the state after the suspension was refused: it takes as many more failures to ask again.
 func PauseRefused(state State, why string) State {
-	s := state.clone()
-	s.Forgiven = s.ConsecutiveFailures
-	s.Outbox = append(s.Outbox, event.Warning("FailedUpdate",
-		fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", s.ConsecutiveFailures, why)))
-	return s
+	p := begin(state, Spec{}, time.Time{})
+	p.state.Forgiven = p.state.ConsecutiveFailures
+	p.emit(event.Warning("FailedUpdate", fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", p.state.ConsecutiveFailures, why)))
+	return p.state
 }
 
 // MayPause reports whether the object asks to be suspended after failures, and has had enough.
