@@ -13,6 +13,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -30,9 +31,9 @@ func BenchmarkAddedToARun(b *testing.B) {
 	status := batchv1.JobStatus{StartTime: &metav1.Time{Time: now}, Succeeded: 1, Conditions: []batchv1.JobCondition{
 		{Type: batchv1.JobSuccessCriteriaMet, Status: "True", Reason: "CompletionsReached"}, {Type: batchv1.JobComplete, Status: "True", Reason: "CompletionsReached"},
 	}}
-	cronJobStatus := ostinatov1.CronJobStatus{LastOutcome: string(schedule.Started)}
-	for range schedule.MaxRecentRuns {
-		cronJobStatus.RecentRuns = append(cronJobStatus.RecentRuns, ostinatov1.RecentRun{ScheduledTime: metav1.Time{Time: now}, Outcome: string(schedule.Started), Result: "Complete"})
+	cronJobStatus := ostinatov1.CronJobStatus{LastOutcome: string(ledger.Started)}
+	for range ledger.MaxRecentRuns {
+		cronJobStatus.RecentRuns = append(cronJobStatus.RecentRuns, ostinatov1.RecentRun{ScheduledTime: metav1.Time{Time: now}, Outcome: string(ledger.Started), Result: "Complete"})
 	}
 	encode := func(value any) []byte {
 		data, err := json.Marshal(value)

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
@@ -70,7 +71,7 @@ func TestCronJobPreparesRunsAheadOfTheirTime(t *testing.T) {
 		t.Errorf("%d calls, %d timers, %d cancelled", len(h.requests), h.timers-len(h.children), h.cancels)
 	}
 	for _, row := range h.ledger().Rows {
-		if row.Outcome != schedule.Started || !row.Recorded.Equal(row.Scheduled) {
+		if row.Outcome != ledger.Started || !row.Recorded.Equal(row.Scheduled) {
 			t.Errorf("row %+v", row)
 		}
 	}
@@ -87,7 +88,7 @@ func TestCronJobStartsAtItsTimeWhatCannotBeHeld(t *testing.T) {
 		}
 	}
 	for _, row := range h.ledger().Rows {
-		if row.Outcome != schedule.Started {
+		if row.Outcome != ledger.Started {
 			t.Errorf("row %+v", row)
 		}
 	}

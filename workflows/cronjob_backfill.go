@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -43,7 +44,7 @@ func (c *runningCronJob) validateBackfill(ctx workflow.Context, request protocol
 
 // backfill answers the update, after asking whether the object takes backfills.
 func (c *runningCronJob) backfill(ctx workflow.Context, request protocol.BackfillRequest) (answer protocol.BackfillAnswer, err error) {
-	asked := noted(schedule.BackfillRequest(request), schedule.ThroughUpdate)
+	asked := noted(schedule.BackfillRequest(request), ledger.ThroughUpdate)
 	result, err := perform[protocol.SignalAcceptedResult](ctx, call{
 		summary:  "ask " + c.cronJob.Name + " for a backfill",
 		activity: protocol.SignalAcceptedActivity,
@@ -139,7 +140,7 @@ func decodeBackfill(received message) (schedule.BackfillRequest, string) {
 	if err := request.UnmarshalJSON(data); err != nil {
 		return schedule.BackfillRequest{}, trimNote(err.Error())
 	}
-	return noted(schedule.BackfillRequest(request), schedule.ThroughSignal), ""
+	return noted(schedule.BackfillRequest(request), ledger.ThroughSignal), ""
 }
 
 // noted returns the request with bounded texts, and with what it came through.

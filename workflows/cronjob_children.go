@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/order"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -71,7 +72,7 @@ func childSummary(cronJob protocol.ObjectReference, start schedule.Start) string
 	default:
 		summary += ", triggered " + at
 	}
-	return schedule.Truncated(summary+askedText(start.Asked), maxSummary)
+	return ledger.Truncated(summary+askedText(start.Asked), maxSummary)
 }
 
 // childrenBegun reports whether each child has begun, or won't.

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -161,7 +162,7 @@ func summary(plan schedule.Plan) string {
 	default:
 		return "update status"
 	}
-	return schedule.Truncated(strings.Join(parts, ", "), maxSummary)
+	return ledger.Truncated(strings.Join(parts, ", "), maxSummary)
 }
 
 // maxSummary bounds a summary, in bytes; the server accepts 400.

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
 )
 
@@ -73,7 +73,7 @@ func TestTheLedgerQueryAnswersInPages(t *testing.T) {
 			}
 		}
 		expectList(t, "pages", sizes, "25", "25", "10")
-		if last.Result != schedule.RunFailed || last.Duration != "20s" || last.FailedAttempts != 7 || last.Job != k.jobs[1].Name {
+		if last.Result != ledger.Failed || last.Duration != "20s" || last.FailedAttempts != 7 || last.Job != k.jobs[1].Name {
 			t.Errorf("the second run: %+v", last)
 		}
 		if described := k.described().Ledger; len(described) != 50 {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -26,7 +27,7 @@ func TestCronJobARunWhoseJobIsGoneHasStarted(t *testing.T) {
 	expectList(t, "runs", k.scheduled(), "01:00")
 	rows := k.ledger().Rows
 	first := rows[len(rows)-1]
-	if first.Outcome != schedule.Started || first.Result != schedule.RunDeleted || first.Job == "" {
+	if first.Outcome != ledger.Started || first.Result != ledger.Deleted || first.Job == "" {
 		t.Errorf("rows %+v", rows)
 	}
 	if len(k.children) != 1 {

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -211,7 +212,7 @@ func (c *runningCronJob) failed(ctx workflow.Context, what string, err error) {
 func shortError(err error) string {
 	var application *temporal.ApplicationError
 	if errors.As(err, &application) {
-		return schedule.Truncated(application.Message(), maxSummary)
+		return ledger.Truncated(application.Message(), maxSummary)
 	}
-	return schedule.Truncated(err.Error(), maxSummary)
+	return ledger.Truncated(err.Error(), maxSummary)
 }

@@ -16,6 +16,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -102,12 +103,12 @@ func TestCronJobDoesNotReplaceARunThatHasEnded(t *testing.T) {
 	k.runUntil(2*time.Minute, cron("* * * * *", replace))
 	expectList(t, "runs", k.scheduled(), "00:00", "01:00")
 	expectList(t, "events", k.reasons(), "SawCompletedJob")
-	if row := k.ledger().Rows[1]; row.Result != schedule.RunComplete {
+	if row := k.ledger().Rows[1]; row.Result != ledger.Complete {
 		t.Errorf("row %+v", row)
 	}
 	status := k.status
 	if len(status.Active) != 1 || status.Active[0].UID != "job-2" || status.LastSuccessfulTime == nil || status.LastScheduleTime.Minute() != 1 ||
-		len(status.RecentRuns) != 2 || status.RecentRuns[1].Result != string(schedule.RunComplete) {
+		len(status.RecentRuns) != 2 || status.RecentRuns[1].Result != string(ledger.Complete) {
 		t.Errorf("status %+v", status)
 	}
 }
@@ -273,7 +274,7 @@ func TestCronJobContinuesAsNewAtAQuietPoint(t *testing.T) {
 		CronJob: hello, Created: cronStart, Spec: cron("* * * * *", allow), SearchAttributes: true,
 	})
 	next := k.continuedAs(err)
-	if next.State == nil || len(next.State.Active) != 0 || !next.SearchAttributes || len(next.State.Ledger) != 1 {
+	if next.State == nil || len(next.State.Active) != 0 || !next.SearchAttributes || len(next.State.Ledger.Entries) != 1 {
 		t.Errorf("next: %+v", next)
 	}
 	if !k.environment.Now().Equal(cronStart.Add(50 * time.Second)) {
@@ -362,7 +363,7 @@ func TestCronJobRunsWhatItsScheduleNamesBeforeAndAfterAnEdit(t *testing.T) {
 		hours = append(hours, run.Scheduled.UTC().Format("15:04"))
 	}
 	expectList(t, "runs", hours, "12:00", "14:00")
-	if rows := k.status.RecentRuns; len(rows) != 2 || rows[1].Outcome != string(schedule.Started) {
+	if rows := k.status.RecentRuns; len(rows) != 2 || rows[1].Outcome != string(ledger.Started) {
 		t.Errorf("rows %+v", rows)
 	}
 }
@@ -396,7 +397,7 @@ func TestCronJobDescribesItself(t *testing.T) {
 	k.after(50*time.Second, func() {
 		description := k.described()
 		if description.CronJob != hello || len(description.Status.Active) != 2 || len(description.Ledger) != 2 ||
-			description.Ledger[1].Message != "a | b" || description.Ledger[1].Asked != (schedule.Asked{By: "ada", Through: "signal"}) {
+			description.Ledger[1].Message != "a | b" || description.Ledger[1].Asked != (ledger.Asked{By: "ada", Through: "signal"}) {
 			t.Errorf("got %+v", description)
 		}
 		details := k.details()

@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -17,7 +18,7 @@ func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 	read := argumentOf(ctx, received)
 	request := schedule.TriggerRequest{
 		Note: read.Note, Overlap: batchv1.ConcurrencyPolicy(read.overlap),
-		Asked: schedule.Asked{By: read.By, Through: schedule.ThroughSignal},
+		Asked: ledger.Asked{By: read.By, Through: ledger.ThroughSignal},
 	}
 	if read.unread != "" && read.overlap == "" {
 		request.Note = "the signal's argument was left unread: " + read.unread
@@ -42,7 +43,7 @@ func (c *runningCronJob) handleTriggers(ctx workflow.Context) error {
 func (c *runningCronJob) trigger(ctx workflow.Context, request protocol.TriggerRequest) (answer protocol.TriggerAnswer, err error) {
 	asked := schedule.TriggerRequest{
 		Note: trimNote(request.Note), Overlap: request.Overlap,
-		Asked: schedule.Asked{By: trimNote(request.By), Through: schedule.ThroughUpdate},
+		Asked: ledger.Asked{By: trimNote(request.By), Through: ledger.ThroughUpdate},
 	}
 	// sequence is the trigger's number; 0 until the main loop has taken it.
 	var sequence int64

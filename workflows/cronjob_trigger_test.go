@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
@@ -92,8 +93,8 @@ func TestCronJobNamesTheRunOfATrigger(t *testing.T) {
 	second := k.updateOf(protocol.TriggerUpdate, 40*time.Second, map[string]any{"by": "bob", "overlap": "Allow"})
 	k.after(110*time.Second, func() {
 		rows := k.ledger().Rows
-		if len(rows) != 3 || rows[0].Job != first.trigger.Job || rows[0].Message != "audit" || rows[0].Asked != (schedule.Asked{By: "ada", Through: "update"}) ||
-			rows[1].Job != second.trigger.Job || rows[1].Asked != (schedule.Asked{By: "bob", Through: "update", Changed: "concurrencyPolicy Allow"}) {
+		if len(rows) != 3 || rows[0].Job != first.trigger.Job || rows[0].Message != "audit" || rows[0].Asked != (ledger.Asked{By: "ada", Through: "update"}) ||
+			rows[1].Job != second.trigger.Job || rows[1].Asked != (ledger.Asked{By: "bob", Through: "update", Changed: "concurrencyPolicy Allow"}) {
 			t.Errorf("answers %+v, %+v, rows %+v", first.trigger, second.trigger, rows)
 		}
 	})

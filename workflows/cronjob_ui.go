@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -27,7 +28,7 @@ const (
 
 // describe answers the describe query.
 func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
-	ledger := c.state.Rows()
+	rows := c.state.Rows()
 	var backfills []protocol.Backfill
 	for _, backfill := range c.state.Backfills {
 		backfills = append(backfills, protocol.BackfillOf(backfill))
@@ -36,7 +37,7 @@ func (c *runningCronJob) describe() (protocol.CronJobDescription, error) {
 		CronJob:   c.cronJob,
 		Spec:      c.spec,
 		Status:    schedule.StatusOf(c.state, c.spec),
-		Ledger:    ledger[max(len(ledger)-describedRows, 0):],
+		Ledger:    rows[max(len(rows)-describedRows, 0):],
 		Backfills: backfills,
 	}, nil
 }
@@ -57,9 +58,9 @@ func (c *runningCronJob) details() string {
 			b.WriteString(fmt.Sprintf("| and %d more | |\n", more))
 		}
 	}
-	if ledger := c.state.Rows(); len(ledger) > 0 {
+	if rows := c.state.Rows(); len(rows) > 0 {
 		b.WriteString("\n| scheduled | outcome | result | took | job or reason |\n|---|---|---|---|---|\n")
-		for _, entry := range slices.Backward(ledger[max(0, len(ledger)-recentRows):]) {
+		for _, entry := range slices.Backward(rows[max(0, len(rows)-recentRows):]) {
 			b.WriteString(ledgerRow(entry))
 		}
 	}
@@ -83,7 +84,7 @@ func (c *runningCronJob) nextText() string {
 	}
 }
 
-func ledgerRow(entry schedule.LedgerEntry) string {
+func ledgerRow(entry ledger.Entry) string {
 	when := scheduledText(entry.Scheduled, entry.Manual)
 	if entry.Times() > 1 {
 		about := ""
@@ -93,11 +94,11 @@ func ledgerRow(entry schedule.LedgerEntry) string {
 		when = fmt.Sprintf("%s to %s (%s%d times)", timeText(entry.Scheduled), timeText(entry.Until), about, entry.Times())
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n",
-		when, escape(string(entry.Outcome)), escape(resultText(entry)), entry.Took(), escape(schedule.Truncated(whatText(entry), maxSummary)))
+		when, escape(string(entry.Outcome)), escape(resultText(entry)), entry.Took(), escape(ledger.Truncated(whatText(entry), maxSummary)))
 }
 
 // resultText says how a run has ended.
-func resultText(entry schedule.LedgerEntry) string {
+func resultText(entry ledger.Entry) string {
 	text := string(entry.Result)
 	if text == "" && entry.Outcome.HasJob() {
 		return "running"
@@ -112,17 +113,17 @@ func resultText(entry schedule.LedgerEntry) string {
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
 	}
-	return schedule.Truncated(text, maxSummary)
+	return ledger.Truncated(text, maxSummary)
 }
 
 // whatText names the Job and says what kept it from starting, or from starting in time, and who has asked for it.
-func whatText(entry schedule.LedgerEntry) string {
+func whatText(entry ledger.Entry) string {
 	parts := slices.DeleteFunc([]string{entry.Job, entry.Reason, entry.Message}, func(part string) bool { return part == "" })
 	return strings.Join(parts, ": ") + askedText(entry.Asked)
 }
 
 // askedText says who has asked for a run, as claimed, and what he has changed.
-func askedText(asked schedule.Asked) string {
+func askedText(asked ledger.Asked) string {
 	var parts []string
 	if asked.By != "" {
 		parts = append(parts, "by "+asked.By)
@@ -165,7 +166,7 @@ const ScheduledTimesMetric = "ostinato_cronjob_scheduled_times"
 
 // ledger answers the ledger query.
 func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.LedgerPage, error) {
-	asked := schedule.Question(question)
+	asked := ledger.Question(question)
 	if mistake := asked.Mistake(); mistake != "" {
 		return protocol.LedgerPage{}, errors.New(mistake)
 	}
@@ -176,7 +177,7 @@ func (c *runningCronJob) ledger(question protocol.LedgerQuestion) (protocol.Ledg
 // tally counts the outcomes that are new. The SDK's handler counts nothing during a replay, so each counts once unless
 // the workflow task that settled it is repeated.
 func (c *runningCronJob) tally(ctx workflow.Context) {
-	var tallies []schedule.Tally
+	var tallies []ledger.Tally
 	c.state, tallies = schedule.Tallied(c.state)
 	for _, tally := range tallies {
 		tags := map[string]string{"outcome": string(tally.Outcome)}

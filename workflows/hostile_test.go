@@ -44,10 +44,10 @@ func TestInvalidInputsFailTheWorkflow(t *testing.T) {
 			Schedule: "* * * * *", ConcurrencyPolicy: allow, FailedJobsHistoryLimit: -1,
 		}}, "history limits"},
 		"a backfill of no time": {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{
-			CronJob: hello, Spec: cron("* * * * *", allow), State: &schedule.State{Backfills: []schedule.Backfill{{Sequence: 1}}},
+			CronJob: hello, Spec: cron("* * * * *", allow), State: &schedule.State{Backfills: []schedule.Backfill{{Trigger: schedule.Trigger{Sequence: 1}}}},
 		}, "a backfill has 0 times"},
 		"a trigger of no policy": {protocol.CronJobWorkflow, "cronjob/default/hello", protocol.CronJobInput{
-			CronJob: hello, Spec: cron("* * * * *", allow), State: &schedule.State{Triggers: []schedule.Trigger{{Overlap: "Always"}}},
+			CronJob: hello, Spec: cron("* * * * *", allow), State: &schedule.State{Triggers: []schedule.Trigger{{TriggerRequest: schedule.TriggerRequest{Overlap: "Always"}}}},
 		}, "overlap is"},
 		"a shard of none":        {protocol.PodWatchWorkflow, "podwatch/0-of-0", protocol.PodWatchInput{}, "want 0 <= shard"},
 		"a second watch":         {protocol.PodWatchWorkflow, "podwatch/mine", protocol.PodWatchInput{Shards: 1}, "start it under that ID"},

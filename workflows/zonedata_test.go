@@ -11,6 +11,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // minutely is a recorded history of a CronJob that ran every minute.
@@ -72,7 +73,7 @@ func TestCronJobThatContinuesAsNewLooksUpItsZoneAgain(t *testing.T) {
 	state := schedule.NewState(schedule.Identity{Namespace: "default", Name: "hello", UID: hello.UID, Created: cronStart}, ostinatov1.CronJobStatus{}, nil)
 	state.Calendar = schedule.Calendar{Made: true, Evaluation: schedule.Evaluation{
 		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Recheck: cronStart.Add(time.Hour),
-		Problem: &schedule.Problem{Reason: schedule.UnknownTimeZone, Message: "unknown time zone"},
+		Problem: &times.Problem{Reason: times.UnknownTimeZone, Message: "unknown time zone"},
 	}}
 	k.signal(2*time.Minute, protocol.DeletedSignal, protocol.Deleted{UID: hello.UID})
 	if err := k.runInput(protocol.CronJobInput{CronJob: hello, Created: cronStart, Spec: spec, State: &state}); err != nil {

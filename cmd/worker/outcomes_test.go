@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/internal/telemetry"
 )
 
@@ -34,7 +34,7 @@ func TestEachOutcomeIsCountedFromZero(t *testing.T) {
 			}
 		}
 	}
-	for _, outcome := range schedule.Outcomes {
+	for _, outcome := range ledger.Outcomes {
 		assert.True(t, found[string(outcome)], outcome)
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"ostinato.dev/ostinato/activities"
 	"ostinato.dev/ostinato/internal/config"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/workflows"
 )
 
@@ -121,7 +121,7 @@ func countFromZero(metrics client.MetricsHandler, temporalNamespace string, clus
 	if metrics == nil {
 		return
 	}
-	for _, outcome := range schedule.Outcomes {
+	for _, outcome := range ledger.Outcomes {
 		metrics.WithTags(map[string]string{
 			"namespace":     temporalNamespace,
 			"client_name":   "temporal_go",

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 const (
@@ -48,7 +48,7 @@ func (n *namespaceCount) addCronJob(cronJob *ostinatov1.CronJob, now time.Time) 
 	}
 	n.queued += int64(max(cronJob.Status.Queued, 0))
 	for _, row := range cronJob.Status.RecentRuns {
-		if row.Outcome == string(schedule.Queued) {
+		if row.Outcome == string(ledger.Queued) {
 			n.longestQueued = max(n.longestQueued, now.Sub(row.ScheduledTime.Time))
 		}
 	}
@@ -60,7 +60,7 @@ func lastOutcome(cronJob *ostinatov1.CronJob) string {
 	switch outcome := cronJob.Status.LastOutcome; {
 	case outcome == "":
 		return noOutcome
-	case slices.Contains(schedule.Outcomes, schedule.LedgerOutcome(outcome)):
+	case slices.Contains(ledger.Outcomes, ledger.Outcome(outcome)):
 		return outcome
 	}
 	return unknownOutcome

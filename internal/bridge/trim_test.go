@@ -18,6 +18,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 func trimmedJob(t *testing.T, whole *batchv1.Job) *batchv1.Job {
@@ -83,10 +84,10 @@ func TestTrimmedNativeCronJobsAreSmall(t *testing.T) {
 	// Who plans by the one and who plans by the other plan for the same CronJob, which is refused.
 	spec := schedule.SpecOf(trimmed.(*ostinatov1.CronJob))
 	assert.Equal(t, schedule.SpecOf(k8s.FromNative(whole)).Digest(), spec.Digest())
-	_, problem := schedule.Parse(spec.Schedule, nil)
-	assert.Equal(t, schedule.UnparseableSchedule, problem.Reason)
-	_, problem = schedule.Parse("@daily", spec.TimeZone)
-	assert.Equal(t, schedule.UnknownTimeZone, problem.Reason)
+	_, problem := times.Parse(spec.Schedule, nil)
+	assert.Equal(t, times.UnparseableSchedule, problem.Reason)
+	_, problem = times.Parse("@daily", spec.TimeZone)
+	assert.Equal(t, times.UnknownTimeZone, problem.Reason)
 }
 
 // What people write is kept: the workflow's input is what an activity would read.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -9,26 +10,26 @@ const maxConditions = 64
 
 // status bounds the status by the lists and bounds that the activities judge it by.
 func status() []amendment {
-	outcomes := make([]any, 0, len(schedule.Outcomes))
-	for _, outcome := range schedule.Outcomes {
+	outcomes := make([]any, 0, len(ledger.Outcomes))
+	for _, outcome := range ledger.Outcomes {
 		outcomes = append(outcomes, string(outcome))
 	}
-	results := make([]any, 0, len(schedule.RunResults))
-	for _, result := range schedule.RunResults {
+	results := make([]any, 0, len(ledger.Results))
+	for _, result := range ledger.Results {
 		results = append(results, string(result))
 	}
-	throughs := make([]any, 0, len(schedule.Throughs))
-	for _, through := range schedule.Throughs {
+	throughs := make([]any, 0, len(ledger.Throughs))
+	for _, through := range ledger.Throughs {
 		throughs = append(throughs, through)
 	}
-	reasons := make([]any, 0, len(schedule.LedgerReasons))
-	for _, reason := range schedule.LedgerReasons {
+	reasons := make([]any, 0, len(ledger.Reasons))
+	for _, reason := range ledger.Reasons {
 		reasons = append(reasons, reason)
 	}
 	atMost := func(length int) map[string]any { return map[string]any{"maxLength": length} }
 	list := []amendment{
 		{at: "status.active", schema: map[string]any{"maxItems": schedule.MaxStatusActive}},
-		{at: "status.recentRuns", schema: map[string]any{"maxItems": schedule.MaxRecentRuns}},
+		{at: "status.recentRuns", schema: map[string]any{"maxItems": ledger.MaxRecentRuns}},
 		{at: "status.conditions", schema: map[string]any{"maxItems": maxConditions}},
 		{at: "status.lastOutcome", schema: enum(outcomes...)},
 		{at: "status.lastResult", schema: map[string]any{"pattern": schedule.LastResultPattern}},

@@ -16,7 +16,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 func TestOnlyEventsOfOursAreValid(t *testing.T) {
@@ -36,7 +36,7 @@ func TestOnlyEventsOfOursAreValid(t *testing.T) {
 // computed are the reasons that are no constant where they are emitted, by the expression.
 var computed = map[string][]string{
 	"verdict.Reason":         job.ConditionReasons(batchv1.JobFailed),
-	"string(problem.Reason)": {string(schedule.UnparseableSchedule), string(schedule.UnknownTimeZone), string(schedule.NeverFires)},
+	"string(problem.Reason)": {string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires)},
 }
 
 // TestEveryReasonThatIsEmittedIsListed reads the calls of Normal and Warning.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -76,7 +77,7 @@ func SuspenderOf(object metav1.Object) schedule.Suspender {
 		if ours {
 			annotations := object.GetAnnotations()
 			suspender := schedule.Suspender{
-				By: annotations[names.SuspendedByAnnotation], Through: schedule.ThroughSignal, Why: annotations[names.SuspendNoteAnnotation],
+				By: annotations[names.SuspendedByAnnotation], Through: ledger.ThroughSignal, Why: annotations[names.SuspendNoteAnnotation],
 			}
 			if entry.Manager == CommandFieldManager {
 				suspender.Through = schedule.ThroughCommand

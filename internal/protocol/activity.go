@@ -5,6 +5,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -46,14 +47,14 @@ type Refusal struct {
 
 // Reasons of a Refusal, which package schedule explains and the ledger shows.
 const (
-	RefusedForbidden            = schedule.Forbidden
-	RefusedInvalid              = schedule.Invalid
-	RefusedNamespaceTerminating = schedule.NamespaceTerminating
-	RefusedForeignObject        = schedule.ForeignObject
-	RefusedNotPrescribed        = schedule.NotPrescribed
-	RefusedSignal               = schedule.SignalRefused
-	RefusedTooLate              = schedule.TooLate
-	RefusedOther                = schedule.RefusedOtherwise
+	RefusedForbidden            = ledger.Forbidden
+	RefusedInvalid              = ledger.Invalid
+	RefusedNamespaceTerminating = ledger.NamespaceTerminating
+	RefusedForeignObject        = ledger.ForeignObject
+	RefusedNotPrescribed        = ledger.NotPrescribed
+	RefusedSignal               = ledger.SignalRefused
+	RefusedTooLate              = ledger.TooLate
+	RefusedOther                = ledger.RefusedOtherwise
 )
 
 // JobRequest is carried out in the order of its fields. Every step is

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -143,10 +144,10 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 		for len(message) < 256 {
 			message += string(uuid.NewUUID())
 		}
-		state.Ledger = append(state.Ledger, schedule.LedgerEntry{
-			Scheduled: time.Unix(int64(60*i), 0).UTC(), Recorded: time.Unix(int64(60*i+61), 0).UTC(), Outcome: schedule.StartedLate,
-			Reason: schedule.ReasonFailedCreate, Message: message[:256], Job: fmt.Sprintf("hello-%d", 29_000_000+i),
-			Result: schedule.RunFailed, ResultReason: "BackoffLimitExceeded", Ended: time.Unix(int64(60*i+90), 0).UTC(), FailedAttempts: 7,
+		state.Ledger.Entries = append(state.Ledger.Entries, ledger.Entry{
+			Scheduled: time.Unix(int64(60*i), 0).UTC(), Recorded: time.Unix(int64(60*i+61), 0).UTC(), Outcome: ledger.StartedLate,
+			Reason: ledger.ReasonFailedCreate, Message: message[:256], Job: fmt.Sprintf("hello-%d", 29_000_000+i),
+			End: ledger.End{Result: ledger.Failed, ResultReason: "BackoffLimitExceeded", Ended: time.Unix(int64(60*i+90), 0).UTC(), FailedAttempts: 7},
 		})
 	}
 	reported := schedule.StatusOf(state, schedule.Spec{})
@@ -157,7 +158,7 @@ func TestTheStateOfManyRunsFitsIntoAPayload(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d active, %d finished and %d found runs, %d rows: %d bytes",
-		len(bounded.Active), len(bounded.Finished), len(bounded.Recovered), len(bounded.Ledger), len(data))
+		len(bounded.Active), len(bounded.Finished), len(bounded.Recovered), len(bounded.Ledger.Entries), len(data))
 	if len(data) > most {
 		t.Errorf("%d bytes, want %d at most", len(data), most)
 	}

@@ -7,6 +7,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -17,7 +18,7 @@ type CronJobDescription struct {
 	Status  ostinatov1.CronJobStatus `json:"status"`
 	// Ledger is the recorded outcome of the last 50 scheduled times or stretches of them,
 	// oldest first. LedgerQuery answers with more.
-	Ledger []schedule.LedgerEntry `json:"ledger,omitempty"`
+	Ledger []ledger.Entry `json:"ledger,omitempty"`
 	// Backfills are those that have times left to start.
 	Backfills []Backfill `json:"backfills,omitempty"`
 }
@@ -29,12 +30,12 @@ type Described struct {
 }
 
 // LedgerQuestion asks for a part of the ledger; without a limit for 50 rows.
-type LedgerQuestion schedule.Question
+type LedgerQuestion ledger.Question
 
 // LedgerPage answers LedgerQuery, LedgerRow is one of its outcomes.
 type (
-	LedgerPage = schedule.Page
-	LedgerRow  = schedule.LedgerRow
+	LedgerPage = ledger.Page
+	LedgerRow  = ledger.Row
 )
 
 // JobDescription answers DescribeQuery on a Job workflow.

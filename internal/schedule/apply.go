@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // triggerAttempts bounds the tries of a manual run, or of one that others wait for: about 15 minutes with the back-off.
@@ -28,20 +31,20 @@ type Report struct {
 
 // Apply returns the state after a Plan was carried out as the report says.
 func Apply(plan Plan, report Report, now time.Time) State {
-	s, now := plan.Next.clone(), now.UTC()
-	s.applyDeletes(plan.Deletes, report.Deleted, now)
-	s.applyJudgement(plan, report.Judgement, now)
+	p := begin(plan.Next, Spec{}, now)
+	p.applyDeletes(plan.Deletes, report.Deleted)
+	p.applyJudgement(plan, report.Judgement)
 	switch {
 	case plan.Start == nil:
 	case report.Started != nil:
-		s.applyStarted(*plan.Start, *report.Started, now)
-		s.proveTemplate(plan, "", now)
+		p.applyStarted(*plan.Start, *report.Started)
+		p.proveTemplate(plan, "")
 	default:
-		s.applyRefused(*plan.Start, report, now)
-		if report.Refusal == Invalid {
-			s.proveTemplate(plan, report.Message, now)
+		p.applyRefused(*plan.Start, report)
+		if report.Refusal == ledger.Invalid {
+			p.proveTemplate(plan, report.Message)
 		}
-		return s
+		return p.state
 	}
 	if plan.Status != nil && !report.StatusLeft {
 		status := *plan.Status
@@ -49,16 +52,16 @@ func Apply(plan Plan, report Report, now time.Time) State {
 			status = StatusJudged(status, *report.Judgement)
 		}
 		if plan.Start != nil {
-			status = StatusStarted(status, plan.Start.run(*report.Started), s.Namespace)
+			status = StatusStarted(status, plan.Start.run(*report.Started), p.state.Namespace)
 		}
 		// They are not compared.
 		status.RecentRuns = nil
-		s.Reported, s.StatusRetry = &status, Backoff{}
+		p.state.Reported, p.state.StatusRetry = &status, Backoff{}
 		if report.StatusFailed != "" {
-			s.Reported, s.StatusRetry = nil, plan.Next.StatusRetry.Next(now)
+			p.state.Reported, p.state.StatusRetry = nil, plan.Next.StatusRetry.Next(p.now)
 		}
 	}
-	return s
+	return p.state
 }
 
 // run returns the run of a start as it is remembered.
@@ -67,56 +70,56 @@ func (s Start) run(job Run) Run {
 	return job
 }
 
-func (s *State) applyDeletes(deletes []Delete, deleted []string, now time.Time) {
+func (p *pass) applyDeletes(deletes []Delete, deleted []string) {
 	failed, pruned := false, false
 	for _, wanted := range deletes {
 		run := Run{Name: wanted.Name, UID: wanted.UID}
 		pruned = pruned || !wanted.Replaced
 		switch done := slices.Contains(deleted, wanted.Name); {
 		case done && wanted.Replaced:
-			s.replace(wanted, now)
+			p.replace(wanted)
 		case done:
-			s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
+			p.state.Finished = slices.DeleteFunc(p.state.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
 		case !wanted.Replaced:
 			failed = true
 		}
 	}
 	switch {
 	case failed:
-		s.Prune = s.Prune.Next(now)
+		p.state.Prune = p.state.Prune.Next(p.now)
 	case pruned:
-		s.Prune = Backoff{}
+		p.state.Prune = Backoff{}
 	}
 }
 
-func (s *State) applyStarted(start Start, job Run, now time.Time) {
+func (p *pass) applyStarted(start Start, job Run) {
 	run := start.run(job)
-	if s.activeIndex(run) < 0 {
-		s.Active = append(s.Active, run)
+	if p.state.activeIndex(run) < 0 {
+		p.state.Active = append(p.state.Active, run)
 	}
 	switch {
 	case start.Backfill != 0:
-		s.settleBackfilled(start.Backfill, start.Scheduled)
-		if !s.hasRow(run) {
-			s.record(start.entry(run, now))
+		p.settleBackfilled(start.Backfill, start.Scheduled)
+		if !p.state.Ledger.Has(run.Name) {
+			p.record(start.entry(run, p.now))
 		}
 	case start.Manual:
-		s.dropTrigger(start.Sequence)
-		s.record(start.entry(run, now))
+		p.dropTrigger(start.Sequence)
+		p.record(start.entry(run, p.now))
 	default:
-		s.LastScheduled = later(s.LastScheduled, start.Scheduled)
-		s.settle(start.entry(run, now))
+		p.state.LastScheduled = times.Later(p.state.LastScheduled, start.Scheduled)
+		p.settle(start.entry(run, p.now))
 	}
 }
 
 // applyRefused takes in that a run's Job was refused. A run that others wait for, or that somebody asked for, is given
 // up after some attempts; all times of a backfill are if the object takes none.
-func (s *State) applyRefused(start Start, report Report, now time.Time) {
+func (p *pass) applyRefused(start Start, report Report) {
 	var delay *Delay
-	trigger, backfill := s.trigger(start.Sequence), s.backfill(start.Backfill)
+	trigger, backfill := p.state.trigger(start.Sequence), p.state.backfill(start.Backfill)
 	switch {
 	case !start.Manual:
-		delay = &s.Pending.Delay
+		delay = &p.state.Pending.Delay
 	case backfill != nil:
 		delay = &backfill.Delay
 	case start.Backfill == 0 && trigger != nil:
@@ -124,27 +127,27 @@ func (s *State) applyRefused(start Start, report Report, now time.Time) {
 	default:
 		return
 	}
-	if report.Refusal == TooLate {
+	if report.Refusal == ledger.TooLate {
 		// The next plan settles the run, or waits a little if the activity's clock is ahead of ours.
-		delay.Retry = delay.Retry.Next(now)
+		delay.Retry = delay.Retry.Next(p.now)
 		return
 	}
-	*delay = Delay{Reason: cmp.Or(report.Refusal, RefusedOtherwise), Message: report.Message, Retry: delay.Retry.Next(now)}
-	row, never := start.row(FailedToCreate, delay.Reason, delay.Message, now), start.Manual && report.Refusal == SignalRefused
+	*delay = Delay{Reason: cmp.Or(report.Refusal, ledger.RefusedOtherwise), Message: report.Message, Retry: delay.Retry.Next(p.now)}
+	row, never := start.row(ledger.FailedToCreate, delay.Reason, delay.Message, p.now), start.Manual && report.Refusal == ledger.SignalRefused
 	switch {
 	case delay.Retry.Attempts < triggerAttempts && !never:
 	case !start.Manual:
-		if len(s.Calendar.Waiting) > 0 {
-			s.settle(row)
+		if len(p.state.Calendar.Waiting) > 0 {
+			p.settle(row)
 		}
 	case backfill == nil:
-		s.dropTrigger(start.Sequence)
-		s.record(row)
+		p.dropTrigger(start.Sequence)
+		p.record(row)
 	case never:
-		s.record(backfill.entry(FailedToCreate, row.Reason, row.Message, now))
-		s.dropBackfill(start.Backfill)
+		p.record(backfill.entry(ledger.FailedToCreate, row.Reason, row.Message, p.now))
+		p.dropBackfill(start.Backfill)
 	default:
-		s.record(row)
-		s.settleBackfilled(start.Backfill, start.Scheduled)
+		p.record(row)
+		p.settleBackfilled(start.Backfill, start.Scheduled)
 	}
 }

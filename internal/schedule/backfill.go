@@ -7,10 +7,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/robfig/cron/v3"
-
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 const (
@@ -62,11 +62,11 @@ func (r BackfillRequest) Mistake(spec Spec, now time.Time) string {
 	case r.From.IsZero() || r.To.IsZero():
 		return `from and to are needed, such as {"from": "2026-01-02T00:00:00Z", "to": "2026-01-02T23:59:59Z"}`
 	case r.From.After(r.To):
-		return fmt.Sprintf("from, %s, is after to, %s: exchange them", clock(r.From), clock(r.To))
+		return fmt.Sprintf("from, %s, is after to, %s: exchange them", times.Format(r.From), times.Format(r.To))
 	case r.To.After(now):
-		return fmt.Sprintf("to, %s, is in the future: a backfill is of times that have passed, use %s at most", clock(r.To), clock(now))
-	case r.From.Before(dawn):
-		return fmt.Sprintf("from, %s, is too long ago: use %s at least", clock(r.From), clock(dawn))
+		return fmt.Sprintf("to, %s, is in the future: a backfill is of times that have passed, use %s at most", times.Format(r.To), times.Format(now))
+	case r.From.Before(times.Dawn):
+		return fmt.Sprintf("from, %s, is too long ago: use %s at least", times.Format(r.From), times.Format(times.Dawn))
 	case r.Parallelism < 0 || r.Parallelism > maxBackfillParallelism:
 		return fmt.Sprintf("parallelism is %d: use 1 to %d", r.Parallelism, maxBackfillParallelism)
 	case mistake != "":
@@ -89,42 +89,26 @@ type BackfillTimes struct {
 // TimesBetween returns the times of the schedule from one time to another, both included. "@every" counts as it does
 // now. The answer depends on time zone data: workflows record it.
 func TimesBetween(spec Spec, anchor Anchor, from, to time.Time) BackfillTimes {
-	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
 		return BackfillTimes{Mistake: "the CronJob's schedule has no times: " + problem.Message}
 	}
-	line := timeline{Calculator: calculator, base: later(anchor.Created, anchor.Last)}
-	if every, ok := calculator.schedule.(cron.ConstantDelaySchedule); ok {
-		line.base = gridBefore(line.base, from, every.Delay)
+	between, ok := calculator.Line(times.Later(anchor.Created, anchor.Last), false).Between(from, to, maxBackfillTimes)
+	switch {
+	case !ok:
+		return BackfillTimes{Mistake: fmt.Sprintf("there are more than %d times from %s to %s: split the range, the first %[1]d end at %[4]s",
+			maxBackfillTimes, times.Format(from), times.Format(to), times.Format(between[maxBackfillTimes-1]))}
+	case len(between) == 0:
+		return BackfillTimes{Mistake: fmt.Sprintf("schedule %.80q names no time from %s to %s", spec.Schedule, times.Format(from), times.Format(to))}
 	}
-	var found BackfillTimes
-	for at := line.next(from.Add(-time.Nanosecond)); !at.IsZero() && !at.After(to); at = line.next(at) {
-		if len(found.Times) == maxBackfillTimes {
-			return BackfillTimes{Mistake: fmt.Sprintf("there are more than %d times from %s to %s: split the range, the first %[1]d end at %[4]s",
-				maxBackfillTimes, clock(from), clock(to), clock(found.Times[maxBackfillTimes-1]))}
-		}
-		found.Times = append(found.Times, at)
-	}
-	if len(found.Times) == 0 {
-		return BackfillTimes{Mistake: fmt.Sprintf("schedule %.80q names no time from %s to %s", spec.Schedule, clock(from), clock(to))}
-	}
-	return found
+	return BackfillTimes{Times: between}
 }
-
-// gridBefore returns a point of the grid base + n x delay more than a minute before the time, or base if that is.
-func gridBefore(base, at time.Time, delay time.Duration) time.Time {
-	seconds := int64(delay / time.Second)
-	steps := (base.Unix() - at.Unix() + 60 + seconds) / seconds
-	return time.Unix(base.Unix()-max(steps, 0)*seconds, 0).UTC()
-}
-
-// clock writes a time for people.
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Backfill is a list of past times that are run, one after the other, as manual runs.
 type Backfill struct {
-	// Sequence numbers it among triggers and backfills; with a time it makes the name of a Job.
-	Sequence int64 `json:"sequence"`
+	// Trigger has what a backfill and a single manual run have in common. Its number and a time make the name of a Job; its
+	// Delay is why the first of Times has not started.
+	Trigger
 	// Schedule and TimeZone are what the times were computed from.
 	Schedule string  `json:"schedule"`
 	TimeZone *string `json:"timeZone,omitempty"`
@@ -133,49 +117,43 @@ type Backfill struct {
 	Total int         `json:"total"`
 	// Parallelism is how many of its runs may be active at once, where its policy is Allow.
 	Parallelism int `json:"parallelism"`
-	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
-	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
-	// At is when it arrived, Note the sender's, Asked who that is.
-	At   time.Time `json:"at"`
-	Note string    `json:"note,omitempty"`
-	Asked
 	// Cancelled asks to forget the times that have not started.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Delay says why the first of Times has not started.
-	Delay
 }
 
 // AddBackfill returns the state with one more backfill, of times that TimesBetween has found.
-func AddBackfill(state State, spec Spec, request BackfillRequest, times []time.Time, now time.Time) State {
-	s := state.clone()
-	if mistake := NoRoom(s, 0); mistake != "" {
-		return Announce(s, event.Warning("BackfillRefused", mistake))
+func AddBackfill(state State, spec Spec, request BackfillRequest, found []time.Time, now time.Time) State {
+	p := begin(state, spec, now)
+	if mistake := NoRoom(p.state, 0); mistake != "" {
+		return Announce(p.state, event.Warning("BackfillRefused", mistake))
 	}
-	s.TriggerSequence++
+	p.state.TriggerSequence++
 	backfill := Backfill{
-		Sequence: s.TriggerSequence, Schedule: spec.Schedule, TimeZone: spec.TimeZone,
-		Times: slices.Clone(times), Total: len(times), Parallelism: max(request.Parallelism, 1), Overlap: request.Overlap,
-		At: now.UTC(), Note: request.Note, Asked: Asked{By: request.By, Through: request.Through}.changing(request.Overlap).bounded(),
+		Trigger: Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: TriggerRequest{
+			Note: request.Note, Overlap: request.Overlap,
+			Asked: changing(ledger.Asked{By: request.By, Through: request.Through}, request.Overlap).Bounded(),
+		}},
+		Schedule: spec.Schedule, TimeZone: spec.TimeZone, Times: slices.Clone(found), Total: len(found), Parallelism: max(request.Parallelism, 1),
 	}
-	s.Backfills = append(s.Backfills, backfill)
-	s.Outbox = append(s.Outbox, event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
-		len(times), clock(times[0]), clock(times[len(times)-1]), backfill.Parallelism)))
-	return s
+	p.state.Backfills = append(p.state.Backfills, backfill)
+	p.emit(event.Normal("BackfillAccepted", fmt.Sprintf("Backfill of %d times from %s to %s, parallelism %d",
+		len(found), times.Format(found[0]), times.Format(found[len(found)-1]), backfill.Parallelism)))
+	return p.state
 }
 
 // DryRunEvent answers a backfill that is not to be carried out.
-func DryRunEvent(times []time.Time) event.Event {
+func DryRunEvent(found []time.Time) event.Event {
 	return event.Normal("BackfillDryRun", fmt.Sprintf("A backfill would run %d times from %s to %s",
-		len(times), clock(times[0]), clock(times[len(times)-1])))
+		len(found), times.Format(found[0]), times.Format(found[len(found)-1])))
 }
 
 // CancelBackfills returns the state in which no time of a backfill starts any more. Runs that have started go on.
 func CancelBackfills(state State) State {
-	s := state.clone()
-	for index := range s.Backfills {
-		s.Backfills[index].Cancelled = true
+	p := begin(state, Spec{}, time.Time{})
+	for index := range p.state.Backfills {
+		p.state.Backfills[index].Cancelled = true
 	}
-	return s
+	return p.state
 }
 
 // NoRoom says why no backfill can be added beside the state's and others; empty if one can.
@@ -188,11 +166,10 @@ func NoRoom(state State, others int) string {
 
 // start returns the start of the first time that waits.
 func (b Backfill) start(cronJob Identity) Start {
-	at := b.Times[0]
-	return Start{
-		Name: names.BackfilledJob(cronJob.Name, cronJob.UID, b.Sequence, at), Scheduled: at, Manual: true,
-		Sequence: b.Sequence, Backfill: b.Sequence, Overlap: b.Overlap, Note: backfillNote(b.Note), Asked: b.Asked,
-	}
+	start, at := b.Trigger.start(), b.Times[0]
+	start.Name, start.Scheduled = names.BackfilledJob(cronJob.Name, cronJob.UID, b.Sequence, at), at
+	start.Backfill, start.Note = b.Sequence, backfillNote(b.Note)
+	return start
 }
 
 // backfillNote is the message of a backfilled run's row.
@@ -204,73 +181,58 @@ func backfillNote(note string) string {
 }
 
 // entry returns the outcome of all of the times that wait.
-func (b Backfill) entry(outcome LedgerOutcome, reason, message string, now time.Time) LedgerEntry {
-	rest := MissedRuns{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}
+func (b Backfill) entry(outcome ledger.Outcome, reason, message string, now time.Time) ledger.Entry {
+	rest := MissedRuns{Stretch: times.Stretch{First: b.Times[0], Last: b.Times[len(b.Times)-1], Count: int64(len(b.Times))}}
 	return rest.entry(Start{Manual: true, Sequence: b.Sequence, Asked: b.Asked}.row(outcome, reason, message, now))
 }
 
 // dropBackfills forgets the backfills that nothing is to start of any more.
-func (s *State) dropBackfills(spec Spec, now time.Time) {
-	s.Backfills = slices.DeleteFunc(s.Backfills, func(backfill Backfill) bool {
+func (p *pass) dropBackfills() {
+	p.state.Backfills = slices.DeleteFunc(p.state.Backfills, func(backfill Backfill) bool {
 		reason := ""
 		switch {
-		case spec.Deleting:
-			reason = ReasonDeleting
+		case p.spec.Deleting:
+			reason = ledger.ReasonDeleting
 		case backfill.Cancelled:
-			reason = ReasonCancelled
-			s.Outbox = append(s.Outbox, event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
+			reason = ledger.ReasonCancelled
+			p.emit(event.Normal("BackfillCancelled", fmt.Sprintf("Backfill was cancelled: %d of its %d times have not started",
 				len(backfill.Times), backfill.Total)))
-		case !spec.runsAt(backfill.Schedule, backfill.TimeZone):
-			reason = ReasonScheduleChanged
+		case !p.spec.runsAt(backfill.Schedule, backfill.TimeZone):
+			reason = ledger.ReasonScheduleChanged
 		default:
 			return false
 		}
-		s.record(backfill.entry(SkippedSuperseded, reason, backfillNote(backfill.Note), now))
+		p.record(backfill.entry(ledger.SkippedSuperseded, reason, backfillNote(backfill.Note), p.now))
 		return true
 	})
 }
 
 // nextBackfill returns the backfill whose first time may start now; nil if there is none. Whatever else waits goes
 // first: a backfill must not hold up the schedule.
-func (s *State) nextBackfill(spec Spec) *Backfill {
-	if len(s.Backfills) == 0 || s.mayStartDue(spec) || len(s.Triggers) > 0 {
+func (p *pass) nextBackfill() *Backfill {
+	if len(p.state.Backfills) == 0 || p.mayStartDue() || len(p.state.Triggers) > 0 {
 		return nil
 	}
-	backfill := &s.Backfills[0]
-	own, backfilled := 0, 0
-	for _, run := range s.Active {
-		if run.Backfill != 0 {
-			backfilled++
-		}
-		if run.Backfill == backfill.Sequence {
-			own++
-		}
-	}
-	under := backfill.start(s.Identity).Under(spec)
-	free := !s.full(under) && own < backfill.Parallelism
-	if under.ConcurrencyPolicy == batchv1.ReplaceConcurrent {
-		// It does not replace its own.
-		free = backfilled == 0
-	}
-	if !free {
+	backfill := &p.state.Backfills[0]
+	if !p.mayBackfill(*backfill) {
 		return nil
 	}
 	return backfill
 }
 
 // backfillStart returns the start of the next backfilled run, unless there is none or its retry has to wait.
-func (s *State) backfillStart(spec Spec, now time.Time) *Start {
-	backfill := s.nextBackfill(spec)
-	if backfill == nil || now.Before(backfill.Retry.Until) {
+func (p *pass) backfillStart() *Start {
+	backfill := p.nextBackfill()
+	if backfill == nil || p.now.Before(backfill.Retry.Until) {
 		return nil
 	}
-	start := backfill.start(s.Identity)
+	start := backfill.start(p.state.Identity)
 	return &start
 }
 
 // settleBackfilled takes a time off its backfill; it reports whether it waited there.
-func (s *State) settleBackfilled(sequence int64, at time.Time) bool {
-	backfill := s.backfill(sequence)
+func (p *pass) settleBackfilled(sequence int64, at time.Time) bool {
+	backfill := p.state.backfill(sequence)
 	if backfill == nil {
 		return false
 	}
@@ -284,18 +246,18 @@ func (s *State) settleBackfilled(sequence int64, at time.Time) bool {
 	// The times are shared with other states.
 	backfill.Times = slices.Concat(backfill.Times[:found], backfill.Times[found+1:])
 	if len(backfill.Times) == 0 {
-		s.dropBackfill(sequence)
+		p.dropBackfill(sequence)
 	}
 	return true
 }
 
 // backfill returns the backfill of a number; nil when it is done.
-func (s *State) backfill(sequence int64) *Backfill {
+func (s State) backfill(sequence int64) *Backfill {
 	return firstOf(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
-func (s *State) dropBackfill(sequence int64) {
-	s.Backfills = slices.DeleteFunc(s.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
+func (p *pass) dropBackfill(sequence int64) {
+	p.state.Backfills = slices.DeleteFunc(p.state.Backfills, func(backfill Backfill) bool { return backfill.Sequence == sequence })
 }
 
 // validate reports whether the Backfill can be one that was carried over.

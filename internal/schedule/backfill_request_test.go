@@ -91,7 +91,7 @@ func TestMistakesOfABackfillSayWhatToChange(t *testing.T) {
 }
 
 func TestStatesWithBackfillsThatNoneCanHave(t *testing.T) {
-	good := schedule.Backfill{Sequence: 1, Parallelism: 1, Times: []time.Time{at("05:00")}}
+	good := schedule.Backfill{Trigger: schedule.Trigger{Sequence: 1}, Parallelism: 1, Times: []time.Time{at("05:00")}}
 	many, nameless, strange, negative, idle, wide := good, good, good, good, good, good
 	idle.Parallelism, wide.Parallelism = 0, 101
 	many.Times = make([]time.Time, 1001)
@@ -103,7 +103,7 @@ func TestStatesWithBackfillsThatNoneCanHave(t *testing.T) {
 		"one":                 {[]schedule.Backfill{good}, true},
 		"ten":                 {make10(good), true},
 		"eleven":              {append(make10(good), good), false},
-		"of no time":          {[]schedule.Backfill{{Sequence: 1, Parallelism: 1}}, false},
+		"of no time":          {[]schedule.Backfill{{Trigger: schedule.Trigger{Sequence: 1}, Parallelism: 1}}, false},
 		"and none runs":       {[]schedule.Backfill{idle}, false},
 		"too many at once":    {[]schedule.Backfill{wide}, false},
 		"of too many":         {[]schedule.Backfill{many}, false},

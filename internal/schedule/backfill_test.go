@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -42,14 +43,14 @@ func (c *cluster) manual() []string {
 func TestABackfillRunsOneTimeAfterTheOther(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30"))
 	request := between("05:00", "07:59:59")
-	request.Note, request.By, request.Through = "lost", "ada", schedule.ThroughUpdate
+	request.Note, request.By, request.Through = "lost", "ada", ledger.ThroughUpdate
 	c.backfill(request, at("09:40"))
 	wantStrings(t, "runs", c.manual(), "05:00")
 	c.finish(batchv1.JobComplete, at("09:41")).finish(batchv1.JobFailed, at("09:42")).finish(batchv1.JobComplete, at("09:43"))
 	wantStrings(t, "runs", c.manual(), "05:00", "06:00", "07:00")
 	wantStrings(t, "ledger", c.ledger(), "19T05:00:00 Started manual", "19T06:00:00 Started manual", "19T07:00:00 Started manual")
 	wantStrings(t, "events", c.reasons(), "BackfillAccepted", "SawCompletedJob", "SawCompletedJob", "SawCompletedJob")
-	if row := c.state.Ledger[1]; row.Message != "backfill: lost" || row.Asked != (schedule.Asked{By: "ada", Through: "update"}) || row.Result != schedule.RunFailed {
+	if row := c.state.Ledger.Entries[1]; row.Message != "backfill: lost" || row.Asked != (ledger.Asked{By: "ada", Through: "update"}) || row.Result != ledger.Failed {
 		t.Errorf("row %+v", row)
 	}
 	if c.events[0].Message != "Backfill of 3 times from 2016-05-19T05:00:00Z to 2016-05-19T07:00:00Z, parallelism 1" {
@@ -177,7 +178,7 @@ func TestWhatEndsABackfill(t *testing.T) {
 		}, "19T06:00:00..19T08:00:00 x3 SkippedSuperseded ScheduleChanged manual"},
 		"the time zone is edited": {func(c *cluster) { c.edit(at("09:50"), zone("Asia/Tokyo")) }, "19T06:00:00..19T08:00:00 x3 SkippedSuperseded ScheduleChanged manual"},
 		"the object takes none": {func(c *cluster) {
-			c.refuse, c.refusal = func(schedule.Start) string { return "not accepted" }, schedule.SignalRefused
+			c.refuse, c.refusal = func(schedule.Start) string { return "not accepted" }, ledger.SignalRefused
 			c.finish(batchv1.JobComplete, at("09:50"))
 		}, "19T06:00:00..19T08:00:00 x3 FailedToCreate SignalRefused manual"},
 		"nothing: another edit": {func(c *cluster) {

@@ -12,6 +12,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -283,7 +284,7 @@ func (c *cluster) carryOut(plan schedule.Plan) schedule.Report {
 		c.now, c.outage = c.now.Add(c.outage), 0
 		switch {
 		case start.IsTooLate(c.now):
-			report.Refusal, report.Message = schedule.TooLate, "too late"
+			report.Refusal, report.Message = ledger.TooLate, "too late"
 		case c.refuse != nil:
 			report.Message = c.refuse(*start)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -95,7 +96,7 @@ func TestNoTimeComesTwiceWhenTemporalsClockIsSetBack(t *testing.T) {
 						want = append(want, at("10:00").Add(time.Duration(minute)*time.Minute).Format(time.RFC3339))
 					}
 					wantStrings(t, "started", c.started(), want...)
-					if rows := c.ledger(); len(rows) != len(want) || slices.ContainsFunc(c.state.Rows(), func(entry schedule.LedgerEntry) bool { return entry.Outcome != schedule.Started }) {
+					if rows := c.ledger(); len(rows) != len(want) || slices.ContainsFunc(c.state.Rows(), func(entry ledger.Entry) bool { return entry.Outcome != ledger.Started }) {
 						t.Errorf("ledger %q", rows)
 					}
 				})

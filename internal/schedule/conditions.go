@@ -9,6 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // Condition is a status condition as the state carries it.
@@ -29,7 +31,7 @@ var ConditionTypes = []string{
 
 // ConditionReasonsOf returns the reasons of a condition that a plan writes; none for another.
 func ConditionReasonsOf(kind string) []string {
-	unusable := []string{string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires)}
+	unusable := []string{string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires)}
 	switch kind {
 	case ostinatov1.ConditionScheduleValid:
 		return append([]string{conditionReasonScheduleParsed}, unusable...)
@@ -38,17 +40,17 @@ func ConditionReasonsOf(kind string) []string {
 	case ostinatov1.ConditionTemplateValid:
 		return []string{conditionReasonTemplateTaken, conditionReasonTemplateRefused}
 	case ostinatov1.ConditionLastRunSucceeded:
-		return []string{string(RunComplete), string(RunFailed)}
+		return []string{string(ledger.Complete), string(ledger.Failed)}
 	case ostinatov1.ConditionReady:
 		return slices.Concat([]string{conditionReasonScheduled, conditionReasonSuspended, conditionReasonPaused},
-			unusable, []string{conditionReasonInvalidTemplate, ReasonDeleting})
+			unusable, []string{conditionReasonInvalidTemplate, ledger.ReasonDeleting})
 	case ostinatov1.ConditionStalled:
 		return slices.Concat([]string{conditionReasonNotStalled}, unusable, []string{conditionReasonInvalidTemplate})
 	}
 	return nil
 }
 
-// Reasons of conditions that neither a Problem nor a RunResult gives.
+// Reasons of conditions that neither a Problem nor a ledger.Result gives.
 const (
 	conditionReasonScheduleParsed = "ScheduleParsed"
 	conditionReasonSuspended      = "Suspended"
@@ -75,17 +77,17 @@ var ConditionReasons = func() []string {
 }()
 
 // setConditions brings the conditions up to date.
-func (s *State) setConditions(spec Spec, now time.Time) {
+func (p *pass) setConditions() {
 	// What others have written to the object's status is left to them.
-	conditions := slices.DeleteFunc(slices.Clone(s.Conditions), func(condition Condition) bool {
+	conditions := slices.DeleteFunc(slices.Clone(p.state.Conditions), func(condition Condition) bool {
 		return !slices.Contains(ConditionTypes, condition.Type) || !slices.Contains(ConditionReasons, condition.Reason)
 	})
-	fresh := []Condition{s.scheduleValid(), s.suspended(spec)}
-	if succeeded, known := s.lastRunSucceeded(); known {
+	fresh := []Condition{p.state.scheduleValid(), p.suspended()}
+	if succeeded, known := p.state.lastRunSucceeded(); known {
 		fresh = append(fresh, succeeded)
 	}
-	conditions = with(conditions, spec.Generation, now, fresh...)
-	s.Conditions = with(conditions, spec.Generation, now, readiness(conditions, spec.Deleting)...)
+	conditions = with(conditions, p.spec.Generation, p.now, fresh...)
+	p.state.Conditions = with(conditions, p.spec.Generation, p.now, readiness(conditions, p.spec.Deleting)...)
 }
 
 // with returns the conditions with some replaced. The transition time of one changes only with its status.
@@ -110,7 +112,7 @@ func find(conditions []Condition, kind string) Condition {
 	return ptr.Deref(firstOf(conditions, func(condition Condition) bool { return condition.Type == kind }), Condition{})
 }
 
-func (s *State) scheduleValid() Condition {
+func (s State) scheduleValid() Condition {
 	valid := Condition{Type: ostinatov1.ConditionScheduleValid, Status: true, Reason: conditionReasonScheduleParsed}
 	if problem := s.Calendar.Problem; problem != nil {
 		valid.Status, valid.Reason, valid.Message = false, string(problem.Reason), problem.Message
@@ -118,27 +120,27 @@ func (s *State) scheduleValid() Condition {
 	return valid
 }
 
-func (s *State) suspended(spec Spec) Condition {
+func (p *pass) suspended() Condition {
 	suspended := Condition{Type: ostinatov1.ConditionSuspended, Reason: conditionReasonNotSuspended}
-	if spec.Suspend {
+	if p.spec.Suspend {
 		suspended.Status, suspended.Reason = true, conditionReasonSuspended
-		if s.PausedWhy != "" {
-			suspended.Reason, suspended.Message = conditionReasonPaused, s.PausedWhy
+		if p.state.PausedWhy != "" {
+			suspended.Reason, suspended.Message = conditionReasonPaused, p.state.PausedWhy
 		}
 	}
 	return suspended
 }
 
 // lastRunSucceeded says how the last run ended. It is unknown if its row has left the ledger: the condition then stays.
-func (s *State) lastRunSucceeded() (condition Condition, known bool) {
-	var last LedgerEntry
-	for _, entry := range s.Ledger {
-		if (entry.Result == RunComplete || entry.Result == RunFailed) && !entry.Ended.Before(last.Ended) {
+func (s State) lastRunSucceeded() (condition Condition, known bool) {
+	var last ledger.Entry
+	for _, entry := range s.Ledger.Entries {
+		if (entry.Result == ledger.Complete || entry.Result == ledger.Failed) && !entry.Ended.Before(last.Ended) {
 			last, known = entry, true
 		}
 	}
-	condition = Condition{Type: ostinatov1.ConditionLastRunSucceeded, Status: last.Result == RunComplete, Reason: string(last.Result)}
-	if last.Result == RunFailed {
+	condition = Condition{Type: ostinatov1.ConditionLastRunSucceeded, Status: last.Result == ledger.Complete, Reason: string(last.Result)}
+	if last.Result == ledger.Failed {
 		condition.Message = "Job " + last.Job + " has failed"
 		if last.ResultReason != "" {
 			condition.Message += ": " + last.ResultReason
@@ -146,7 +148,7 @@ func (s *State) lastRunSucceeded() (condition Condition, known bool) {
 		if s.ConsecutiveFailures > 1 {
 			condition.Message += fmt.Sprintf("; %d runs in a row have failed", s.ConsecutiveFailures)
 		}
-		condition.Message = bounded(condition.Message)
+		condition.Message = ledger.Bounded(condition.Message)
 	}
 	return condition, known
 }
@@ -169,7 +171,7 @@ func readiness(conditions []Condition, deleting bool) []Condition {
 		ready.Status, ready.Reason, ready.Message = false, stalled.Reason, stalled.Message
 	}
 	if deleting {
-		ready.Status, ready.Reason, ready.Message = false, ReasonDeleting, ""
+		ready.Status, ready.Reason, ready.Message = false, ledger.ReasonDeleting, ""
 	}
 	return []Condition{ready, stalled}
 }
@@ -205,7 +207,7 @@ func (c Condition) render() metav1.Condition {
 		status = metav1.ConditionTrue
 	}
 	return metav1.Condition{
-		Type: c.Type, Status: status, Reason: c.Reason, Message: bounded(c.Message),
+		Type: c.Type, Status: status, Reason: c.Reason, Message: ledger.Bounded(c.Message),
 		ObservedGeneration: c.ObservedGeneration, LastTransitionTime: metav1.NewTime(c.Since),
 	}
 }
@@ -247,22 +249,23 @@ func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinato
 }
 
 // template returns the condition TemplateValid; of generation 0 if there is none.
-func (s *State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
+func (s State) template() Condition { return find(s.Conditions, ostinatov1.ConditionTemplateValid) }
 
-// toJudge reports whether the template is to be judged with what else is to be done: each generation is judged once.
-func (s *State) toJudge(spec Spec, now time.Time) bool {
-	return !spec.Deleting && s.template().ObservedGeneration != spec.Generation && !now.Before(s.Judging.Until)
+// chooseJudge has the template judged with what else is to be done: each generation once.
+func (p *pass) chooseJudge() {
+	p.plan.Judge = p.plan.Start == nil && !p.spec.Deleting && p.state.template().ObservedGeneration != p.spec.Generation &&
+		!p.now.Before(p.state.Judging.Until)
 }
 
 // applyJudgement takes in the judgement that a plan asked for. There is none with a refused run.
-func (s *State) applyJudgement(plan Plan, judgement *Judgement, now time.Time) {
+func (p *pass) applyJudgement(plan Plan, judgement *Judgement) {
 	switch {
 	case !plan.Judge:
 	case judgement != nil && !judgement.Unknown:
-		s.Judging = Backoff{}
-		s.Conditions = judged(s.Conditions, *judgement)
-	case judgement != nil, s.Judging.Attempts > 0:
-		s.Judging = s.Judging.Next(now)
+		p.state.Judging = Backoff{}
+		p.state.Conditions = judged(p.state.Conditions, *judgement)
+	case judgement != nil, p.state.Judging.Attempts > 0:
+		p.state.Judging = p.state.Judging.Next(p.now)
 	}
 }
 
@@ -278,13 +281,13 @@ func (p Plan) generation() int64 {
 }
 
 // proveTemplate takes the answer to a run's create for a judgement, if it differs or is of a later generation.
-func (s *State) proveTemplate(plan Plan, refusal string, now time.Time) {
-	known, generation := s.template(), plan.generation()
+func (p *pass) proveTemplate(plan Plan, refusal string) {
+	known, generation := p.state.template(), plan.generation()
 	switch {
 	case known.ObservedGeneration == 0, known.ObservedGeneration > generation:
 		return
 	case known.ObservedGeneration == generation && known.Status == (refusal == ""):
 		return
 	}
-	s.Conditions = judged(s.Conditions, Judgement{Generation: generation, At: now, Refusal: refusal})
+	p.state.Conditions = judged(p.state.Conditions, Judgement{Generation: generation, At: p.now, Refusal: refusal})
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -60,7 +61,7 @@ func TestReadyAndStalledFollowFromWhatIsKnown(t *testing.T) {
 		"a run whose Job is invalid": {
 			cronSpec(hourly), func(c *cluster) {
 				c.at(at("09:30"))
-				c.refusal, c.refuse = schedule.Invalid, func(schedule.Start) string { return "no image" }
+				c.refusal, c.refuse = ledger.Invalid, func(schedule.Start) string { return "no image" }
 				c.at(at("10:00")).at(c.wake)
 			}, "False InvalidTemplate no image", "True InvalidTemplate no image",
 		},

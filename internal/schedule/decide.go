@@ -1,18 +1,16 @@
 package schedule
 
 import (
-	"slices"
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 )
 
-const (
-	// MaxDeletes bounds the Jobs that one plan deletes; the next one goes on.
-	MaxDeletes = 500
-)
+// MaxDeletes bounds the Jobs that one plan deletes; the next one goes on.
+const MaxDeletes = 500
 
 // Plan is what Decide wants done; Apply takes in the result. Of an idle Plan, Next is the new state.
 type Plan struct {
@@ -45,251 +43,138 @@ func (p Plan) Idle() bool {
 
 // Decide says what a CronJob does now, by the last Evaluation taken: none may be needed (NeedsEvaluation).
 func Decide(state State, spec Spec, now time.Time) Plan {
-	s, now := state.clone(), now.UTC()
-	s.markSuspension(spec, now)
-	s.forgive(spec)
-	s.advance(spec, now)
-	s.dropOverflow(spec)
-	s.dropLate(spec, now)
-	s.adoptRecovered(spec, now)
-	s.settleMissed(spec, now)
-	s.recordRecovered(now)
-	s.closeFormer(spec)
-	s.dropBackfills(spec, now)
+	p := begin(state, spec, now)
+	for _, step := range steps {
+		step(p)
+	}
+	return p.plan
+}
 
-	var plan Plan
-	if spec.Deleting {
-		s.dropTriggers(now)
+// steps are what a decision is made of, each with the reason why it stands there.
+var steps = []func(*pass){
+	(*pass).markSuspension,  // It bears on every outcome below.
+	(*pass).forgive,         // Failures before a resume do not suspend again.
+	(*pass).advance,         // What has come by now waits, or is missed.
+	(*pass).dropOverflow,    // Of too many that wait the oldest are missed for that, and not for their deadline.
+	(*pass).dropLate,        // The deadline ends what still waits.
+	(*pass).adoptRecovered,  // A Job that was found counts, and its time was not missed.
+	(*pass).settleMissed,    // All that was missed is known.
+	(*pass).recordRecovered, // A row is amended once the missed times have theirs.
+	(*pass).closeFormer,     // Each time of a former schedule has its outcome.
+	(*pass).dropBackfills,   // What nobody wants any more is given up before a start is chosen.
+	(*pass).dropTriggers,    // So are the triggers of a CronJob that is being deleted.
+	(*pass).chooseStart,     // Whatever could end a wait has been decided.
+	(*pass).announceQueue,   // What still waits, waits for others.
+	(*pass).chooseDeletes,   // A start replaces runs; without one the history is pruned.
+	(*pass).setConditions,   // They say what was settled.
+	(*pass).chooseJudge,     // The conditions name the generation that was judged last.
+	(*pass).chooseStatus,    // It has all of the above.
+	(*pass).takeEvents,      // Any step may have announced something.
+	(*pass).chooseWake,      // Any step may have put off a retry.
+	(*pass).choosePause,     // It comes alone, when nothing else is left to do.
+}
+
+// pass is the working memory of one function that changes a state.
+type pass struct {
+	spec  Spec
+	now   time.Time
+	state State
+	plan  Plan
+}
+
+// begin returns a pass over a copy of the state.
+func begin(state State, spec Spec, now time.Time) *pass {
+	return &pass{spec: spec, now: now.UTC(), state: state.clone()}
+}
+
+func (p *pass) emit(e event.Event) { p.state.Outbox = append(p.state.Outbox, e) }
+
+func (p *pass) takeEvents() {
+	p.plan.Events, p.state.Outbox = p.state.Outbox[max(len(p.state.Outbox)-event.MaxPerRequest, 0):], nil
+}
+
+func (p *pass) choosePause() {
+	if p.plan.Next = p.state; p.plan.Idle() {
+		p.plan.Pause = p.pausing()
+	}
+}
+
+func (p *pass) chooseDeletes() {
+	if p.plan.Start != nil {
+		p.plan.Deletes = p.state.replacements(p.plan.Start.Under(p.spec))
 	} else {
-		plan.Start = s.chooseStart(spec, now)
+		p.plan.Deletes = p.prune()
 	}
-	s.announceQueue(spec)
-	if plan.Start != nil {
-		plan.Deletes = s.replacements(plan.Start.Under(spec))
-	} else {
-		plan.Deletes = s.prune(spec, now)
-	}
-	plan.Deletes = plan.Deletes[:min(len(plan.Deletes), MaxDeletes)]
-
-	s.setConditions(spec, now)
-	plan.Judge = plan.Start == nil && s.toJudge(spec, now)
-	plan.Status = s.changedStatus(spec, plan, now)
-	plan.Events, s.Outbox = s.Outbox[max(len(s.Outbox)-event.MaxPerRequest, 0):], nil
-	plan.Wake, plan.WakeFor = s.wake(spec, now)
-	plan.Next = s
-	if plan.Idle() {
-		plan.Pause = s.pausing(spec)
-	}
-	return plan
-}
-
-// markSuspension opens and closes the suspension. While it lasts no times are kept: they are computed at its end.
-func (s *State) markSuspension(spec Spec, now time.Time) {
-	lasting := s.Suspension.lasts()
-	switch {
-	case spec.Suspend && !lasting:
-		s.Suspension = Suspension{From: now}
-		for _, condition := range s.Conditions {
-			if condition.Type == ostinatov1.ConditionSuspended && condition.Status {
-				s.Suspension.From = condition.Since
-			}
-		}
-	case !spec.Suspend && lasting:
-		s.Suspension.To = now
-	}
-	if !spec.Suspend && !spec.Deleting {
-		return
-	}
-	// A run that became due before others were settled can't be looked up at the end.
-	kept := !s.Calendar.Due.IsZero() && !s.Calendar.Due.After(s.Settled) && !spec.Deleting
-	if s.Calendar.Upcoming = nil; !spec.inOrder() && !kept || spec.Deleting {
-		s.setQueue(nil)
-	}
-}
-
-// suspendedSince returns from when a suspension counts that is heard of now: from a run that just became due, unless
-// something else has held it up.
-func (s *State) suspendedSince(spec Spec, now time.Time) time.Time {
-	if s.atCapacity(spec) {
-		return now
-	}
-	for _, scheduled := range slices.Concat(s.queue(), s.Calendar.Upcoming) {
-		if tried, _ := s.delay(scheduled).why(); tried == "" && !scheduled.After(now) && prompt(scheduled, now) {
-			return scheduled
-		}
-	}
-	return now
-}
-
-// advance takes in the upcoming times that have come.
-func (s *State) advance(spec Spec, now time.Time) {
-	passed, upcoming := split(s.Calendar.Upcoming, now)
-	if len(passed) == 0 {
-		return
-	}
-	s.Calendar.Upcoming = upcoming
-	kept, why := spec.caughtUp(passed, now)
-	var missed []MissedRuns
-	for _, scheduled := range passed[:len(passed)-len(kept)] {
-		missed = append(missed, single(scheduled, why))
-	}
-	s.come(spec, missed, kept, lastLate(kept, now))
-}
-
-// settleMissed gives missed times their outcome.
-func (s *State) settleMissed(spec Spec, now time.Time) {
-	missed := s.Calendar.Missed
-	s.Calendar.Missed = nil
-	slices.SortStableFunc(missed, MissedRuns.compare)
-	for _, stretch := range missed {
-		if recovered := s.recoveredFor(stretch); recovered != nil {
-			s.settle(s.found(*recovered, now))
-			continue
-		}
-		s.settle(stretch.entry(s.notStarted(spec, stretch, now)))
-	}
-}
-
-// notStarted returns the outcome of scheduled times whose runs will not start any more.
-func (s *State) notStarted(spec Spec, stretch MissedRuns, now time.Time) LedgerEntry {
-	scheduled := stretch.Last
-	entry := LedgerEntry{Scheduled: scheduled, Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonOutage}
-	delay, late := s.delay(scheduled), tooLate(spec, scheduled, now)
-	switch {
-	case stretch.Reason == ReasonScheduleChanged && !s.Suspension.covers(scheduled):
-		entry.Reason = stretch.Reason
-	case delay.Reason != "":
-		entry.Outcome, entry.Reason, entry.Message = FailedToCreate, delay.Reason, delay.Message
-	case stretch.Reason == ReasonQueueFull:
-		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
-	case delay.Blocked && !(late && spec.inOrder()):
-		entry.Outcome, entry.Reason = SkippedOverlap, ReasonJobAlreadyActive
-	case s.Suspension.covers(scheduled):
-		entry.Outcome, entry.Reason = SkippedSuspended, ReasonSuspended
-	case late:
-		entry.Outcome, entry.Reason = SkippedDeadline, ReasonStartingDeadlineExceeded
-	case stretch.Reason == ReasonJobAlreadyActive:
-		entry.Outcome, entry.Reason = SkippedOverlap, stretch.Reason
-	case stretch.Reason == ReasonNotCaughtUp:
-		entry.Outcome, entry.Reason = SkippedDeadline, stretch.Reason
-	case stretch.Reason != "":
-		entry.Reason = stretch.Reason
-	}
-	return entry
-}
-
-// tooLate reports whether startingDeadlineSeconds excludes a run, in whole seconds: a deadline of 0 means on time.
-func tooLate(spec Spec, scheduled, now time.Time) bool {
-	return spec.StartingDeadlineSeconds != nil &&
-		now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
-}
-
-// dropLate makes due runs missed ones when their starting deadline has passed.
-func (s *State) dropLate(spec Spec, now time.Time) {
-	for due := s.Calendar.Due; !due.IsZero() && tooLate(spec, due, now); due = s.Calendar.Due {
-		found := s.recoveredFor(single(due, "")) != nil
-		if !found && s.notStarted(spec, single(due, ""), now).Reason != ReasonSuspended {
-			s.Outbox = append(s.Outbox, event.Warning("MissSchedule",
-				"Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
-		}
-		s.missAll([]time.Time{due}, "")
-	}
+	p.plan.Deletes = p.plan.Deletes[:min(len(p.plan.Deletes), MaxDeletes)]
 }
 
 // chooseStart picks the run to start now: the due one or the first trigger's, whichever came first, then backfilled
 // ones. So a repeated workflow task asks for the same run first. A suspension does not stop manual runs.
-func (s *State) chooseStart(spec Spec, now time.Time) *Start {
+func (p *pass) chooseStart() {
+	if p.spec.Deleting {
+		return
+	}
 	var due *Start
-	if s.atCapacity(spec) {
-		s.block(spec)
+	if p.state.atCapacity(p.spec) {
+		p.block()
 	} else {
-		due = s.dueStart(spec, now)
+		due = p.dueStart()
 	}
-	s.settleForbidden(spec, now)
-	manual := s.triggeredStart(spec, now)
-	if manual != nil && (due == nil || s.nextTrigger(spec).At.Before(due.Scheduled)) {
-		return manual
+	p.settleForbidden()
+	manual := p.triggeredStart()
+	switch {
+	case manual != nil && (due == nil || p.nextTrigger().At.Before(due.Scheduled)):
+		p.plan.Start = manual
+	case due == nil:
+		p.plan.Start = p.backfillStart()
+	default:
+		p.plan.Start = due
 	}
-	if due == nil {
-		return s.backfillStart(spec, now)
-	}
-	return due
 }
 
 // block keeps the due run waiting.
-func (s *State) block(spec Spec) {
-	if due := s.Calendar.Due; !due.IsZero() && !spec.Suspend {
-		s.Pending = &Pending{Scheduled: due, Delay: s.delay(due)}
-		if !s.Pending.Blocked && !spec.inOrder() {
-			s.Outbox = append(s.Outbox, alreadyActive(spec))
+func (p *pass) block() {
+	if due := p.state.Calendar.Due; !due.IsZero() && !p.spec.Suspend {
+		p.state.Pending = &Pending{Scheduled: due, Delay: p.state.delay(due)}
+		if !p.state.Pending.Blocked && !p.spec.inOrder() {
+			p.emit(alreadyActive(p.spec))
 		}
-		s.Pending.Blocked = true
+		p.state.Pending.Blocked = true
 	}
 }
 
 // mayStartDue reports whether a run is due that nobody has suspended.
-func (s *State) mayStartDue(spec Spec) bool {
-	return !s.Calendar.Due.IsZero() && !spec.Suspend && !s.pausing(spec)
+func (p *pass) mayStartDue() bool {
+	return !p.state.Calendar.Due.IsZero() && !p.spec.Suspend && !p.pausing()
 }
 
 // dueStart returns the start of the due run, unless there is none or its retry has to wait.
-func (s *State) dueStart(spec Spec, now time.Time) *Start {
-	due := s.Calendar.Due
-	if !s.mayStartDue(spec) {
+func (p *pass) dueStart() *Start {
+	due := p.state.Calendar.Due
+	if !p.mayStartDue() {
 		return nil
 	}
-	if s.Pending = (&Pending{Scheduled: due, Delay: s.delay(due)}); now.Before(s.Pending.Retry.Until) {
+	if p.state.Pending = (&Pending{Scheduled: due, Delay: p.state.delay(due)}); p.now.Before(p.state.Pending.Retry.Until) {
 		return nil
 	}
-	start := &Start{Name: names.ScheduledJob(s.Name, due), Scheduled: due, Before: s.startBefore(spec, due)}
-	start.WhyLate, start.LateMessage = s.whyLate(due, ReasonOutage)
+	start := &Start{Name: names.ScheduledJob(p.state.Name, due), Scheduled: due, Before: p.startBefore(due)}
+	start.WhyLate, start.LateMessage = p.whyLate(due, ledger.ReasonOutage)
 	return start
 }
 
 // startBefore returns when a due run may not start any more, as tooLate and advance will say then.
-func (s *State) startBefore(spec Spec, due time.Time) time.Time {
+func (p *pass) startBefore(due time.Time) time.Time {
 	var before time.Time
-	if len(s.Calendar.Upcoming) > 0 && !spec.inOrder() {
-		before = s.Calendar.Upcoming[0]
+	if len(p.state.Calendar.Upcoming) > 0 && !p.spec.inOrder() {
+		before = p.state.Calendar.Upcoming[0]
 	}
-	if spec.StartingDeadlineSeconds != nil {
-		end := due.Add(deadline(*spec.StartingDeadlineSeconds)).Add(time.Second)
+	if p.spec.StartingDeadlineSeconds != nil {
+		end := due.Add(deadline(*p.spec.StartingDeadlineSeconds)).Add(time.Second)
 		if before.IsZero() || end.Before(before) {
 			before = end
 		}
 	}
 	return before
-}
-
-// changedStatus returns the status to apply: what the state says, without the runs that are to be replaced.
-func (s *State) changedStatus(spec Spec, plan Plan, now time.Time) *ostinatov1.CronJobStatus {
-	rest := s.clone()
-	for _, wanted := range plan.Deletes {
-		if wanted.Replaced {
-			rest.replace(wanted, now)
-		}
-	}
-	if plan.Start != nil && !plan.Start.Manual {
-		rest.takeOut(plan.Start.Scheduled)
-	}
-	status := StatusOf(rest, spec)
-	if s.pausing(spec) && s.Reported != nil && s.Reported.ConsecutiveFailures != status.ConsecutiveFailures {
-		// The API server is asked to suspend on the strength of what the status says.
-		s.Reported = nil
-	}
-	switch {
-	case plan.Start != nil && s.follows(spec, plan):
-		return nil
-	case plan.Start == nil && (now.Before(s.StatusRetry.Until) || s.Reported != nil && equalStatus(status, *s.Reported)):
-		return nil
-	}
-	return &status
-}
-
-// follows reports whether the status is written once the run's workflow has begun, to start that sooner. It comes with
-// the start if status.active bounds concurrency, for manual runs, and after an edit.
-func (s *State) follows(spec Spec, plan Plan) bool {
-	return !plan.Start.Manual && spec.Capacity() == 0 && s.Reported != nil && s.Reported.ObservedGeneration == spec.Generation
 }
 
 // MaxLead bounds how long before its time a run is prepared. A signal accepted earlier than that is sure to win.
@@ -318,41 +203,40 @@ func DecideAhead(state State, spec Spec, due time.Time) (plan Plan, ok bool) {
 // lead is how long before its time the next run is prepared, whatever a forged state says.
 func (s State) lead() time.Duration { return min(max(s.Calendar.Lead, 0), MaxLead) }
 
-// wake returns the next time at which the plan can change by itself, and what it is for.
-func (s *State) wake(spec Spec, now time.Time) (wake time.Time, why string) {
-	why = "retry"
+// chooseWake finds the next time at which the plan can change by itself, and what it is for.
+func (p *pass) chooseWake() {
+	p.plan.WakeFor = "retry"
 	earliest := func(t time.Time, reason string) {
-		if !t.IsZero() && (wake.IsZero() || t.Before(wake)) {
-			wake, why = t, reason
+		if !t.IsZero() && (p.plan.Wake.IsZero() || t.Before(p.plan.Wake)) {
+			p.plan.Wake, p.plan.WakeFor = t, reason
 		}
 	}
-	if len(s.Calendar.Upcoming) > 0 && !spec.Deleting {
-		next := s.Calendar.Upcoming[0]
+	if len(p.state.Calendar.Upcoming) > 0 && !p.spec.Deleting {
+		next := p.state.Calendar.Upcoming[0]
 		earliest(next, "next run")
-		if early := next.Add(-s.lead()); early.After(now) && !s.atCapacity(spec) {
+		if early := next.Add(-p.state.lead()); early.After(p.now) && !p.state.atCapacity(p.spec) {
 			earliest(early, "before next run")
 		}
 	}
-	if s.Calendar.rechecks() && !spec.Suspend && !spec.Deleting {
-		earliest(s.Calendar.Recheck, "time zone check")
+	if p.state.Calendar.rechecks() && !p.spec.Suspend && !p.spec.Deleting {
+		earliest(p.state.Calendar.Recheck, "time zone check")
 	}
-	earliest(s.Prune.Until, "retry")
-	earliest(s.StatusRetry.Until, "retry")
-	if spec.Deleting {
-		return wake, why
+	earliest(p.state.Prune.Until, "retry")
+	earliest(p.state.StatusRetry.Until, "retry")
+	if p.spec.Deleting {
+		return
 	}
-	if s.template().ObservedGeneration != spec.Generation {
+	if p.state.template().ObservedGeneration != p.spec.Generation {
 		// A run may have proved it since.
-		earliest(s.Judging.Until, "retry")
+		earliest(p.state.Judging.Until, "retry")
 	}
-	if trigger := s.nextTrigger(spec); trigger != nil {
+	if trigger := p.nextTrigger(); trigger != nil {
 		earliest(trigger.Retry.Until, "retry")
 	}
-	if backfill := s.nextBackfill(spec); backfill != nil {
+	if backfill := p.nextBackfill(); backfill != nil {
 		earliest(backfill.Retry.Until, "retry")
 	}
-	if s.Pending != nil && s.mayStartDue(spec) && !s.atCapacity(spec) {
-		earliest(s.Pending.Retry.Until, "retry")
+	if p.state.Pending != nil && p.mayStartDue() && !p.state.atCapacity(p.spec) {
+		earliest(p.state.Pending.Retry.Until, "retry")
 	}
-	return wake, why
 }

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -108,8 +109,8 @@ func TestManyRunsAndAPauseLeaveTheStateSmall(t *testing.T) {
 	}
 	c.edit(c.now, suspended)
 	c.edit(c.now.Add(90*24*time.Hour), func(s *schedule.Spec) { s.Suspend = false })
-	last := c.state.Ledger[len(c.state.Ledger)-2]
-	if last.Outcome != schedule.SkippedSuspended || last.Times() < 90*24*60-2 || size(c.state) > 150<<10 {
+	last := c.state.Ledger.Entries[len(c.state.Ledger.Entries)-2]
+	if last.Outcome != ledger.SkippedSuspended || last.Times() < 90*24*60-2 || size(c.state) > 150<<10 {
 		t.Errorf("after 90 days of suspension: %+v, state %d bytes", last, size(c.state))
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // upcomingTimes is how many scheduled times are computed ahead: the workflow records them together, once.
@@ -23,14 +24,8 @@ const (
 // lookUpEvery is how often an unknown time zone is looked up: another worker, or this one restarted, may know it.
 const lookUpEvery = time.Hour
 
-// walkLimit bounds the scheduled times that are counted one by one.
-const walkLimit = 1000
-
 // tooManyMissed is upstream's bound for its warning.
 const tooManyMissed = 100
-
-// dawn is before any CronJob. Earlier times are not looked at: a creationTimestamp of 1970 is none.
-var dawn = time.Date(2015, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Anchor says from when scheduled times count.
 type Anchor struct {
@@ -55,22 +50,22 @@ func (s State) Anchor() Anchor {
 	anchor := Anchor{
 		Created: s.Created,
 		Last:    s.LastScheduled,
-		Settled: later(s.Settled, s.Calendar.Due),
+		Settled: times.Later(s.Settled, s.Calendar.Due),
 		Former:  s.Calendar.Former,
 	}
 	if len(anchor.Former) > 0 {
 		anchor.Waiting = s.queue()
 	}
 	if last := len(s.Calendar.Waiting) - 1; last >= 0 {
-		anchor.Settled = later(anchor.Settled, s.Calendar.Waiting[last])
+		anchor.Settled = times.Later(anchor.Settled, s.Calendar.Waiting[last])
 	}
 	for _, missed := range s.Calendar.Missed {
-		anchor.Settled = later(anchor.Settled, missed.Last)
+		anchor.Settled = times.Later(anchor.Settled, missed.Last)
 	}
 	for _, recovered := range s.Recovered {
 		anchor.Apart = append(anchor.Apart, recovered.Run.Scheduled)
 		if len(anchor.Former) > 0 && !recovered.Run.Manual {
-			anchor.Found = later(anchor.Found, recovered.Run.Scheduled)
+			anchor.Found = times.Later(anchor.Found, recovered.Run.Scheduled)
 		}
 	}
 	if s.Pending != nil {
@@ -80,18 +75,18 @@ func (s State) Anchor() Anchor {
 	return anchor
 }
 
-// timeline returns the times that are counted from the anchor.
-func (a Anchor) timeline(calculator *Calculator) timeline {
-	line := timeline{Calculator: calculator, base: a.Created}
-	if !a.Last.IsZero() {
-		line.base, line.ran = a.Last, true
+// base returns the point from which "@every" counts, and whether that is a run.
+func (a Anchor) base() (base time.Time, ran bool) {
+	if a.Last.IsZero() {
+		return a.Created, false
 	}
-	return line
+	return a.Last, true
 }
 
 // start returns the time after which scheduled times have no outcome.
 func (a Anchor) start() time.Time {
-	return later(later(a.timeline(nil).base, a.Settled), dawn)
+	base, _ := a.base()
+	return times.Later(times.Later(base, a.Settled), times.Dawn)
 }
 
 // Evaluation is the part of a decision that depends on the time zone database. The workflow records it in a SideEffect.
@@ -99,7 +94,7 @@ type Evaluation struct {
 	Schedule string  `json:"schedule,omitempty"`
 	TimeZone *string `json:"timeZone,omitempty"`
 	// Problem is set when the schedule can't be used; it then names no time, not even one that waits or is missed.
-	Problem *Problem `json:"problem,omitempty"`
+	Problem *times.Problem `json:"problem,omitempty"`
 	// Due is the latest scheduled time after the anchor that has come; zero if none has, or too long ago to be caught up.
 	Due time.Time `json:"due,omitzero"`
 	// Waiting are those before Due that are to be started too, ascending.
@@ -123,13 +118,17 @@ type Evaluation struct {
 
 // MissedRuns is a stretch of scheduled times that passed.
 type MissedRuns struct {
-	First time.Time `json:"first"`
-	Last  time.Time `json:"last"`
-	Count int64     `json:"count"`
-	// Estimated is set when there were too many to count one by one.
-	Estimated bool `json:"estimated,omitempty"`
+	times.Stretch
 	// Reason says why they are not started, where it is known already.
 	Reason string `json:"reason,omitempty"`
+}
+
+// missedRuns gives stretches a reason.
+func missedRuns(stretches []times.Stretch, reason string) (missed []MissedRuns) {
+	for _, stretch := range stretches {
+		missed = append(missed, MissedRuns{stretch, reason})
+	}
+	return missed
 }
 
 // Evaluate computes the scheduled times around now. Its work is bounded for every schedule and every distance between
@@ -138,22 +137,23 @@ type MissedRuns struct {
 // Due is exact for irregular schedules too, where upstream's estimate of the number of missed runs can overshoot and
 // lose the run (parity 1.4).
 func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
-	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
 		return unusable(spec, problem, from, now)
 	}
 	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone}
-	line := from.timeline(calculator)
-	if from.Found.After(line.base) {
-		line.base, line.ran = from.Found, true
+	base, ran := from.base()
+	if from.Found.After(base) {
+		base, ran = from.Found, true
 	}
+	line := calculator.Line(base, ran)
 	for _, waiting := range from.Waiting {
-		if !line.names(waiting) {
+		if !line.Names(waiting) {
 			evaluation.Unnamed = append(evaluation.Unnamed, waiting)
 		}
 	}
 	both, changed, since := from.replaced(&line, max(spec.maxCaughtUp()+1, tooManyMissed), now)
-	line.came, line.since = both, since
+	line = line.Following(both, since)
 	apart := from.Apart
 	if len(changed) > 0 {
 		apart = ascending(apart, both)
@@ -161,25 +161,25 @@ func Evaluate(spec Spec, from Anchor, now time.Time) Evaluation {
 	after := from.start()
 	evaluation.catchUp(line, spec, after, now, apart)
 	came := evaluation.last()
-	evaluation.look(line, later(after, came), now)
+	evaluation.look(line, times.Later(after, came), now)
 	if came.IsZero() && len(evaluation.Upcoming) == 0 {
-		return unusable(spec, calculator.neverFires(), from, now)
+		return unusable(spec, calculator.NoTimes(), from, now)
 	}
 	late := after
 	if spec.StartingDeadlineSeconds != nil {
-		late = later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
+		late = times.Later(after.UTC(), now.Add(-deadline(*spec.StartingDeadlineSeconds)))
 	}
-	evaluation.TooMany = !evaluation.Due.IsZero() && line.more(late, now, tooManyMissed)
+	evaluation.TooMany = !evaluation.Due.IsZero() && line.More(late, now, tooManyMissed)
 	evaluation.Missed = append(changed, evaluation.Missed...)
 	slices.SortStableFunc(evaluation.Missed, MissedRuns.compare)
 	return evaluation
 }
 
 // unusable is the Evaluation of a schedule that names no time.
-func unusable(spec Spec, problem *Problem, from Anchor, now time.Time) Evaluation {
+func unusable(spec Spec, problem *times.Problem, from Anchor, now time.Time) Evaluation {
 	evaluation := Evaluation{Schedule: spec.Schedule, TimeZone: spec.TimeZone, Problem: problem, Unnamed: from.Waiting}
 	_, evaluation.Missed, _ = from.replaced(nil, 0, now)
-	if problem.Reason == UnknownTimeZone {
+	if problem.Reason == times.UnknownTimeZone {
 		evaluation.Recheck = now.Add(lookUpEvery)
 	}
 	return evaluation
@@ -194,10 +194,10 @@ func (e *Evaluation) last() time.Time {
 }
 
 // look finds Upcoming and Recheck.
-func (e *Evaluation) look(line timeline, after, now time.Time) {
+func (e *Evaluation) look(line times.Line, after, now time.Time) {
 	soon := now.Add(keptFor)
-	first := line.next(after)
-	for next := first; !next.IsZero() && len(e.Upcoming) < upcomingTimes; next = line.next(next) {
+	first := line.Next(after)
+	for next := first; !next.IsZero() && len(e.Upcoming) < upcomingTimes; next = line.Next(next) {
 		if next.After(soon) && next != first {
 			break
 		}
@@ -209,8 +209,8 @@ func (e *Evaluation) look(line timeline, after, now time.Time) {
 }
 
 // catchUp divides what has come since the anchor: Missed, Waiting and Due.
-func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apart []time.Time) {
-	kept, why := spec.caughtUp(line.recent(after, now, spec.maxCaughtUp()+1), now)
+func (e *Evaluation) catchUp(line times.Line, spec Spec, after, now time.Time, apart []time.Time) {
+	kept, why := spec.caughtUp(line.Recent(after, now, spec.maxCaughtUp()+1), now)
 	until := now
 	if last := len(kept) - 1; last >= 0 {
 		e.Waiting, e.Due = kept[:last:last], kept[last]
@@ -219,69 +219,7 @@ func (e *Evaluation) catchUp(line timeline, spec Spec, after, now time.Time, apa
 	if spec.catchesUpAll() {
 		e.CaughtUp = lastLate(kept, now)
 	}
-	e.Missed = line.missed(after, until, apart)
-	for i := range e.Missed {
-		e.Missed[i].Reason = why
-	}
-}
-
-// prompt reports whether a scheduled time is noticed in time, so that it was not missed.
-func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
-
-// caughtUp returns which of the ascending times that have come since the last look get their runs, the last of them, and
-// why those before are not caught up; empty where a later one took their place.
-func (s Spec) caughtUp(times []time.Time, now time.Time) (kept []time.Time, why string) {
-	last := len(times) - 1
-	if last < 0 {
-		return nil, ""
-	}
-	first := last
-	for first >= 0 && last-first < s.maxCaughtUp() && s.mayCatchUp(times[first], now) {
-		first--
-	}
-	if first >= 0 && !s.mayCatchUp(times[first], now) {
-		why = ReasonNotCaughtUp
-	} else if first >= 0 && s.catchesUpAll() {
-		why = ReasonCatchUpLimit
-	}
-	return times[first+1:], why
-}
-
-// maxCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
-func (s Spec) maxCaughtUp() int {
-	if s.catchesUpAll() {
-		return limit(s.CatchUpLimit, defaultCatchUpLimit)
-	}
-	return 1
-}
-
-// mayCatchUp reports whether the run of a scheduled time may start, late as it is.
-func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
-	switch {
-	case prompt(scheduled, now):
-		return true
-	case s.CatchUp == ostinatov1.CatchUpNone:
-		return false
-	case s.CatchUpWindowSeconds != nil:
-		return now.Truncate(time.Second).Sub(scheduled) <= deadline(*s.CatchUpWindowSeconds)
-	}
-	return true
-}
-
-// lastLate returns the last of the times that were not noticed in time; zero if all were.
-func lastLate(times []time.Time, now time.Time) time.Time {
-	for _, scheduled := range slices.Backward(times) {
-		if !prompt(scheduled, now) {
-			return scheduled
-		}
-	}
-	return time.Time{}
-}
-
-// deadline converts startingDeadlineSeconds without overflow: a century is as good as none.
-func deadline(seconds int64) time.Duration {
-	const century = 100 * 366 * 24 * 3600
-	return time.Duration(min(seconds, century)) * time.Second
+	e.Missed = missedRuns(line.Stretches(after, until, apart), why)
 }
 
 // maxFormer bounds Calendar.Former: with more edits during a suspension, the oldest one's times count as the next one's.
@@ -296,48 +234,47 @@ type FormerSchedule struct {
 }
 
 // replaceSchedule notes that an edit has replaced the schedule, nobody knows when: times that both name stay due.
-func (s *State) replaceSchedule(from Spec, now time.Time) {
-	former := append(s.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: now})
-	s.Calendar.Former = former[max(len(former)-maxFormer, 0):]
-	s.Calendar.Upcoming = nil
+func (p *pass) replaceSchedule(from Spec) {
+	former := append(p.state.Calendar.Former, FormerSchedule{Schedule: from.Schedule, TimeZone: from.TimeZone, Until: p.now})
+	p.state.Calendar.Former = former[max(len(former)-maxFormer, 0):]
+	p.state.Calendar.Upcoming = nil
 }
 
 // closeFormer forgets the former schedules once each of their times has its outcome; a suspension puts that off.
-func (s *State) closeFormer(spec Spec) {
-	last := len(s.Calendar.Former) - 1
-	if last < 0 || spec.Suspend || spec.Deleting || !s.Calendar.madeFor(spec) {
+func (p *pass) closeFormer() {
+	last := len(p.state.Calendar.Former) - 1
+	if last < 0 || p.spec.Suspend || p.spec.Deleting || !p.state.Calendar.madeFor(p.spec) {
 		return
 	}
-	until := s.Calendar.Former[last].Until
-	if waiting := s.queue(); len(waiting) == 0 || waiting[0].After(until) {
-		s.Settled, s.Calendar.Former = later(s.Settled, until), nil
+	until := p.state.Calendar.Former[last].Until
+	if waiting := p.state.queue(); len(waiting) == 0 || waiting[0].After(until) {
+		p.state.Settled, p.state.Calendar.Former = times.Later(p.state.Settled, until), nil
 	}
 }
 
 // replaced returns the times that have come by former schedules since the anchor: those that the present one names too,
 // and the stretches of those that it does not; and from when on the present one counts alone. The present one is nil
 // where it can't be used. Of the times that both name, no more than limit are told apart, the last ones.
-func (a Anchor) replaced(present *timeline, limit int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
+func (a Anchor) replaced(present *times.Line, limit int, now time.Time) (both []time.Time, changed []MissedRuns, since time.Time) {
 	since = a.start()
 	for _, former := range a.Former {
 		until := slices.MinFunc([]time.Time{former.Until, now}, time.Time.Compare)
-		calculator, problem := Parse(former.Schedule, former.TimeZone)
+		calculator, problem := times.Parse(former.Schedule, former.TimeZone)
 		if problem == nil && until.After(since) {
-			line := a.timeline(calculator)
+			line := calculator.Line(a.base())
 			var named []time.Time
 			if present != nil {
-				named = line.both(*present, since, until)
+				named = line.Both(*present, since, until)
 				named = named[max(len(named)-limit, 0):]
 			}
-			for _, stretch := range line.missed(since, until, ascending(a.Apart, named)) {
-				if _, found := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare); !found {
-					stretch.Reason = ReasonScheduleChanged
-					changed = append(changed, stretch)
-				}
-			}
+			stretches := slices.DeleteFunc(line.Stretches(since, until, ascending(a.Apart, named)), func(stretch times.Stretch) bool {
+				_, also := slices.BinarySearchFunc(named, stretch.First, time.Time.Compare)
+				return also
+			})
+			changed = append(changed, missedRuns(stretches, ledger.ReasonScheduleChanged)...)
 			both = append(both, named...)
 		}
-		since = later(since, until)
+		since = times.Later(since, until)
 	}
 	return both, changed, since
 }

@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ostinato.dev/ostinato/internal/fixture/clocks"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -129,7 +131,7 @@ func TestTimesBeforeAnEditHaveTheirOutcome(t *testing.T) {
 			c.state = again.state
 		})
 		var count int64
-		for _, entry := range c.state.Ledger {
+		for _, entry := range c.state.Ledger.Entries {
 			count += entry.Times()
 		}
 		if want := int64(10*365+2)*720 + 1; count != want {
@@ -152,12 +154,12 @@ func TestEveryScheduledTimeGetsOneOutcomeWhateverIsEdited(t *testing.T) {
 		spec.Schedule = rapid.SampledFrom(expressions[:4]).Draw(rt, "first schedule")
 		c := newCluster(rt, spec, at("10:00:10")).at(at("10:00:10"))
 		drawSteps(rt, c, expressions, func(step string) {
-			estimated := slices.ContainsFunc(c.state.Ledger, func(entry schedule.LedgerEntry) bool { return entry.Estimated })
-			if c.spec.Suspend || c.state.LedgerDropped > 0 || estimated {
+			estimated := slices.ContainsFunc(c.state.Ledger.Entries, func(entry ledger.Entry) bool { return entry.Estimated })
+			if c.spec.Suspend || c.state.Ledger.Dropped > 0 || estimated {
 				return
 			}
 			var recorded, passed int64
-			for _, entry := range c.state.Ledger {
+			for _, entry := range c.state.Ledger.Entries {
 				if !entry.Manual {
 					recorded += entry.Times()
 				}
@@ -167,8 +169,8 @@ func TestEveryScheduledTimeGetsOneOutcomeWhateverIsEdited(t *testing.T) {
 			}
 			from := c.state.Created
 			for _, former := range append(slices.Clone(c.former), schedule.FormerSchedule{Schedule: c.spec.Schedule, Until: c.now}) {
-				if judge, err := newOracle(former.Schedule); err == nil {
-					for next := judge.next(time.UTC, from, former.Until); !next.IsZero(); next = judge.next(time.UTC, next, former.Until) {
+				if judge, err := clocks.NewOracle(former.Schedule); err == nil {
+					for next := judge.Next(time.UTC, from, former.Until); !next.IsZero(); next = judge.Next(time.UTC, next, former.Until) {
 						passed++
 					}
 				}

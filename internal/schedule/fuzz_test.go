@@ -2,13 +2,14 @@ package schedule_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"ostinato.dev/ostinato/internal/fixture/clocks"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // fuzzLimit is far below the second after which the SDK takes a workflow task for
@@ -27,59 +28,11 @@ func timed(t *testing.T, what string, action func()) {
 	t.Fatalf("%s takes longer than %s", what, fuzzLimit)
 }
 
-// FuzzParse: no input panics; what is accepted is what the oracle accepts, and names the
-// same times.
-func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
-		"* * * * *", "0 0 29 2 *", "0 0 31 2 *", "@every 1s", "@every 9999999h", "TZ=UTC", "TZ=", "CRON_TZ=Asia/Kolkata 1 2 3 4 5",
-		"*/2 * */2 * 1", ",,, * * * *", "59 23 31 12 6", "@daily", "0 2 * * *", "*-x/3 ?/1 +5 JAN-3 sun,Mon", "TZ=Local 0 0 * * *",
-		"*-00 000 01 JAN,1 0000000", "0-10/7 0,1 1/70 * sun", "0 22 7 1 0,0", "0 0 1 1 0-\xff", "0/10000000000000000000 * * * *",
-		" 0 0 1 1 0 ", "0 0-- 0 0 0", "0 0// 0 0 0", "\xe1TZ", "TZ=\xda 0 0 * * *", "0 0 1 1 ϒ",
-		"0 0 , * mon", "1-5/9223372036854775807 * * * *", "0/0 * * * *", "5-1 * * * *", "@every -1h", "TZ= * * * * *",
-	} {
-		f.Add(seed, "Europe/Paris", int64(86400*400))
-		f.Add(seed, "", int64(-5))
-	}
-	f.Fuzz(func(t *testing.T, expression, zoneName string, distance int64) {
-		calculator, problem := schedule.Parse(expression, &zoneName)
-		if (problem == nil) == (calculator == nil) {
-			t.Fatalf("%q: calculator %v and problem %v", expression, calculator, problem)
-		}
-		if problem != nil && strings.TrimSpace(problem.Message) == "" {
-			t.Fatal("a problem without words")
-		}
-		if problem != nil && problem.Reason == schedule.UnknownTimeZone || strings.Contains(expression, "TZ") || strings.HasPrefix(expression, "@every ") {
-			return
-		}
-		judge, err := newOracle(expression)
-		if err == nil != (problem == nil || problem.Reason == schedule.NeverFires) {
-			t.Fatalf("%q: the oracle says %v, Parse %+v", expression, err, problem)
-		}
-		location, unknown := time.LoadLocation(zoneName)
-		if err != nil || unknown != nil {
-			return
-		}
-		from := yearsFrom.Add(time.Duration(distance%(20*365*24*3600)) * time.Second)
-		until := from.AddDate(1, 0, 0)
-		if problem != nil {
-			if found := judge.next(location, from, until); !found.IsZero() {
-				t.Fatalf("%q: %s, but the oracle finds %s", expression, problem.Message, found)
-			}
-			return
-		}
-		var got time.Time
-		timed(t, expression, func() { got = calculator.Next(from) })
-		if want := judge.next(location, from, until); !got.Equal(want) && !(want.IsZero() && (got.IsZero() || got.After(until))) {
-			t.Fatalf("%q in %q after %s: got %s, want %s", expression, zoneName, from, got, want)
-		}
-	})
-}
-
 // FuzzEvaluate: whatever a CronJob's schedule, history and clock, the times around now
 // are found in bounded time, ascending, and none is forgotten.
 func FuzzEvaluate(f *testing.F) {
 	created, day := at("2026-03-28T10:00:00Z").Unix(), int64(24*3600)
-	for _, expression := range append([]string{"@every 1s", "@every 45s", "@every 90s", "@every 100000h", "0 0 29 2 *"}, sweepExpressions...) {
+	for _, expression := range append([]string{"@every 1s", "@every 45s", "@every 90s", "@every 100000h", "0 0 29 2 *"}, clocks.Expressions...) {
 		f.Add(expression, "Australia/Lord_Howe", created, day, int64(-1), 3*day, int64(0))
 		f.Add(expression, "Africa/Casablanca", int64(0), int64(-1), int64(-1), created, int64(600))
 		f.Add(expression, "Pacific/Apia", created, 10*day, 20*day, 400*day, int64(-1))
@@ -110,15 +63,15 @@ func FuzzEvaluate(f *testing.F) {
 
 // FuzzEvaluate seldom writes a schedule. Here all of them are.
 func TestEvaluateForgetsNoTime(t *testing.T) {
-	zones := mustZones(t)
+	zones := clocks.Zones(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		tz := zones[rapid.IntRange(0, len(zones)-1).Draw(rt, "zone")]
-		expression := drawExpression(rt)
+		expression := clocks.DrawExpression(rt)
 		if rapid.IntRange(0, 9).Draw(rt, "every") == 0 {
 			expression = fmt.Sprintf("@every %ds", rapid.IntRange(1, 1<<20).Draw(rt, "seconds"))
 		}
-		spec := cronSpec(expression, zone(tz.name))
-		from := schedule.Anchor{Created: drawInstant(rt, tz)}
+		spec := cronSpec(expression, zone(tz.Name))
+		from := schedule.Anchor{Created: clocks.DrawInstant(rt, tz)}
 		span := rapid.SampledFrom([]int64{3600, 3 * 24 * 3600, 3 * 365 * 24 * 3600}).Draw(rt, "span")
 		elapsed := func(label string) time.Time {
 			return from.Created.Add(time.Duration(rapid.Int64Range(-span/8, span).Draw(rt, label)) * time.Second)
@@ -145,7 +98,7 @@ func checkEvaluation(t fataler, e schedule.Evaluation, now time.Time) {
 		if !e.Due.IsZero() || e.Missed != nil || e.Upcoming != nil || e.Unnamed != nil || e.TooMany {
 			t.Fatalf("times beside a problem: %+v", e)
 		}
-		if e.Recheck.After(now) != (e.Problem.Reason == schedule.UnknownTimeZone) {
+		if e.Recheck.After(now) != (e.Problem.Reason == times.UnknownTimeZone) {
 			t.Fatalf("looks again at %s: %+v", e.Recheck, e)
 		}
 		return

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -33,7 +34,7 @@ func TestACreateThatAnOutageHeldUp(t *testing.T) {
 	t.Run("is judged again a little later when the clocks differ", func(t *testing.T) {
 		c := newCluster(t, cronSpec("0 * * * *", deadline(30)), at("09:30"))
 		plan := schedule.Decide(c.at(at("09:59")).state, c.spec, at("10:00"))
-		state := schedule.Apply(plan, schedule.Report{Refusal: schedule.TooLate}, at("10:00:20"))
+		state := schedule.Apply(plan, schedule.Report{Refusal: ledger.TooLate}, at("10:00:20"))
 		plan = schedule.Decide(state, c.spec, at("10:00:20"))
 		if plan.Start != nil {
 			t.Error("the create is repeated at once")

@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -134,7 +136,7 @@ func TestEachTimeHasOneOutcomeThatSaysWhy(t *testing.T) {
 			c := newCluster(t, test.spec, at("09:30")).at(at("09:30"))
 			test.do(c)
 			wantStrings(t, "ledger", c.ledger(), test.ledger...)
-			if last := c.state.Ledger[len(c.state.Ledger)-1]; last.Message != test.message {
+			if last := c.state.Ledger.Entries[len(c.state.Ledger.Entries)-1]; last.Message != test.message {
 				t.Errorf("message %q, want %q", last.Message, test.message)
 			}
 		})
@@ -154,8 +156,8 @@ func TestTheLedgerIsBounded(t *testing.T) {
 	for range 400 {
 		c.at(c.wake)
 	}
-	if len(c.state.Ledger) != ledgerLimit || c.state.LedgerDropped != 100 {
-		t.Errorf("%d entries, %d dropped", len(c.state.Ledger), c.state.LedgerDropped)
+	if len(c.state.Ledger.Entries) != ledgerLimit || c.state.Ledger.Dropped != 100 {
+		t.Errorf("%d entries, %d dropped", len(c.state.Ledger.Entries), c.state.Ledger.Dropped)
 	}
 	if len(c.status.RecentRuns) != 10 {
 		t.Errorf("%d rows in status", len(c.status.RecentRuns))
@@ -163,7 +165,7 @@ func TestTheLedgerIsBounded(t *testing.T) {
 	wantTime(t, "the newest comes first", c.status.RecentRuns[0].ScheduledTime.Time, "16:39")
 	c.refuse = func(schedule.Start) string { return strings.Repeat("é", 1000) }
 	c.at(c.wake).at(at("16:41"))
-	if message := c.state.Ledger[ledgerLimit-1].Message; len(message) > 256 || !strings.HasSuffix(message, "é...") {
+	if message := c.state.Ledger.Entries[ledgerLimit-1].Message; len(message) > 256 || !strings.HasSuffix(message, "é...") {
 		t.Errorf("message of %d bytes: %s", len(message), message)
 	}
 }
@@ -176,7 +178,7 @@ func TestPagesOfTheLedger(t *testing.T) {
 	var times []string
 	var pages int
 	for before := int64(0); pages < 10; pages++ {
-		page := schedule.PageOf(c.state, schedule.Question{Before: before, Limit: 70})
+		page := schedule.PageOf(c.state, ledger.Question{Before: before, Limit: 70})
 		for _, row := range page.Rows {
 			times = append(times, row.Scheduled.Format("15:04"))
 		}
@@ -192,7 +194,7 @@ func TestPagesOfTheLedger(t *testing.T) {
 		t.Errorf("%d rows, from %s to %s, next page %d", len(times), times[0], times[len(times)-1], pages)
 	}
 	for _, before := range []int64{1, -5, 1 << 60} {
-		if page := schedule.PageOf(c.state, schedule.Question{Before: before, Limit: -1}); len(page.Rows) > 1 {
+		if page := schedule.PageOf(c.state, ledger.Question{Before: before, Limit: -1}); len(page.Rows) > 1 {
 			t.Errorf("before %d: %d rows", before, len(page.Rows))
 		}
 	}
@@ -201,8 +203,8 @@ func TestPagesOfTheLedger(t *testing.T) {
 func TestEachOutcomeIsTalliedOnce(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30")).at(at("12:30")).trigger(at("12:40"))
 	state, tallies := schedule.Tallied(c.state)
-	want := []schedule.Tally{
-		{Outcome: schedule.SkippedSuperseded, Times: 2}, {Outcome: schedule.StartedLate, Times: 1}, {Outcome: schedule.Started, Times: 1},
+	want := []ledger.Tally{
+		{Outcome: ledger.SkippedSuperseded, Times: 2}, {Outcome: ledger.StartedLate, Times: 1}, {Outcome: ledger.Started, Times: 1},
 	}
 	if len(tallies) != 3 || tallies[0] != want[0] || tallies[1] != want[1] || tallies[2] != want[2] {
 		t.Errorf("got %+v", tallies)
@@ -214,9 +216,31 @@ func TestEachOutcomeIsTalliedOnce(t *testing.T) {
 }
 
 func TestAReasonThatNobodyGivesIsAnAnswerOfSomeKind(t *testing.T) {
-	evil := ostinatov1.RecentRun{ScheduledTime: metav1.NewTime(at("09:00")), Outcome: string(schedule.FailedToCreate), Reason: "Evil"}
+	evil := ostinatov1.RecentRun{ScheduledTime: metav1.NewTime(at("09:00")), Outcome: string(ledger.FailedToCreate), Reason: "Evil"}
 	state := schedule.NewState(schedule.Identity{}, ostinatov1.CronJobStatus{RecentRuns: []ostinatov1.RecentRun{evil}}, nil)
-	if len(state.Ledger) != 1 || state.Ledger[0].Reason != schedule.RefusedOtherwise {
-		t.Errorf("ledger %+v", state.Ledger)
+	if len(state.Ledger.Entries) != 1 || state.Ledger.Entries[0].Reason != ledger.RefusedOtherwise {
+		t.Errorf("ledger %+v", state.Ledger.Entries)
 	}
+}
+
+// TestTheLedgerHasARowOfATriggerThatWaits, until it has its outcome.
+func TestTheLedgerHasARowOfATriggerThatWaits(t *testing.T) {
+	ada := schedule.TriggerRequest{Asked: ledger.Asked{Through: ledger.ThroughSignal}}
+	newest := func(c *cluster) ledger.Row {
+		return schedule.PageOf(c.state, ledger.Question{Limit: 1}).Rows[0]
+	}
+	c := newCluster(t, cronSpec("0 * * * *", queue), at("09:30")).at(at("10:00")).ask("10:10", ada)
+	row := newest(c)
+	assert.Equal(t, "Queued JobAlreadyActive", string(row.Outcome)+" "+row.Reason)
+	assert.Equal(t, ledger.Asked{By: "ada", Through: "signal"}, row.Asked)
+	assert.Equal(t, "Started", c.status.LastOutcome, "the status is of what has happened")
+	c.refuse = func(schedule.Start) string { return "exceeded quota" }
+	c.finish(jobComplete, at("10:20"))
+	row = newest(c)
+	assert.Equal(t, "Queued FailedCreate Forbidden: exceeded quota", string(row.Outcome)+" "+row.Reason+" "+row.Message)
+	c.refuse = nil
+	c.at(c.wake)
+	row = newest(c)
+	assert.Equal(t, "hello", row.Job[:5])
+	assert.Len(t, schedule.PageOf(c.state, ledger.Question{Limit: 50}).Rows, 2)
 }

@@ -7,6 +7,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 func scheduleValid(c *cluster) metav1.Condition {
@@ -34,7 +35,7 @@ func TestAScheduleThatNeverFiresSaysSo(t *testing.T) {
 			for range 3 {
 				c.at(c.now.AddDate(0, 1, 0))
 			}
-			if valid := scheduleValid(c); valid.Status != metav1.ConditionFalse || valid.Reason != string(schedule.NeverFires) || valid.Message != message {
+			if valid := scheduleValid(c); valid.Status != metav1.ConditionFalse || valid.Reason != string(times.NeverFires) || valid.Message != message {
 				t.Errorf("%q: condition %+v", expression, valid)
 			}
 			wantStrings(t, "events", c.reasons(), "NeverFires")
@@ -58,5 +59,17 @@ func TestASeldomScheduleFires(t *testing.T) {
 		if valid := scheduleValid(c); valid.Status != metav1.ConditionTrue || c.status.NextScheduleTime == nil {
 			t.Errorf("%q: condition %+v, next %v", expression, valid, c.status.NextScheduleTime)
 		}
+	}
+}
+
+func TestImpossibleDateNeverFires(t *testing.T) {
+	spec := cronSpec("59 23 31 2 *")
+	evaluation := schedule.Evaluate(spec, schedule.Anchor{Created: at("10:00:10")}, at("11:00"))
+	want := times.Problem{
+		Reason:  times.NeverFires,
+		Message: `schedule "59 23 31 2 *" never fires: the months that it names do not have the days that it names: change the day of month or the month`,
+	}
+	if evaluation.Problem == nil || *evaluation.Problem != want {
+		t.Errorf("got %+v, want %+v", evaluation.Problem, want)
 	}
 }

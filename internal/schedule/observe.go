@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // maxTriggers bounds State.Triggers.
@@ -36,84 +38,93 @@ func NeedsEvaluation(state State, spec Spec, now time.Time) bool {
 
 // Take returns the state with an Evaluation's times in it. Decide settles those that passed.
 func Take(state State, spec Spec, evaluation Evaluation) State {
-	s := state.clone()
-	before, calendar := s.Calendar, &s.Calendar
+	p := begin(state, spec, time.Time{})
+	before, calendar := p.state.Calendar, &p.state.Calendar
 	calendar.Made, calendar.Schedule, calendar.TimeZone, calendar.Problem = true, evaluation.Schedule, evaluation.TimeZone, evaluation.Problem
 	calendar.Upcoming, calendar.Recheck, calendar.Lead = nil, time.Time{}, 0
 	if !before.madeFor(spec) {
-		if setsZone(evaluation.Schedule) {
-			s.Outbox = append(s.Outbox, event.Warning("UnsupportedSchedule", fmt.Sprintf(
+		if times.SetsZone(evaluation.Schedule) {
+			p.emit(event.Warning("UnsupportedSchedule", fmt.Sprintf(
 				"CRON_TZ or TZ used in schedule %q is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
 				evaluation.Schedule)))
 		}
-		s.missAll(evaluation.Unnamed, ReasonScheduleChanged)
+		p.missAll(evaluation.Unnamed, ledger.ReasonScheduleChanged)
 	}
 	if problem := evaluation.Problem; problem != nil {
 		calendar.Recheck = evaluation.Recheck
 		if before.Problem == nil || *before.Problem != *problem {
-			s.Outbox = append(s.Outbox, event.Warning(string(problem.Reason), problem.Message))
+			p.emit(event.Warning(string(problem.Reason), problem.Message))
 		}
 	}
 	if spec.Suspend || spec.Deleting {
-		return s
+		return p.state
 	}
 	calendar.Upcoming, calendar.Recheck, calendar.Lead = slices.Clone(evaluation.Upcoming), evaluation.Recheck, evaluation.Lead
 	if evaluation.last().IsZero() {
-		return s
+		return p.state
 	}
 	kept := evaluation.Waiting
 	if !evaluation.Due.IsZero() {
 		kept = append(slices.Clone(kept), evaluation.Due)
 	}
-	s.come(spec, evaluation.Missed, kept, evaluation.CaughtUp)
+	p.come(evaluation.Missed, kept, evaluation.CaughtUp)
 	if evaluation.TooMany {
-		s.Outbox = append(s.Outbox, event.Warning("TooManyMissedTimes",
-			"too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"))
+		p.emit(event.Warning("TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"))
 	}
-	return s
+	return p.state
 }
 
 // SpecChanged returns the state after an edit. An edited schedule counts from now: earlier times are due only if the
 // former schedule named them too. Any edit ends back-offs, and an unusable schedule is judged again.
 func SpecChanged(state State, from, to Spec, now time.Time) State {
-	s, now := state.StatusUnknown().clone(), now.UTC()
-	if to.Suspend && !from.Suspend && !s.Suspension.lasts() {
-		s.Suspension = Suspension{From: s.suspendedSince(from, now)}
+	p := begin(state.StatusUnknown(), from, now)
+	if to.Suspend && !from.Suspend && !p.state.Suspension.lasts() {
+		p.state.Suspension = Suspension{From: p.suspendedSince()}
 	}
 	if !to.runsAt(from.Schedule, from.TimeZone) {
-		s.replaceSchedule(from, now)
+		p.replaceSchedule(from)
 	}
 	if !to.inOrder() {
-		s.disband(now)
+		p.disband()
 	}
 	if from.Generation != to.Generation {
-		if s.Pending != nil {
-			s.Pending.Retry = Backoff{}
+		if p.state.Pending != nil {
+			p.state.Pending.Retry = Backoff{}
 		}
-		for index := range s.Triggers {
-			s.Triggers[index].Retry = Backoff{}
+		for index := range p.state.Triggers {
+			p.state.Triggers[index].Retry = Backoff{}
 		}
-		for index := range s.Backfills {
-			s.Backfills[index].Retry = Backoff{}
+		for index := range p.state.Backfills {
+			p.state.Backfills[index].Retry = Backoff{}
 		}
-		s.Prune, s.Judging = Backoff{}, Backoff{}
-		s.judgeAgain(now)
+		p.state.Prune, p.state.Judging = Backoff{}, Backoff{}
+		p.judgeAgain()
 	}
-	return s
+	return p.state
 }
 
 // Resume returns the state that a workflow takes over from the one before. A Problem is judged anew: another worker may
 // have other code or zone data.
 func Resume(state State, identity Identity, now time.Time) State {
-	state.Identity = identity
-	state.judgeAgain(now)
-	return state
+	p := begin(state, Spec{}, now)
+	p.state.Identity = identity
+	p.judgeAgain()
+	return p.state
 }
 
-func (s *State) judgeAgain(now time.Time) {
-	if s.Calendar.Problem != nil {
-		s.Calendar.Recheck = now.UTC()
+func (p *pass) judgeAgain() {
+	if p.state.Calendar.Problem != nil {
+		p.state.Calendar.Recheck = p.now
 	}
+}
+
+// Nudge returns the state after the bridge noticed an overdue run whose timer has not fired.
+func Nudge(state State, now time.Time) State {
+	p := begin(state, Spec{}, now)
+	if calendar := p.state.Calendar; len(calendar.Upcoming) > 0 && !calendar.Upcoming[0].After(p.now) {
+		p.state.Nudged = p.now
+	}
+	return p.state
 }
 
 // StatusUnknown returns the state in which the status is to be written again: the object may have another.
@@ -130,51 +141,50 @@ func (s State) NumberTriggersFrom(last int64) State {
 
 // Announce returns the state with an Event to be emitted.
 func Announce(state State, announced event.Event) State {
-	s := state.clone()
-	s.Outbox = append(s.Outbox, announced)
-	return s
+	p := begin(state, Spec{}, time.Time{})
+	p.emit(announced)
+	return p.state
 }
 
 // Finish returns the state after a Job finished. It may be called twice, and for Jobs that the workflow did not start.
 func Finish(state State, spec Spec, finished Finished) State {
-	s := state.clone()
+	p := begin(state, spec, time.Time{})
 	// Without history the Job is deleted before it is seen (parity 1.8).
-	s.finish(finished, spec.HistoryLimit(finished.Condition) > 0)
-	return s
+	p.finish(finished, spec.HistoryLimit(finished.Condition) > 0)
+	return p.state
 }
 
 // finish takes in that a Job has finished. The end of an active run counts, and may be announced.
-func (s *State) finish(finished Finished, announce bool) {
-	if index := s.activeIndex(finished.Run); index >= 0 {
-		finished.Run = s.Active[index]
-		s.Active = slices.Delete(s.Active, index, index+1)
-		s.count(finished)
+func (p *pass) finish(finished Finished, announce bool) {
+	if index := p.state.activeIndex(finished.Run); index >= 0 {
+		finished.Run = p.state.Active[index]
+		p.state.Active = slices.Delete(p.state.Active, index, index+1)
+		p.count(finished)
 		if announce {
-			s.Outbox = append(s.Outbox, event.Normal("SawCompletedJob",
-				"Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition)))
+			p.emit(event.Normal("SawCompletedJob", "Saw completed job: "+finished.Run.Name+", condition: "+string(finished.Condition)))
 		}
 	}
 	if finished.Condition == batchv1.JobComplete {
-		s.LastSuccessful = later(s.LastSuccessful, finished.CompletionTime)
+		p.state.LastSuccessful = times.Later(p.state.LastSuccessful, finished.CompletionTime)
 	}
-	s.conclude(finished)
-	if !slices.ContainsFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) }) {
+	p.conclude(finished)
+	if !slices.ContainsFunc(p.state.Finished, func(other Finished) bool { return sameRun(other.Run, finished.Run) }) {
 		// The history limits need no more of it.
 		finished.EndTime, finished.Reason, finished.FailedPods = time.Time{}, "", 0
-		s.Finished = append(s.Finished, finished)
+		p.state.Finished = append(p.state.Finished, finished)
 	}
 }
 
 // Missing returns the state after a Job of the CronJob went away, finished or not.
 func Missing(state State, run Run, now time.Time) State {
-	s := state.clone()
-	if index := s.activeIndex(run); index >= 0 {
-		s.Outbox = append(s.Outbox, event.Normal("MissingJob", "Active job went missing: "+s.Active[index].Name))
-		s.conclude(Finished{Run: s.Active[index], Condition: JobDeleted, EndTime: now.UTC()})
-		s.Active = slices.Delete(s.Active, index, index+1)
+	p := begin(state, Spec{}, now)
+	if index := p.state.activeIndex(run); index >= 0 {
+		p.emit(event.Normal("MissingJob", "Active job went missing: "+p.state.Active[index].Name))
+		p.conclude(Finished{Run: p.state.Active[index], Condition: JobDeleted, EndTime: p.now})
+		p.state.Active = slices.Delete(p.state.Active, index, index+1)
 	}
-	s.Finished = slices.DeleteFunc(s.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
-	return s
+	p.state.Finished = slices.DeleteFunc(p.state.Finished, func(other Finished) bool { return sameRun(other.Run, run) })
+	return p.state
 }
 
 // pruneBatch bounds the history deletes of one plan.
@@ -189,15 +199,15 @@ func (s Spec) HistoryLimit(condition batchv1.JobConditionType) int32 {
 }
 
 // prune returns the history deletes that are due (parity 1.8), of each kind the oldest, even of a CronJob being deleted.
-func (s *State) prune(spec Spec, now time.Time) []Delete {
-	if now.Before(s.Prune.Until) {
+func (p *pass) prune() []Delete {
+	if p.now.Before(p.state.Prune.Until) {
 		return nil
 	}
 	var deletes []Delete
 	for _, condition := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
-		kind := slices.DeleteFunc(slices.Clone(s.Finished), func(f Finished) bool { return f.Condition != condition })
+		kind := slices.DeleteFunc(slices.Clone(p.state.Finished), func(f Finished) bool { return f.Condition != condition })
 		slices.SortFunc(kind, byStart)
-		for _, finished := range kind[:max(len(kind)-int(spec.HistoryLimit(condition)), 0)] {
+		for _, finished := range kind[:max(len(kind)-int(p.spec.HistoryLimit(condition)), 0)] {
 			if len(deletes) == pruneBatch {
 				return deletes
 			}
@@ -205,7 +215,7 @@ func (s *State) prune(spec Spec, now time.Time) []Delete {
 		}
 	}
 	if len(deletes) == 0 {
-		s.Prune = Backoff{}
+		p.state.Prune = Backoff{}
 	}
 	return deletes
 }

@@ -78,7 +78,7 @@ func TestAnOverlapThatIsNoneIsRefusedInWords(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30")).triggerWith("Sometimes", at("09:40"))
 	wantStrings(t, "ledger", c.ledger(), "19T09:40:00 FailedToCreate InvalidSignal manual")
 	wantStrings(t, "events", c.reasons(), "TriggerRefused")
-	for _, text := range []string{c.state.Ledger[0].Message, c.events[0].Message} {
+	for _, text := range []string{c.state.Ledger.Entries[0].Message, c.events[0].Message} {
 		if !strings.Contains(text, `overlap is "Sometimes": use Allow, Forbid, Replace or Queue`) {
 			t.Errorf("said %q", text)
 		}
@@ -87,7 +87,7 @@ func TestAnOverlapThatIsNoneIsRefusedInWords(t *testing.T) {
 		t.Errorf("starts %+v", c.starts)
 	}
 	state := c.state
-	state.Triggers = []schedule.Trigger{{Overlap: "Sometimes"}}
+	state.Triggers = []schedule.Trigger{{TriggerRequest: schedule.TriggerRequest{Overlap: "Sometimes"}}}
 	if state.Validate() == nil {
 		t.Error("a state with such a trigger is valid")
 	}

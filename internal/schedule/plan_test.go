@@ -354,7 +354,7 @@ func TestALongBlockageIsOneLedgerEntry(t *testing.T) {
 	for range 500 {
 		c.at(c.wake)
 	}
-	if len(c.state.Ledger) != 2 || c.state.Ledger[1].Times() != 499 {
+	if len(c.state.Ledger.Entries) != 2 || c.state.Ledger.Entries[1].Times() != 499 {
 		t.Errorf("ledger: %q", c.ledger())
 	}
 }

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
-	"github.com/robfig/cron/v3"
-
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // clockSkew is how far ahead of this process's clock the one may be by which a run came due.
@@ -19,11 +16,11 @@ const clockSkew = time.Minute
 // CronJob prescribes no such run; empty if it does, as far as the object tells.
 func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	spec := SpecOf(object)
-	want, of := names.ScheduledJob(object.Name, start.Scheduled), "the run of "+clock(start.Scheduled)
+	want, of := names.ScheduledJob(object.Name, start.Scheduled), "the run of "+times.Format(start.Scheduled)
 	switch {
 	case start.Backfill != 0:
 		want = names.BackfilledJob(object.Name, string(object.UID), start.Backfill, start.Scheduled)
-		of = fmt.Sprintf("%s in backfill %d", clock(start.Scheduled), start.Backfill)
+		of = fmt.Sprintf("%s in backfill %d", times.Format(start.Scheduled), start.Backfill)
 	case start.Manual:
 		want, of = names.TriggeredJob(object.Name, string(object.UID), start.Sequence), fmt.Sprintf("trigger %d", start.Sequence)
 	}
@@ -41,41 +38,17 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 	case !start.Manual && object.Status.LastScheduleTime != nil && start.Scheduled.Before(object.Status.LastScheduleTime.Time):
 		return "a later run has started"
 	case (!start.Manual || start.Backfill != 0) && !isScheduledTime(spec, start.Scheduled):
-		return clock(start.Scheduled) + " is no time of the schedule"
+		return times.Format(start.Scheduled) + " is no time of the schedule"
 	case start.Name != want:
 		return fmt.Sprintf("Job %.70q has not the name of %s, %s", start.Name, of, want)
 	}
 	return ""
 }
 
-// isScheduledTime reports whether the schedule names the time. Any may be one of "@every", whose base is unknown.
+// isScheduledTime reports whether the schedule names the time.
 func isScheduledTime(spec Spec, at time.Time) bool {
-	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
-	if problem != nil || at.Before(dawn) {
-		return false
-	}
-	if _, constant := calculator.schedule.(cron.ConstantDelaySchedule); constant {
-		return true
-	}
-	return calculator.Next(at.Add(-time.Second)).Equal(at)
-}
-
-// Deletable judges the delete of a Job that the CronJob controls: one that runs is deleted only to be replaced, if the
-// CronJob or the start of a manual run (nil if there is none) asks for that. It returns why not; empty if it may be.
-func Deletable(object *ostinatov1.CronJob, wanted Delete, finished bool, start *Start) string {
-	policy := object.Spec.ConcurrencyPolicy
-	if start != nil {
-		policy = start.Policy(policy)
-	}
-	switch {
-	case finished:
-		return ""
-	case !wanted.Replaced:
-		return "the Job runs"
-	case policy != batchv1.ReplaceConcurrent:
-		return "the Job runs, and concurrencyPolicy is not Replace"
-	}
-	return ""
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
+	return problem == nil && calculator.Prescribes(at)
 }
 
 // NextDisagrees reports whether status.nextScheduleTime is later than the schedule's next time, or missing. A past time
@@ -85,7 +58,7 @@ func NextDisagrees(cronJob *ostinatov1.CronJob, now time.Time) bool {
 	if spec.Suspend || spec.Deleting {
 		return false
 	}
-	calculator, problem := Parse(spec.Schedule, spec.TimeZone)
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
 		return false
 	}

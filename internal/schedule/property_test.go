@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"pgregory.net/rapid"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -132,8 +133,8 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 				names[start.Name] = true
 			}
 			seen = len(c.starts)
-			if len(c.state.Ledger) > ledgerLimit {
-				rt.Fatalf("ledger has %d entries", len(c.state.Ledger))
+			if len(c.state.Ledger.Entries) > ledgerLimit {
+				rt.Fatalf("ledger has %d entries", len(c.state.Ledger.Entries))
 			}
 			checkLedger(rt, c)
 			checkStarts(rt, c)
@@ -152,11 +153,11 @@ func TestInvariantsHoldWhateverHappens(t *testing.T) {
 // checkStarts: each Job that was created has its one row in the ledger, and no other row
 // says that a run has started.
 func checkStarts(t *rapid.T, c *cluster) {
-	if len(c.state.Ledger) == ledgerLimit {
+	if len(c.state.Ledger.Entries) == ledgerLimit {
 		return
 	}
 	rows := map[string]int{}
-	for _, entry := range c.state.Ledger {
+	for _, entry := range c.state.Ledger.Entries {
 		if entry.Outcome.HasJob() {
 			rows[entry.Job]++
 		}
@@ -214,7 +215,7 @@ func checkBackfills(t *rapid.T, c *cluster) {
 
 // checkResults: the row of a run says how its Job has ended, and of no other run that it has.
 func checkResults(t *rapid.T, c *cluster) {
-	for _, entry := range c.state.Ledger {
+	for _, entry := range c.state.Ledger.Entries {
 		active := slices.ContainsFunc(c.state.Active, func(run schedule.Run) bool { return run.Name == entry.Job })
 		if entry.Outcome.HasJob() && active == (entry.Result != "") || !entry.Outcome.HasJob() && entry.Result != "" {
 			t.Fatalf("active %t, and its row says %q: %+v", active, entry.Result, entry)
@@ -245,14 +246,14 @@ func checkRestored(t *rapid.T, c *cluster) {
 // has at most one outcome.
 func checkLedger(t *rapid.T, c *cluster) {
 	for _, waiting := range append([]time.Time{c.state.Calendar.Due}, c.state.Calendar.Waiting...) {
-		for _, entry := range c.state.Ledger {
+		for _, entry := range c.state.Ledger.Entries {
 			if !entry.Manual && entry.Times() == 1 && entry.Scheduled.Equal(waiting) {
 				t.Fatalf("%s waits and has an outcome: %q", waiting, c.ledger())
 			}
 		}
 	}
-	rows := slices.DeleteFunc(slices.Clone(c.state.Ledger), func(e schedule.LedgerEntry) bool { return e.Manual })
-	slices.SortStableFunc(rows, func(a, b schedule.LedgerEntry) int { return a.Scheduled.Compare(b.Scheduled) })
+	rows := slices.DeleteFunc(slices.Clone(c.state.Ledger.Entries), func(e ledger.Entry) bool { return e.Manual })
+	slices.SortStableFunc(rows, func(a, b ledger.Entry) int { return a.Scheduled.Compare(b.Scheduled) })
 	var end, stretch time.Time
 	for _, entry := range rows {
 		// A run that was found late is taken out of the count of its stretch.
@@ -281,10 +282,10 @@ func TestEveryScheduledTimeGetsOneOutcome(t *testing.T) {
 			// A merged entry grows, so count afresh what the ledger still holds, from
 			// its first entry on.
 			recorded, counted = 0, c.state.Created
-			if len(c.state.Ledger) == ledgerLimit {
-				counted = c.state.Ledger[0].Scheduled.Add(-time.Second)
+			if len(c.state.Ledger.Entries) == ledgerLimit {
+				counted = c.state.Ledger.Entries[0].Scheduled.Add(-time.Second)
 			}
-			for _, entry := range c.state.Ledger {
+			for _, entry := range c.state.Ledger.Entries {
 				recorded += entry.Times()
 			}
 			if !c.state.Calendar.Due.IsZero() {

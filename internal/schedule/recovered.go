@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // RecoveredJob is a Job of the CronJob that the state did not know: made by the workflow before, or by somebody else.
@@ -20,38 +22,38 @@ type RecoveredJob struct {
 
 // RecoverJobs returns the state after Jobs of the CronJob were looked up, those that are known included.
 func RecoverJobs(state State, jobs []RecoveredJob) State {
-	s := state.clone()
+	p := begin(state, Spec{}, time.Time{})
 	for _, job := range jobs {
 		job.Taken = false
-		if !s.Knows(job.Run) && len(s.Recovered) < maxRuns {
-			s.Recovered = append(s.Recovered, job)
-			if run := job.Run; !run.Manual && !run.Scheduled.After(s.Settled) {
-				s.LastScheduled = later(s.LastScheduled, run.Scheduled)
+		if !p.state.Knows(job.Run) && len(p.state.Recovered) < maxRuns {
+			p.state.Recovered = append(p.state.Recovered, job)
+			if run := job.Run; !run.Manual && !run.Scheduled.After(p.state.Settled) {
+				p.state.LastScheduled = times.Later(p.state.LastScheduled, run.Scheduled)
 			}
 		}
 	}
-	s.setApart()
-	slices.SortStableFunc(s.Recovered, func(a, b RecoveredJob) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
-	return s
+	p.setApart()
+	slices.SortStableFunc(p.state.Recovered, func(a, b RecoveredJob) int { return a.Run.Scheduled.Compare(b.Run.Scheduled) })
+	return p.state
 }
 
 // setApart forgets the times without an outcome, to be computed anew, if a Job was found for one inside a stretch.
-func (s *State) setApart() {
-	if !slices.ContainsFunc(s.Recovered, func(recovered RecoveredJob) bool {
-		return slices.ContainsFunc(s.Calendar.Missed, func(stretch MissedRuns) bool {
-			return stretch.Count > 1 && stretch.entry(LedgerEntry{}).covers(recovered.Run.Scheduled)
+func (p *pass) setApart() {
+	if !slices.ContainsFunc(p.state.Recovered, func(recovered RecoveredJob) bool {
+		return slices.ContainsFunc(p.state.Calendar.Missed, func(stretch MissedRuns) bool {
+			return stretch.Count > 1 && stretch.entry(ledger.Entry{}).Covers(recovered.Run.Scheduled)
 		})
 	}) {
 		return
 	}
-	from := s.Calendar.Missed[0].First
-	s.Calendar.Missed, s.Calendar.Upcoming = nil, nil
-	if s.Calendar.Problem != nil {
-		s.Calendar.Recheck = from
+	from := p.state.Calendar.Missed[0].First
+	p.state.Calendar.Missed, p.state.Calendar.Upcoming = nil, nil
+	if p.state.Calendar.Problem != nil {
+		p.state.Calendar.Recheck = from
 	}
-	for _, scheduled := range s.queue() {
+	for _, scheduled := range p.state.queue() {
 		if !scheduled.Before(from) {
-			s.takeOut(scheduled)
+			p.takeOut(scheduled)
 		}
 	}
 }
@@ -64,60 +66,59 @@ func (s State) Knows(run Run) bool {
 }
 
 // adoptRecovered takes in the Jobs that were found: from now on they count for concurrency and history limits.
-func (s *State) adoptRecovered(spec Spec, now time.Time) {
-	jobs := s.Recovered
-	s.Recovered = nil
+func (p *pass) adoptRecovered() {
+	jobs := p.state.Recovered
+	p.state.Recovered = nil
 	for _, recovered := range jobs {
 		run := recovered.Run
-		asked, expected := s.askedFor(&run)
+		asked, expected := p.askedFor(&run)
 		if !recovered.Taken {
-			s.Active = append(s.Active, run)
-			if !s.waits(run) && !expected {
-				s.Outbox = append(s.Outbox, event.Warning("UnexpectedJob",
-					"Saw a job that the controller did not create or forgot: "+run.Name))
+			p.state.Active = append(p.state.Active, run)
+			if !p.state.waits(run) && !expected {
+				p.emit(event.Warning("UnexpectedJob", "Saw a job that the controller did not create or forgot: "+run.Name))
 			}
 			if recovered.Finished != nil {
-				s.finish(*recovered.Finished, spec.HistoryLimit(recovered.Finished.Condition) > 0)
+				p.finish(*recovered.Finished, p.spec.HistoryLimit(recovered.Finished.Condition) > 0)
 			}
 		}
 		if run.Manual {
-			if !s.hasRow(run) {
-				entry := s.found(recovered, now)
+			if !p.state.Ledger.Has(run.Name) {
+				entry := p.found(recovered)
 				entry.Message, entry.Asked, entry.Sequence = cmp.Or(entry.Message, asked.Note), asked.Asked, asked.Sequence
-				s.record(entry)
+				p.record(entry)
 			}
 			continue
 		}
 		recovered.Taken = true
-		s.Recovered = append(s.Recovered, recovered)
+		p.state.Recovered = append(p.state.Recovered, recovered)
 	}
 }
 
 // recoveredFor returns the Job that was found for a single missed time.
-func (s *State) recoveredFor(stretch MissedRuns) *RecoveredJob {
+func (s State) recoveredFor(stretch MissedRuns) *RecoveredJob {
 	return firstOf(s.Recovered, func(recovered RecoveredJob) bool {
 		return stretch.Count == 1 && recovered.Run.Scheduled.Equal(stretch.First)
 	})
 }
 
 // recordRecovered records the start of the Jobs that were found whose times are settled.
-func (s *State) recordRecovered(now time.Time) {
-	s.Recovered = slices.DeleteFunc(s.Recovered, func(recovered RecoveredJob) bool {
+func (p *pass) recordRecovered() {
+	p.state.Recovered = slices.DeleteFunc(p.state.Recovered, func(recovered RecoveredJob) bool {
 		switch run := recovered.Run; {
-		case s.waits(run):
-			s.settle(s.found(recovered, now))
-		case run.Scheduled.After(s.Settled):
+		case p.state.waits(run):
+			p.settle(p.found(recovered))
+		case run.Scheduled.After(p.state.Settled):
 			return false
 		default:
-			s.amendLedger(s.found(recovered, now))
+			p.state.Ledger = p.state.Ledger.Amend(p.found(recovered))
 		}
-		s.LastScheduled = later(s.LastScheduled, recovered.Run.Scheduled)
+		p.state.LastScheduled = times.Later(p.state.LastScheduled, recovered.Run.Scheduled)
 		return true
 	})
 }
 
 // found returns the outcome of a run whose Job was found.
-func (s *State) found(recovered RecoveredJob, now time.Time) LedgerEntry {
+func (p *pass) found(recovered RecoveredJob) ledger.Entry {
 	run := recovered.Run
 	start := Start{Scheduled: run.Scheduled, Manual: run.Manual, Backfill: run.Backfill}
 	if run.Backfill != 0 {
@@ -128,94 +129,38 @@ func (s *State) found(recovered RecoveredJob, now time.Time) LedgerEntry {
 		// Nobody knows that it was late.
 		run.Started = run.Scheduled
 	case run.Manual:
-		start.WhyLate = ReasonFoundLater
+		start.WhyLate = ledger.ReasonFoundLater
 	default:
-		start.WhyLate, start.LateMessage = s.whyLate(run.Scheduled, ReasonFoundLater)
+		start.WhyLate, start.LateMessage = p.whyLate(run.Scheduled, ledger.ReasonFoundLater)
 	}
-	entry := start.entry(run, now)
+	entry := start.entry(run, p.now)
 	if recovered.Finished != nil {
-		entry = entry.ended(*recovered.Finished)
+		entry = entry.WithEnd(recovered.Finished.end())
 	}
 	return entry
 }
 
-// hasRow reports whether the ledger has the run's Job.
-func (s *State) hasRow(run Run) bool {
-	return slices.ContainsFunc(s.Ledger, func(entry LedgerEntry) bool {
-		return entry.Outcome.HasJob() && entry.Job == run.Name
-	})
-}
-
 // waits reports whether the run is due, or one of those that start after that.
-func (s *State) waits(run Run) bool {
+func (s State) waits(run Run) bool {
 	return !run.Manual && slices.ContainsFunc(s.queue(), run.Scheduled.Equal)
 }
 
 // askedFor returns the trigger or backfill whose Job the run is, without a number if it is neither's. What waits for
 // the run waits no longer: it was expected.
-func (s *State) askedFor(run *Run) (asked Trigger, expected bool) {
-	for index, trigger := range s.Triggers {
-		if run.Manual && names.TriggeredJob(s.Name, s.UID, trigger.Sequence) == run.Name {
-			s.Triggers = slices.Delete(s.Triggers, index, index+1)
+func (p *pass) askedFor(run *Run) (asked Trigger, expected bool) {
+	for index, trigger := range p.state.Triggers {
+		if run.Manual && names.TriggeredJob(p.state.Name, p.state.UID, trigger.Sequence) == run.Name {
+			p.state.Triggers = slices.Delete(p.state.Triggers, index, index+1)
 			return trigger, true
 		}
 	}
-	for _, backfill := range s.Backfills {
-		if run.Manual && names.BackfilledJob(s.Name, s.UID, backfill.Sequence, run.Scheduled) == run.Name {
-			if expected = s.settleBackfilled(backfill.Sequence, run.Scheduled); expected {
+	for _, backfill := range p.state.Backfills {
+		if run.Manual && names.BackfilledJob(p.state.Name, p.state.UID, backfill.Sequence, run.Scheduled) == run.Name {
+			if expected = p.settleBackfilled(backfill.Sequence, run.Scheduled); expected {
 				run.Backfill = backfill.Sequence
 			}
-			return Trigger{Sequence: backfill.Sequence, Asked: backfill.Asked}, expected
+			return Trigger{Sequence: backfill.Sequence, TriggerRequest: TriggerRequest{Asked: backfill.Asked}}, expected
 		}
 	}
-	return Trigger{Asked: Asked{By: run.By, Through: ThroughJob, Changed: run.Changed}}, false
-}
-
-// amendLedger amends the ledger for a run that did start although it was recorded as skipped. A time inside a merged row is
-// removed from that and gets its own row after it.
-func (s *State) amendLedger(started LedgerEntry) {
-	if s.hasRow(Run{Name: started.Job}) {
-		return
-	}
-	index := -1
-	for i, entry := range s.Ledger {
-		// A stretch may have others between its times.
-		if !entry.Manual && entry.covers(started.Scheduled) && (index < 0 || entry.Times() == 1) {
-			index = i
-		}
-	}
-	if index >= 0 {
-		switch entry := &s.Ledger[index]; {
-		case entry.Outcome.HasJob():
-			return
-		case entry.Times() == 1:
-			*entry = started
-			s.tally(started)
-			return
-		default:
-			entry.without(started.Scheduled)
-		}
-	}
-	at := max(index, 0)
-	for at < len(s.Ledger) && (s.Ledger[at].Manual || !s.Ledger[at].Scheduled.After(started.Scheduled)) {
-		at++
-	}
-	s.Ledger = slices.Insert(s.Ledger, at, started)
-	s.tally(started)
-	s.boundLedger()
-}
-
-// without takes a time out of a stretch.
-func (e *LedgerEntry) without(at time.Time) {
-	e.Count--
-	if e.Count > 1 {
-		// Which time is the first or the last now is not known.
-		e.Estimated = e.Estimated || at.Equal(e.Scheduled) || at.Equal(e.Until)
-		return
-	}
-	e.Count = 0
-	if at.Equal(e.Scheduled) {
-		e.Scheduled = e.Until
-	}
-	e.Until = time.Time{}
+	return Trigger{TriggerRequest: TriggerRequest{Asked: ledger.Asked{By: run.By, Through: ledger.ThroughJob, Changed: run.Changed}}}, false
 }

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
 )
@@ -23,33 +24,33 @@ func (c *cluster) ends(run schedule.Run, condition batchv1.JobConditionType, whe
 func TestTheRowOfARunSaysHowItEnded(t *testing.T) {
 	for name, test := range map[string]struct {
 		do       func(*cluster, schedule.Run)
-		result   schedule.RunResult
+		result   ledger.Result
 		reason   string
 		took     string
 		attempts int32
 	}{
 		"it runs":  {func(*cluster, schedule.Run) {}, "", "", "0s", 0},
-		"complete": {func(c *cluster, r schedule.Run) { c.ends(r, batchv1.JobComplete, "10:05", 2, "CompletionsReached") }, schedule.RunComplete, "", "5m0s", 2},
+		"complete": {func(c *cluster, r schedule.Run) { c.ends(r, batchv1.JobComplete, "10:05", 2, "CompletionsReached") }, ledger.Complete, "", "5m0s", 2},
 		"failed": {func(c *cluster, r schedule.Run) { c.ends(r, batchv1.JobFailed, "10:05", 7, "BackoffLimitExceeded") },
-			schedule.RunFailed, "BackoffLimitExceeded", "5m0s", 7},
+			ledger.Failed, "BackoffLimitExceeded", "5m0s", 7},
 		"deleted": {func(c *cluster, r schedule.Run) {
 			c.state = schedule.Missing(c.state, r, at("10:03"))
 			c.at(at("10:03"))
-		}, schedule.RunDeleted, "", "3m0s", 0},
-		"replaced": {func(c *cluster, _ schedule.Run) { c.edit(at("10:30"), replace).at(at("11:00")) }, schedule.RunDeleted, "Replaced", "1h0m0s", 0},
+		}, ledger.Deleted, "", "3m0s", 0},
+		"replaced": {func(c *cluster, _ schedule.Run) { c.edit(at("10:30"), replace).at(at("11:00")) }, ledger.Deleted, "Replaced", "1h0m0s", 0},
 		"complete, and then deleted": {func(c *cluster, r schedule.Run) {
 			c.ends(r, batchv1.JobComplete, "10:05", 0, "")
 			c.state = schedule.Missing(c.state, r, at("10:30"))
-		}, schedule.RunComplete, "", "5m0s", 0},
+		}, ledger.Complete, "", "5m0s", 0},
 		"failed, told twice": {func(c *cluster, r schedule.Run) {
 			c.ends(r, batchv1.JobFailed, "10:05", 1, "DeadlineExceeded")
 			c.ends(r, batchv1.JobFailed, "10:06", 1, "DeadlineExceeded")
-		}, schedule.RunFailed, "DeadlineExceeded", "5m0s", 1},
+		}, ledger.Failed, "DeadlineExceeded", "5m0s", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, cronSpec("0 * * * *"), at("09:30")).at(at("09:30")).at(at("10:00"))
 			test.do(c, c.state.Active[0])
-			row := c.state.Ledger[0]
+			row := c.state.Ledger.Entries[0]
 			if row.Result != test.result || row.ResultReason != test.reason || row.Duration().String() != test.took || row.FailedAttempts != test.attempts {
 				t.Errorf("%s, %s after %s, %d failed attempts", row.Result, row.ResultReason, row.Duration(), row.FailedAttempts)
 			}
@@ -66,7 +67,7 @@ func TestARunThatTheWorkflowBeforeHasStartedHasItsResult(t *testing.T) {
 	run := schedule.Run{Name: names.ScheduledJob(cronJobName, at("10:00")), UID: "unlisted", Scheduled: at("10:00"), Started: at("10:00")}
 	c.ended = append(c.ended, schedule.Finished{Run: run, Condition: batchv1.JobFailed, EndTime: at("10:05"), FailedPods: 3})
 	c.at(at("11:00"))
-	if row := c.state.Ledger[0]; row.Outcome != schedule.Started || row.Result != schedule.RunFailed || row.FailedAttempts != 3 {
+	if row := c.state.Ledger.Entries[0]; row.Outcome != ledger.Started || row.Result != ledger.Failed || row.FailedAttempts != 3 {
 		t.Errorf("got %+v", row)
 	}
 	if c.status.ConsecutiveFailures != 1 {
@@ -107,7 +108,7 @@ func TestTheLedgerInStatusCostsNoWrite(t *testing.T) {
 }
 
 func TestStatusRecorded(t *testing.T) {
-	start := schedule.Start{Name: "hello-1", Scheduled: at("10:00"), WhyLate: schedule.ReasonOutage}
+	start := schedule.Start{Name: "hello-1", Scheduled: at("10:00"), WhyLate: ledger.ReasonOutage}
 	run := schedule.Run{Name: "hello-1", UID: "u1", Started: at("10:05")}
 	before := ostinatov1.CronJobStatus{RecentRuns: make([]ostinatov1.RecentRun, 10), LastOutcome: "SkippedOverlap"}
 	once := schedule.StatusRecorded(before, start, run)
@@ -136,7 +137,7 @@ func TestTheLedgerIsRestoredFromTheObject(t *testing.T) {
 	c.at(at("13:00"))
 	wantStrings(t, "ledger", c.ledger(), "19T09:00:00 Started", "19T10:00:00 Started", "19T11:00:00 SkippedOverlap JobAlreadyActive",
 		"19T12:00:00 SkippedSuperseded Outage")
-	if row := c.state.Ledger[0]; row.Result != schedule.RunFailed || row.Duration() == 0 {
+	if row := c.state.Ledger.Entries[0]; row.Result != ledger.Failed || row.Duration() == 0 {
 		t.Errorf("got %+v", row)
 	}
 }

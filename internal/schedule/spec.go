@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 // Spec holds the fields of a CronJobSpec that decide when runs start and which are kept. It holds no Job template: what
@@ -131,22 +132,13 @@ type Start struct {
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// Note is the trigger's note, Asked who has sent it.
 	Note string `json:"note,omitempty"`
-	Asked
+	ledger.Asked
 	// Before is when it is too late to create the Job: the starting deadline or the next time; zero for never.
 	Before time.Time `json:"before,omitzero"`
 	// WhyLate is the reason in the ledger if the run starts late, LateMessage its message.
 	WhyLate     string `json:"whyLate,omitempty"`
 	LateMessage string `json:"lateMessage,omitempty"`
 }
-
-// TooLate is the Refusal of an Execution that came after Start.Before and found no Job.
-const TooLate = "TooLate"
-
-// Invalid is the refusal of a Job that the API server can't take, whoever asks.
-const Invalid = "Invalid"
-
-// SignalRefused is the refusal of a manual run by an object that takes no triggers; it is not tried again.
-const SignalRefused = "SignalRefused"
 
 // IsTooLate reports whether the Job may not be created any more.
 func (s Start) IsTooLate(now time.Time) bool {
@@ -172,7 +164,7 @@ type Run struct {
 	// Started is the Job's creationTimestamp.
 	Started time.Time `json:"started,omitzero"`
 	// Asked is what the Job says of who has made it; of one that Ostinato has made it is empty.
-	Asked
+	ledger.Asked
 	// ResourceVersion is the Job's at creation, for status.active.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }

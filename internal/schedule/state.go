@@ -9,6 +9,8 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // Identity says which CronJob a State belongs to.
@@ -53,11 +55,8 @@ type State struct {
 	TriggerSequence int64 `json:"triggerSequence,omitempty"`
 	// Backfills lists the backfills that have times left to start, in the order in which they are served.
 	Backfills []Backfill `json:"backfills,omitempty"`
-	// Ledger holds recent outcomes, in the order in which they were known; LedgerDropped counts older entries, and
-	// Archive holds those of the last two days in short.
-	Ledger        []LedgerEntry `json:"ledger,omitempty"`
-	LedgerDropped int64         `json:"ledgerDropped,omitempty"`
-	Archive       Archive       `json:"archive,omitzero"`
+	// Ledger holds the outcomes.
+	ledger.Ledger
 	// LastFailure is when a run last ended as Failed, ConsecutiveFailures how many did since one was Complete.
 	LastFailure         time.Time `json:"lastFailure,omitzero"`
 	ConsecutiveFailures int32     `json:"consecutiveFailures,omitempty"`
@@ -67,8 +66,6 @@ type State struct {
 	PausedWhy string `json:"pausedWhy,omitempty"`
 	// Nudged is when somebody else last noticed that a run is overdue.
 	Nudged time.Time `json:"poked,omitzero"`
-	// tallies are outcomes that the metric does not count yet; they are not carried over.
-	tallies []Tally
 	// Conditions are the status conditions last rendered.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Judging is the back-off after the API server could not be asked about the template.
@@ -122,15 +119,15 @@ type Delay struct {
 func (d Delay) why() (reason, message string) {
 	switch {
 	case d.Reason != "":
-		return ReasonFailedCreate, d.Reason + ": " + d.Message
+		return ledger.ReasonFailedCreate, d.Reason + ": " + d.Message
 	case d.Blocked:
-		return ReasonJobAlreadyActive, ""
+		return ledger.ReasonJobAlreadyActive, ""
 	}
 	return "", ""
 }
 
 // delay returns what has kept the run of a scheduled time from starting.
-func (s *State) delay(scheduled time.Time) Delay {
+func (s State) delay(scheduled time.Time) Delay {
 	if s.Pending == nil || !s.Pending.Scheduled.Equal(scheduled) {
 		return Delay{}
 	}
@@ -197,11 +194,14 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 	identity.Created = identity.Created.UTC()
 	state := State{
 		Identity:       identity,
-		LastScheduled:  timeOf(status.LastScheduleTime),
-		LastSuccessful: timeOf(status.LastSuccessfulTime),
-		Settled:        timeOf(status.AccountedUntil),
+		LastScheduled:  ledger.Time(status.LastScheduleTime),
+		LastSuccessful: ledger.Time(status.LastSuccessfulTime),
+		Settled:        ledger.Time(status.AccountedUntil),
+		Ledger:         ledger.Restored(status),
+
+		LastFailure:         ledger.Time(status.LastFailureTime),
+		ConsecutiveFailures: max(status.ConsecutiveFailures, 0),
 	}
-	state.takeRows(status)
 	for _, condition := range status.Conditions {
 		state.Conditions = append(state.Conditions, conditionOf(condition))
 		if condition.Type == ostinatov1.ConditionSuspended && condition.Reason == conditionReasonPaused {
@@ -217,20 +217,20 @@ func NewState(identity Identity, status ostinatov1.CronJobStatus, ended []Finish
 		})
 	}
 	// A run that finished while nobody looked is in both lists: its end is still to be announced.
-	known := later(state.Settled, state.LastScheduled)
+	known, p := times.Later(state.Settled, state.LastScheduled), &pass{state: state}
 	for _, entry := range ended {
 		switch run := entry.Run; {
 		case entry.Gone():
-		case !run.Manual && run.Scheduled.After(known) && state.activeIndex(run) < 0:
-			state = RecoverJobs(state, []RecoveredJob{{Run: run, Finished: &entry}})
+		case !run.Manual && run.Scheduled.After(known) && p.state.activeIndex(run) < 0:
+			p.state = RecoverJobs(p.state, []RecoveredJob{{Run: run, Finished: &entry}})
 		default:
-			state.finish(entry, true)
+			p.finish(entry, true)
 		}
 	}
-	return state
+	return p.state
 }
 
-// clone returns a copy that shares no slice or pointer that is written to.
+// clone returns a copy that shares no slice or pointer that is written to; a Ledger is not.
 func (s State) clone() State {
 	s.Calendar.Missed = slices.Clone(s.Calendar.Missed)
 	s.Calendar.Former = slices.Clone(s.Calendar.Former)
@@ -243,8 +243,6 @@ func (s State) clone() State {
 	s.Finished = slices.Clone(s.Finished)
 	s.Triggers = slices.Clone(s.Triggers)
 	s.Backfills = slices.Clone(s.Backfills)
-	s.Ledger = slices.Clone(s.Ledger)
-	s.tallies = slices.Clone(s.tallies)
 	s.Outbox = slices.Clone(s.Outbox)
 	return s
 }
@@ -267,13 +265,6 @@ func sameRun(a, b Run) bool {
 		return a.UID == b.UID
 	}
 	return a.Name == b.Name
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b.UTC()
-	}
-	return a
 }
 
 const (
@@ -308,7 +299,7 @@ func (s State) Validate() error {
 	}{
 		{"active", len(s.Active), maxRuns},
 		{"finished", len(s.Finished), maxRuns},
-		{"ledger", len(s.Ledger), maxRuns},
+		{"ledger", len(s.Ledger.Entries), maxRuns},
 		{"sighted", len(s.Recovered), maxRuns},
 		{"missed", len(s.Calendar.Missed), maxRuns},
 		{"outbox", len(s.Outbox), maxRuns},

@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -10,11 +12,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // StatusStarted returns the status with a started run in active, and unless it is manual in lastScheduleTime. It is
@@ -27,7 +30,7 @@ func StatusStarted(status ostinatov1.CronJobStatus, run Run, namespace string) o
 	}
 	status.Active = status.Active[max(len(status.Active)-MaxStatusActive, 0):]
 	if !run.Manual && (status.LastScheduleTime == nil || status.LastScheduleTime.Time.Before(run.Scheduled)) {
-		status.LastScheduleTime = timestamp(run.Scheduled)
+		status.LastScheduleTime = ledger.Timestamp(run.Scheduled)
 	}
 	return status
 }
@@ -41,25 +44,25 @@ func reference(run Run, namespace string) corev1.ObjectReference {
 
 // StatusOf renders the CronJob's status. Workflow is left to the activity.
 func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
-	ledger := state.Rows()
+	rows := state.Rows()
 	status := ostinatov1.CronJobStatus{
-		LastScheduleTime:   timestamp(state.LastScheduled),
-		LastSuccessfulTime: timestamp(state.LastSuccessful),
+		LastScheduleTime:   ledger.Timestamp(state.LastScheduled),
+		LastSuccessfulTime: ledger.Timestamp(state.LastSuccessful),
 		ObservedGeneration: spec.Generation,
-		AccountedUntil:     timestamp(state.accounted()),
+		AccountedUntil:     ledger.Timestamp(state.accounted()),
 
 		ActiveCount:         int32(min(len(state.Active), math.MaxInt32)),
 		LastResult:          state.lastResult(),
 		Next:                state.next(spec),
-		NextScheduleTime:    timestamp(state.nextTime(spec)),
-		RecentRuns:          rows(ledger),
-		LastFailureTime:     timestamp(state.LastFailure),
+		NextScheduleTime:    ledger.Timestamp(state.nextTime(spec)),
+		RecentRuns:          ledger.RecentRuns(rows),
+		LastFailureTime:     ledger.Timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
 	}
-	if len(ledger) > 0 {
-		status.LastOutcome = string(ledger[len(ledger)-1].Outcome)
+	if len(rows) > 0 {
+		status.LastOutcome = string(rows[len(rows)-1].Outcome)
 	}
-	if queue := state.Queue(); queue != nil {
+	for _, queue := range state.queued() {
 		status.Queued = int32(min(queue.Times(), math.MaxInt32))
 	}
 	for _, run := range state.Active[max(len(state.Active)-MaxStatusActive, 0):] {
@@ -71,6 +74,36 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 	return status
 }
 
+// chooseStatus plans the status to apply: what the state says, without the runs that are to be replaced.
+func (p *pass) chooseStatus() {
+	start, rest := p.plan.Start, begin(p.state, p.spec, p.now)
+	for _, wanted := range p.plan.Deletes {
+		if wanted.Replaced {
+			rest.replace(wanted)
+		}
+	}
+	if start != nil && !start.Manual {
+		rest.takeOut(start.Scheduled)
+	}
+	status := StatusOf(rest.state, p.spec)
+	if p.pausing() && p.state.Reported != nil && p.state.Reported.ConsecutiveFailures != status.ConsecutiveFailures {
+		// The API server is asked to suspend on the strength of what the status says.
+		p.state.Reported = nil
+	}
+	switch reported := p.state.Reported; {
+	case start != nil && p.follows():
+	case start == nil && (p.now.Before(p.state.StatusRetry.Until) || reported != nil && equalStatus(status, *reported)):
+	default:
+		p.plan.Status = &status
+	}
+}
+
+// follows reports whether the status is written once the run's workflow has begun, to start that sooner. It comes with
+// the start if status.active bounds concurrency, for manual runs, and after an edit.
+func (p *pass) follows() bool {
+	return !p.plan.Start.Manual && p.spec.Capacity() == 0 && p.state.Reported != nil && p.state.Reported.ObservedGeneration == p.spec.Generation
+}
+
 // equalStatus compares what is worth a write. Rows and summary fields wait for the next one.
 func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
@@ -80,14 +113,6 @@ func equalStatus(a, b ostinatov1.CronJobStatus) bool {
 		a.Queued == b.Queued &&
 		slices.Equal(a.Active, b.Active) &&
 		equalConditions(a.Conditions, b.Conditions)
-}
-
-// timestamp renders a time as the API does: UTC, whole seconds, nil for zero.
-func timestamp(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
 }
 
 // scheduledOf is the inverse of names.ScheduledJob; zero for another name.
@@ -117,11 +142,11 @@ const (
 // LastResultPattern and NextPattern are what status.lastResult and status.next match.
 var (
 	LastResultPattern = "^(" + strings.Join([]string{
-		unknown, resultRunning, string(RunComplete), string(RunDeleted), string(RunFailed) + "( x[1-9][0-9]{0,9})?",
+		unknown, resultRunning, string(ledger.Complete), string(ledger.Deleted), string(ledger.Failed) + "( x[1-9][0-9]{0,9})?",
 	}, "|") + ")$"
 	NextPattern = "^(" + strings.Join([]string{
-		unknown, ReasonDeleting, conditionReasonSuspended, conditionReasonPaused,
-		string(UnparseableSchedule), string(UnknownTimeZone), string(NeverFires),
+		unknown, ledger.ReasonDeleting, conditionReasonSuspended, conditionReasonPaused,
+		string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires),
 	}, "|") + "|[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z)$"
 )
 
@@ -129,7 +154,7 @@ var lastResultPattern, nextPattern = regexp.MustCompile(LastResultPattern), rege
 
 // lastResult says how the run that started last has ended.
 func (s State) lastResult() string {
-	for _, entry := range slices.Backward(s.Ledger) {
+	for _, entry := range slices.Backward(s.Ledger.Entries) {
 		if entry.Outcome.HasJob() {
 			return s.resultText(entry.Result)
 		}
@@ -139,18 +164,18 @@ func (s State) lastResult() string {
 	case len(s.Active) > 0:
 		return resultRunning
 	case s.ConsecutiveFailures > 0:
-		return s.resultText(RunFailed)
+		return s.resultText(ledger.Failed)
 	case !s.LastSuccessful.IsZero():
-		return string(RunComplete)
+		return string(ledger.Complete)
 	}
 	return unknown
 }
 
-func (s State) resultText(result RunResult) string {
+func (s State) resultText(result ledger.Result) string {
 	switch {
 	case result == "":
 		return resultRunning
-	case result == RunFailed && s.ConsecutiveFailures > 1:
+	case result == ledger.Failed && s.ConsecutiveFailures > 1:
 		return fmt.Sprintf("%s x%d", result, s.ConsecutiveFailures)
 	}
 	return string(result)
@@ -169,9 +194,9 @@ func (s State) next(spec Spec) string {
 	at := s.nextTime(spec)
 	switch {
 	case !at.IsZero():
-		return clock(at)
+		return times.Format(at)
 	case spec.Deleting:
-		return ReasonDeleting
+		return ledger.ReasonDeleting
 	case s.Calendar.Problem != nil:
 		return string(s.Calendar.Problem.Reason)
 	case spec.Suspend && s.PausedWhy != "":
@@ -182,9 +207,6 @@ func (s State) next(spec Spec) string {
 	return unknown
 }
 
-// MaxRecentRuns bounds status.recentRuns.
-const MaxRecentRuns = 10
-
 // StatusRecorded returns the status with the outcome of a start in it. It is idempotent and leaves its argument.
 func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostinatov1.CronJobStatus {
 	entry := start.entry(start.run(run), run.Started)
@@ -192,65 +214,117 @@ func StatusRecorded(status ostinatov1.CronJobStatus, start Start, run Run) ostin
 	if known || start.Scheduled.IsZero() {
 		return status
 	}
-	rows := append([]ostinatov1.RecentRun{entry.Row()}, status.RecentRuns...)
-	status.RecentRuns = rows[:min(len(rows), MaxRecentRuns)]
+	rows := append([]ostinatov1.RecentRun{entry.RecentRun()}, status.RecentRuns...)
+	status.RecentRuns = rows[:min(len(rows), ledger.MaxRecentRuns)]
 	status.LastOutcome, status.LastResult = string(entry.Outcome), resultRunning
 	return status
 }
 
-// rows renders the last entries, newest first.
-func rows(ledger []LedgerEntry) []ostinatov1.RecentRun {
-	var rows []ostinatov1.RecentRun
-	for _, entry := range ledger[max(len(ledger)-MaxRecentRuns, 0):] {
-		// The API server takes no row without a time, and then no status at all.
-		if !entry.Scheduled.IsZero() {
-			rows = append(rows, entry.Row())
+// Bounds of a status that is written. etcd keeps every version of it for minutes.
+const (
+	// maxStatus bounds its JSON without active, and maxActive that of active, in bytes.
+	maxStatus, maxActive = 64 << 10, 300 << 10
+	// MaxStatusActive bounds active: of more runs that are active the status names the ones that started last.
+	MaxStatusActive = 1000
+	// MaxStatusText bounds a text in it, in bytes.
+	MaxStatusText = 1024
+	// MaxStatusUID bounds a UID and a resourceVersion, in bytes: those that the API server makes are no longer.
+	MaxStatusUID = 36
+	// MaxStatusName bounds the name of an object, MaxStatusWorkflowID the ID of a workflow, in bytes.
+	MaxStatusName       = 253
+	MaxStatusWorkflowID = 1000
+)
+
+// BridgeConditionTypes are those that the bridge writes to CronJobs.
+var BridgeConditionTypes = []string{ostinatov1.ConditionNativeCronJobActive, ostinatov1.ConditionWorkflowPaused}
+
+// ValidateStatus reports whether a status, which may be forged, has the form and size of one that a plan writes for a
+// CronJob of the namespace. It does not say whether the status is true.
+func ValidateStatus(status ostinatov1.CronJobStatus, namespace string) error {
+	if err := atMost("%d active Jobs", len(status.Active), MaxStatusActive); err != nil {
+		return err
+	}
+	for _, run := range status.Active {
+		if run.Kind != "Job" || run.Namespace != namespace || run.FieldPath != "" || run.APIVersion != "batch/v1" ||
+			len(run.ResourceVersion) > MaxStatusUID || len(run.UID) > MaxStatusUID || len(apivalidation.NameIsDNSSubdomain(run.Name, false)) > 0 {
+			return fmt.Errorf("status: active names %s %.70q in namespace %.70q, which is no Job of the CronJob", run.Kind, run.Name, run.Namespace)
 		}
 	}
-	slices.Reverse(rows)
-	return rows
-}
-
-func (e LedgerEntry) Row() ostinatov1.RecentRun {
-	e = e.bounded()
-	row := ostinatov1.RecentRun{
-		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: timestamp(e.Until), Count: e.Count,
-		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
-		JobName: e.Job, Result: string(e.Result), ResultReason: e.ResultReason, EndTime: timestamp(e.Ended),
-		FailedAttempts: e.FailedAttempts, By: e.By, Through: e.Through, Changed: e.Changed,
+	switch {
+	case status.ActiveCount < 0:
+		return fmt.Errorf("status: activeCount is %d, want 0 or more", status.ActiveCount)
+	case status.LastResult != "" && !lastResultPattern.MatchString(status.LastResult):
+		return fmt.Errorf("status: lastResult is %.64q, want a match of %s", status.LastResult, LastResultPattern)
+	case status.Next != "" && !nextPattern.MatchString(status.Next):
+		return fmt.Errorf("status: next is %.64q, want a match of %s", status.Next, NextPattern)
 	}
-	if e.Outcome.HasJob() {
-		row.StartTime = timestamp(e.Recorded)
+	if err := cmp.Or(
+		noneOr("lastOutcome is", status.LastOutcome, ledger.Outcomes),
+		atMost("%d recent runs", len(status.RecentRuns), ledger.MaxRecentRuns),
+		atMost("%d conditions", len(status.Conditions), len(ConditionTypes)),
+	); err != nil {
+		return err
 	}
-	return row
-}
-
-// entryOf is the inverse of row, but for when it was known that a run did not start.
-func entryOf(row ostinatov1.RecentRun) LedgerEntry {
-	entry := LedgerEntry{
-		Scheduled: row.ScheduledTime.UTC(), Until: timeOf(row.Until), Count: max(row.Count, 0), Recorded: timeOf(row.StartTime),
-		Outcome: LedgerOutcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
-		Job: row.JobName, Result: RunResult(row.Result), ResultReason: row.ResultReason, Ended: timeOf(row.EndTime),
-		FailedAttempts: max(row.FailedAttempts, 0), Asked: Asked{By: row.By, Through: row.Through, Changed: row.Changed},
-	}
-	return entry.bounded()
-}
-
-// takeRows goes on with what the object's status has of the ledger.
-func (s *State) takeRows(status ostinatov1.CronJobStatus) {
-	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), MaxRecentRuns)] {
-		// A row that Ostinato has not written can't be written again.
-		if slices.Contains(Outcomes, LedgerOutcome(row.Outcome)) {
-			s.Ledger = append(s.Ledger, entryOf(row))
+	for _, row := range status.RecentRuns {
+		if err := cmp.Or(
+			oneOf("a recent run has the outcome", row.Outcome, ledger.Outcomes),
+			noneOr("a recent run has the result", row.Result, ledger.Results),
+			noneOr("a recent run has the reason", row.Reason, ledger.Reasons),
+			noneOr("a recent run was asked for through", row.Through, ledger.Throughs),
+			atMost("a recent run has a text of %d bytes", max(len(row.Message), len(row.ResultReason), len(row.By), len(row.Changed)), MaxStatusText),
+			atMost("a recent run has a Job's name of %d bytes", len(row.JobName), MaxStatusName),
+		); err != nil {
+			return err
 		}
 	}
-	// Where runs waited, they and the later times without a Job are computed anew.
-	queued := slices.ContainsFunc(s.Ledger, func(e LedgerEntry) bool { return e.Outcome == Queued })
-	s.Ledger = slices.DeleteFunc(s.Ledger, func(e LedgerEntry) bool {
-		return queued && (e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(timeOf(status.AccountedUntil)))
-	})
-	slices.Reverse(s.Ledger)
-	s.LastFailure, s.ConsecutiveFailures = timeOf(status.LastFailureTime), max(status.ConsecutiveFailures, 0)
+	for _, condition := range status.Conditions {
+		if err := cmp.Or(
+			oneOf("a condition of type", condition.Type, ConditionTypes),
+			oneOf("the condition "+condition.Type+" has the reason", condition.Reason, ConditionReasons),
+			atMost("the condition "+condition.Type+" has a message of %d bytes", len(condition.Message), MaxStatusText),
+		); err != nil {
+			return err
+		}
+	}
+	if workflow := status.Workflow; workflow != nil && (len(workflow.ID) > MaxStatusWorkflowID || len(workflow.Namespace) > MaxStatusName) {
+		return fmt.Errorf("status: a workflow with an ID of %d bytes in a namespace of %d, want %d and %d at most",
+			len(workflow.ID), len(workflow.Namespace), MaxStatusWorkflowID, MaxStatusName)
+	}
+	if err := within("active: ", status.Active, maxActive); err != nil {
+		return err
+	}
+	status.Active = nil
+	return within("", status, maxStatus)
 }
 
-func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).UTC() }
+// oneOf reports whether a text is among those that are known, and noneOr whether it is empty or among them.
+func oneOf[Text ~string](what, text string, known []Text) error {
+	if slices.Contains(known, Text(text)) {
+		return nil
+	}
+	return fmt.Errorf("status: %s %.64q, want one of %v", what, text, known)
+}
+
+func noneOr[Text ~string](what, text string, known []Text) error {
+	if text == "" {
+		return nil
+	}
+	return oneOf(what, text, known)
+}
+
+// atMost reports whether a count is within its bound; what is the format that names it.
+func atMost(what string, count, bound int) error {
+	if count <= bound {
+		return nil
+	}
+	return fmt.Errorf("status: "+what+", want %d at most", count, bound)
+}
+
+// within reports whether the JSON of a value has this many bytes at most.
+func within(what string, value any, bound int) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("status: %s%w", what, err)
+	}
+	return atMost(what+"%d bytes", len(data), bound)
+}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -34,7 +35,7 @@ func TestStatusesThatNoPlanWrites(t *testing.T) {
 	}{
 		"nothing":                    {},
 		"a thousand runs":            {status: runs(1000, as)},
-		"an outcome":                 {status: ostinatov1.CronJobStatus{LastOutcome: string(schedule.Started), RecentRuns: []ostinatov1.RecentRun{{Outcome: string(schedule.Started)}}}},
+		"an outcome":                 {status: ostinatov1.CronJobStatus{LastOutcome: string(ledger.Started), RecentRuns: []ostinatov1.RecentRun{{Outcome: string(ledger.Started)}}}},
 		"more runs":                  {runs(1001, as), "1001 active Jobs, want 1000 at most"},
 		"a run elsewhere":            {runs(1, func(r *corev1.ObjectReference) { r.Namespace = "other" }), "no Job of the CronJob"},
 		"a run that is no Job":       {runs(1, func(r *corev1.ObjectReference) { r.Kind = "Pod" }), "no Job of the CronJob"},

@@ -12,46 +12,85 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
-// forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
-func (s *State) forgive(spec Spec) {
-	if spec.Suspend || s.ConsecutiveFailures < s.Forgiven {
-		s.Forgiven = s.ConsecutiveFailures
+// markSuspension opens and closes the suspension. While it lasts no times are kept: they are computed at its end.
+func (p *pass) markSuspension() {
+	lasting := p.state.Suspension.lasts()
+	switch {
+	case p.spec.Suspend && !lasting:
+		p.state.Suspension = Suspension{From: p.now}
+		for _, condition := range p.state.Conditions {
+			if condition.Type == ostinatov1.ConditionSuspended && condition.Status {
+				p.state.Suspension.From = condition.Since
+			}
+		}
+	case !p.spec.Suspend && lasting:
+		p.state.Suspension.To = p.now
 	}
-	if !spec.Suspend {
-		s.PausedWhy = ""
+	if !p.spec.Suspend && !p.spec.Deleting {
+		return
+	}
+	// A run that became due before others were settled can't be looked up at the end.
+	kept := !p.state.Calendar.Due.IsZero() && !p.state.Calendar.Due.After(p.state.Settled) && !p.spec.Deleting
+	if p.state.Calendar.Upcoming = nil; !p.spec.inOrder() && !kept || p.spec.Deleting {
+		p.setQueue(nil)
+	}
+}
+
+// suspendedSince returns from when a suspension counts that is heard of now: from a run that just became due, unless
+// something else has held it up.
+func (p *pass) suspendedSince() time.Time {
+	if p.state.atCapacity(p.spec) {
+		return p.now
+	}
+	for _, scheduled := range slices.Concat(p.state.queue(), p.state.Calendar.Upcoming) {
+		if tried, _ := p.state.delay(scheduled).why(); tried == "" && !scheduled.After(p.now) && prompt(scheduled, p.now) {
+			return scheduled
+		}
+	}
+	return p.now
+}
+
+// forgive leaves failures out of the count up to which the CronJob was suspended, whoever did that.
+func (p *pass) forgive() {
+	if p.spec.Suspend || p.state.ConsecutiveFailures < p.state.Forgiven {
+		p.state.Forgiven = p.state.ConsecutiveFailures
+	}
+	if !p.spec.Suspend {
+		p.state.PausedWhy = ""
 	}
 }
 
 // pausing reports whether enough runs have failed in a row to suspend the CronJob. Nothing starts until it is.
-func (s *State) pausing(spec Spec) bool {
-	return spec.PauseAfterFailures > 0 && !spec.Suspend && !spec.Deleting &&
-		s.ConsecutiveFailures-s.Forgiven >= spec.PauseAfterFailures
+func (p *pass) pausing() bool {
+	return p.spec.PauseAfterFailures > 0 && !p.spec.Suspend && !p.spec.Deleting &&
+		p.state.ConsecutiveFailures-p.state.Forgiven >= p.spec.PauseAfterFailures
 }
 
 // Paused returns the state after the CronJob was suspended because of failures.
 func Paused(state State) State {
-	s := state.clone()
-	s.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", s.ConsecutiveFailures)
-	for _, entry := range slices.Backward(s.Ledger) {
-		if entry.Result == RunFailed {
-			s.PausedWhy = bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
-				s.ConsecutiveFailures, entry.Job, entry.ResultReason))
+	p := begin(state, Spec{}, time.Time{})
+	p.state.PausedWhy = fmt.Sprintf("%d runs in a row have failed; set spec.suspend to false to go on", p.state.ConsecutiveFailures)
+	for _, entry := range slices.Backward(p.state.Ledger.Entries) {
+		if entry.Result == ledger.Failed {
+			p.state.PausedWhy = ledger.Bounded(fmt.Sprintf("%d runs in a row have failed, the last of them %s (%s); set spec.suspend to false to go on",
+				p.state.ConsecutiveFailures, entry.Job, entry.ResultReason))
 			break
 		}
 	}
-	s.Outbox = append(s.Outbox, event.Warning(conditionReasonPaused, "Suspended: "+s.PausedWhy))
-	return s
+	p.emit(event.Warning(conditionReasonPaused, "Suspended: "+p.state.PausedWhy))
+	return p.state
 }
 
 // PauseRefused returns the state after the suspension was refused: it takes as many more failures to ask again.
 func PauseRefused(state State, why string) State {
-	s := state.clone()
-	s.Forgiven = s.ConsecutiveFailures
-	s.Outbox = append(s.Outbox, event.Warning("FailedUpdate",
-		fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", s.ConsecutiveFailures, why)))
-	return s
+	p := begin(state, Spec{}, time.Time{})
+	p.state.Forgiven = p.state.ConsecutiveFailures
+	p.emit(event.Warning("FailedUpdate", fmt.Sprintf("Error suspending the CronJob after %d failed runs in a row: %s", p.state.ConsecutiveFailures, why)))
+	return p.state
 }
 
 // MayPause reports whether the object asks to be suspended after failures, and has had enough.
@@ -61,9 +100,7 @@ func MayPause(object *ostinatov1.CronJob) bool {
 }
 
 const (
-	// ThroughSignal is Suspender.Through and Asked.Through where a signal has asked for it.
-	ThroughSignal = "signal"
-	// ThroughCommand is that where a person has used the ostinato command.
+	// ThroughCommand is Suspender.Through where a person has used the ostinato command.
 	ThroughCommand = "ostinato"
 	// throughFailures is that where failures have suspended the CronJob.
 	throughFailures = "pauseAfterFailures"
@@ -75,7 +112,7 @@ type Suspender struct {
 	By string
 	// At is when.
 	At time.Time
-	// Through is a signal, or the field manager that has written spec.suspend; empty where nothing tells.
+	// Through is ledger.ThroughSignal, or the field manager that has written spec.suspend; empty where nothing tells.
 	Through string
 	// Why is the reason that was given.
 	Why string
@@ -88,14 +125,14 @@ func (s Suspender) String() string {
 	}
 	var parts []string
 	if s.By != "" {
-		parts = append(parts, "by "+bounded(s.By)+" (claimed)")
+		parts = append(parts, "by "+ledger.Bounded(s.By)+" (claimed)")
 	}
 	if !s.At.IsZero() {
-		parts = append(parts, "at "+clock(s.At))
+		parts = append(parts, "at "+times.Format(s.At))
 	}
-	text := strings.Join(append(parts, "through "+bounded(s.Through)), " ")
+	text := strings.Join(append(parts, "through "+ledger.Bounded(s.Through)), " ")
 	if s.Why != "" {
-		text += ": " + bounded(s.Why)
+		text += ": " + ledger.Bounded(s.Why)
 	}
 	return text
 }
@@ -107,10 +144,10 @@ func (s Suspender) Refuses(by, reason string) string {
 	}
 	var asked []string
 	if by != "" {
-		asked = append(asked, "by "+bounded(by))
+		asked = append(asked, "by "+ledger.Bounded(by))
 	}
 	if reason != "" {
-		asked = append(asked, fmt.Sprintf("for the reason %q", bounded(reason)))
+		asked = append(asked, fmt.Sprintf("for the reason %q", ledger.Bounded(reason)))
 	}
 	return fmt.Sprintf(`not suspended %s, but %s: send {"force": true} to resume it all the same`,
 		strings.Join(asked, " "), cmp.Or(s.String(), "by nobody that the object names"))
@@ -160,5 +197,5 @@ func pausedWhy(message string) string {
 	if _, why, found := strings.Cut(message, "through "+throughFailures+": "); found {
 		message = why
 	}
-	return bounded(message)
+	return ledger.Bounded(message)
 }

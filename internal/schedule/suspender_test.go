@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -20,7 +21,7 @@ func suspendedStatus(since time.Time, reason, message string) ostinatov1.CronJob
 }
 
 func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
-	ada := schedule.Suspender{By: "ada", At: at("10:00"), Through: schedule.ThroughSignal, Why: "maintenance"}
+	ada := schedule.Suspender{By: "ada", At: at("10:00"), Through: ledger.ThroughSignal, Why: "maintenance"}
 	later := ada
 	later.At = at("11:00")
 	kubectl := schedule.Suspender{At: at("10:00"), Through: "kubectl-edit"}
@@ -32,7 +33,7 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 		want         string
 	}{
 		"a person by a signal":    {suspended, ostinatov1.CronJobStatus{}, ada, "by ada (claimed) at 2016-05-19T10:00:00Z through signal: maintenance"},
-		"a signal without a word": {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{At: at("10:00"), Through: schedule.ThroughSignal}, "at 2016-05-19T10:00:00Z through signal"},
+		"a signal without a word": {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{At: at("10:00"), Through: ledger.ThroughSignal}, "at 2016-05-19T10:00:00Z through signal"},
 		"kubectl":                 {suspended, ostinatov1.CronJobStatus{}, kubectl, "at 2016-05-19T10:00:00Z through kubectl-edit"},
 		"nothing tells":           {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{}, ""},
 		"nothing tells any more":  {suspended, suspendedStatus(at("10:01"), "Suspended", "as before"), schedule.Suspender{}, "as before"},
@@ -68,7 +69,7 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 }
 
 func TestAResumeTakesBackWhatItNames(t *testing.T) {
-	ada := schedule.Suspender{By: "ada", At: at("10:00"), Through: schedule.ThroughSignal, Why: "upgrade"}
+	ada := schedule.Suspender{By: "ada", At: at("10:00"), Through: ledger.ThroughSignal, Why: "upgrade"}
 	for name, test := range map[string]struct {
 		who        schedule.Suspender
 		by, reason string

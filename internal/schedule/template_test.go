@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
@@ -49,7 +50,7 @@ func TestEachGenerationIsJudgedOnce(t *testing.T) {
 func TestARefusedTemplateIsTriedAllTheSame(t *testing.T) {
 	c := newCluster(t, cronSpec("0 * * * *"), at("09:30"))
 	c.judge = refusing("no such volume")
-	c.refuse, c.refusal = func(schedule.Start) string { return "no such volume" }, schedule.Invalid
+	c.refuse, c.refusal = func(schedule.Start) string { return "no such volume" }, ledger.Invalid
 	c.at(at("09:30:05"))
 	wantTemplate(t, c, metav1.ConditionFalse, 1, "no such volume")
 	wantTime(t, "next", c.status.NextScheduleTime.Time, "10:00")
@@ -142,7 +143,7 @@ func TestARunProvesTheTemplate(t *testing.T) {
 	valid := wantTemplate(t, c, metav1.ConditionTrue, 1, "")
 	wantTime(t, "transition", valid.LastTransitionTime.Time, "10:00")
 
-	c.refuse, c.refusal = func(schedule.Start) string { return "too long" }, schedule.Invalid
+	c.refuse, c.refusal = func(schedule.Start) string { return "too long" }, ledger.Invalid
 	c.at(at("11:00"))
 	wantTemplate(t, c, metav1.ConditionFalse, 1, "too long")
 	if c.judged != 1 {

@@ -2,132 +2,65 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 )
 
-const (
-	// ThroughUpdate is Asked.Through where an update has asked for the run, as ThroughSignal is where a signal has.
-	ThroughUpdate = "update"
-	// ThroughJob: somebody has made the run's Job.
-	ThroughJob = "job"
-)
-
-// Throughs are all that a row of the ledger may name.
-var Throughs = []string{ThroughSignal, ThroughUpdate, ThroughJob}
-
-// Asked says who has asked for a run that the schedule did not. Nothing proves it.
-type Asked struct {
-	// By is the name that the sender has claimed; empty where he has not.
-	By string `json:"by,omitempty"`
-	// Through is one of Throughs; empty for a scheduled run.
-	Through string `json:"through,omitempty"`
-	// Changed says in what the run is not as the CronJob prescribes it; empty for nothing.
-	Changed string `json:"changed,omitempty"`
-}
-
-// bounded returns it with texts that people can read and a state can carry.
-func (a Asked) bounded() Asked {
-	a.By, a.Changed = bounded(a.By), bounded(a.Changed)
-	if !slices.Contains(Throughs, a.Through) {
-		a.Through = ""
-	}
-	return a
-}
-
-// changing returns it with what an overlap changes.
-func (a Asked) changing(overlap batchv1.ConcurrencyPolicy) Asked {
+// changing returns who has asked, with what an overlap changes.
+func changing(asked ledger.Asked, overlap batchv1.ConcurrencyPolicy) ledger.Asked {
 	if overlap != "" {
-		a.Changed = "concurrencyPolicy " + string(overlap)
+		asked.Changed = "concurrencyPolicy " + string(overlap)
 	}
-	return a
+	return asked
 }
 
 // TriggerRequest asks for one manual run.
 type TriggerRequest struct {
-	Asked
-	// Note is the sender's.
-	Note string
-	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
-	Overlap batchv1.ConcurrencyPolicy
-}
-
-// Trigger asks for one manual run.
-type Trigger struct {
-	// Sequence numbers the CronJob's triggers, ascending; the Job's name is made from it.
-	Sequence int64 `json:"sequence"`
-	// At is when the trigger arrived.
-	At time.Time `json:"at"`
 	// Note is the sender's, Asked who that is.
 	Note string `json:"note,omitempty"`
-	Asked
+	ledger.Asked
 	// Overlap is the concurrency policy that the sender asks for; empty for the CronJob's.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
+}
+
+// Trigger is a request that is still to be decided.
+type Trigger struct {
+	// Sequence numbers the CronJob's triggers and backfills, ascending; the Job's name is made from it.
+	Sequence int64 `json:"sequence"`
+	// At is when it arrived.
+	At time.Time `json:"at"`
+	TriggerRequest
 	Delay
 }
 
 // AddTrigger returns the state with one more trigger, or its row if refused. Its number is TriggerSequence.
 func AddTrigger(state State, request TriggerRequest, now time.Time) State {
-	s, now := state.clone(), now.UTC()
-	s.TriggerSequence++
-	trigger := Trigger{Sequence: s.TriggerSequence, At: now, Note: request.Note, Asked: request.Asked.bounded()}
+	p := begin(state, Spec{}, now)
+	p.state.TriggerSequence++
+	trigger := Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: request}
+	trigger.Asked = request.Asked.Bounded()
 	if mistake := OverlapMistake(request.Overlap); mistake != "" {
-		s.Outbox = append(s.Outbox, event.Warning("TriggerRefused", mistake))
+		p.emit(event.Warning("TriggerRefused", mistake))
 		if trigger.Note != "" {
 			mistake += "; " + trigger.Note
 		}
 		trigger.Note = mistake
-		s.record(trigger.entry(FailedToCreate, ReasonInvalidSignal, now))
-		return s
+		p.record(trigger.entry(ledger.FailedToCreate, ledger.ReasonInvalidSignal, p.now))
+		return p.state
 	}
-	trigger.Overlap, trigger.Asked = request.Overlap, trigger.Asked.changing(request.Overlap)
-	if len(s.Triggers) >= maxTriggers {
-		s.record(trigger.entry(SkippedOverlap, ReasonTooManyTriggers, now))
-		return s
+	trigger.Asked = changing(trigger.Asked, request.Overlap)
+	if len(p.state.Triggers) >= maxTriggers {
+		p.record(trigger.entry(ledger.SkippedOverlap, ledger.ReasonTooManyTriggers, p.now))
+		return p.state
 	}
-	s.Triggers = append(s.Triggers, trigger)
-	return s
-}
-
-// policies are the concurrency policies of a CronJob; a manual run may ask for another one.
-var policies = []batchv1.ConcurrencyPolicy{
-	batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent, ostinatov1.QueueConcurrent,
-}
-
-// OverlapMistake says what is wrong with a manual run's overlap; empty if nothing is.
-func OverlapMistake(overlap batchv1.ConcurrencyPolicy) string {
-	if overlap == "" || slices.Contains(policies, overlap) {
-		return ""
-	}
-	return fmt.Sprintf("overlap is %.40q: use Allow, Forbid, Replace or Queue, or leave it out for the CronJob's concurrencyPolicy", string(overlap))
-}
-
-// Policy returns the start's concurrency policy, given the CronJob's. Only manual runs may ask for another.
-func (s Start) Policy(cronJobs batchv1.ConcurrencyPolicy) batchv1.ConcurrencyPolicy {
-	switch {
-	case s.Manual && s.Overlap != "":
-		return s.Overlap
-	case s.Backfill != 0 && cronJobs == batchv1.ReplaceConcurrent:
-		// A past time replaces a run only where somebody says so.
-		return batchv1.ForbidConcurrent
-	}
-	return cronJobs
-}
-
-// Under returns the spec that applies to the start: an overlap is without maxConcurrent.
-func (s Start) Under(spec Spec) Spec {
-	spec.ConcurrencyPolicy = s.Policy(spec.ConcurrencyPolicy)
-	if s.Manual && s.Overlap != "" {
-		spec.MaxConcurrent = 0
-	}
-	return spec
+	p.state.Triggers = append(p.state.Triggers, trigger)
+	return p.state
 }
 
 // start returns the start of the trigger's run, but for its Job's name.
@@ -138,67 +71,70 @@ func (t Trigger) start() Start {
 }
 
 // settleForbidden settles the triggers that may neither start now nor wait, and marks those that wait.
-func (s *State) settleForbidden(spec Spec, now time.Time) {
-	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool {
-		under := trigger.start().Under(spec)
-		if !s.atCapacity(under) || under.queues() {
+func (p *pass) settleForbidden() {
+	p.state.Triggers = slices.DeleteFunc(p.state.Triggers, func(trigger Trigger) bool {
+		under := trigger.start().Under(p.spec)
+		if !p.state.atCapacity(under) || under.queues() {
 			return false
 		}
-		s.Outbox = append(s.Outbox, alreadyActive(under))
-		s.record(trigger.entry(SkippedOverlap, ReasonJobAlreadyActive, now))
+		p.emit(alreadyActive(under))
+		p.record(trigger.entry(ledger.SkippedOverlap, ledger.ReasonJobAlreadyActive, p.now))
 		return true
 	})
-	for index := range s.Triggers {
-		trigger := &s.Triggers[index]
-		trigger.Blocked = trigger.Blocked || s.atCapacity(trigger.start().Under(spec))
+	for index := range p.state.Triggers {
+		trigger := &p.state.Triggers[index]
+		trigger.Blocked = trigger.Blocked || p.state.atCapacity(trigger.start().Under(p.spec))
 	}
 }
 
 // nextTrigger returns the first trigger that does not wait for runs that are active; nil when there is none.
-func (s *State) nextTrigger(spec Spec) *Trigger {
-	return firstOf(s.Triggers, func(trigger Trigger) bool { return !s.atCapacity(trigger.start().Under(spec)) })
+func (p *pass) nextTrigger() *Trigger {
+	return firstOf(p.state.Triggers, func(trigger Trigger) bool { return !p.state.atCapacity(trigger.start().Under(p.spec)) })
 }
 
 // trigger returns the trigger of a number; nil when it is settled.
-func (s *State) trigger(sequence int64) *Trigger {
+func (s State) trigger(sequence int64) *Trigger {
 	return firstOf(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == sequence })
 }
 
-func (s *State) dropTrigger(sequence int64) {
-	s.Triggers = slices.DeleteFunc(s.Triggers, func(trigger Trigger) bool { return trigger.Sequence == sequence })
+func (p *pass) dropTrigger(sequence int64) {
+	p.state.Triggers = slices.DeleteFunc(p.state.Triggers, func(trigger Trigger) bool { return trigger.Sequence == sequence })
 }
 
 // triggeredStart returns the start of the next trigger's run, unless its retry has to wait; nil if there is none.
-func (s *State) triggeredStart(spec Spec, now time.Time) *Start {
-	trigger := s.nextTrigger(spec)
-	if trigger == nil || now.Before(trigger.Retry.Until) {
+func (p *pass) triggeredStart() *Start {
+	trigger := p.nextTrigger()
+	if trigger == nil || p.now.Before(trigger.Retry.Until) {
 		return nil
 	}
 	start := trigger.start()
-	start.Name = names.TriggeredJob(s.Name, s.UID, trigger.Sequence)
+	start.Name = names.TriggeredJob(p.state.Name, p.state.UID, trigger.Sequence)
 	start.WhyLate, start.LateMessage = trigger.why()
-	start.WhyLate = cmp.Or(start.WhyLate, ReasonOutage)
+	start.WhyLate = cmp.Or(start.WhyLate, ledger.ReasonOutage)
 	return &start
 }
 
 // dropTriggers forgets the manual runs of a CronJob that is being deleted.
-func (s *State) dropTriggers(now time.Time) {
-	for _, trigger := range s.Triggers {
-		s.record(trigger.entry(SkippedSuperseded, ReasonDeleting, now))
+func (p *pass) dropTriggers() {
+	if !p.spec.Deleting {
+		return
 	}
-	s.Triggers = nil
+	for _, trigger := range p.state.Triggers {
+		p.record(trigger.entry(ledger.SkippedSuperseded, ledger.ReasonDeleting, p.now))
+	}
+	p.state.Triggers = nil
 }
 
-func (t Trigger) entry(outcome LedgerOutcome, reason string, now time.Time) LedgerEntry {
+func (t Trigger) entry(outcome ledger.Outcome, reason string, now time.Time) ledger.Entry {
 	return t.start().row(outcome, reason, t.Note, now)
 }
 
 // waitingTriggers are the rows of triggers that wait for other runs, or to retry. The status does not have them.
-func (s State) waitingTriggers() []LedgerEntry {
-	var rows []LedgerEntry
+func (s State) waitingTriggers() []ledger.Entry {
+	var rows []ledger.Entry
 	for _, trigger := range s.Triggers {
 		if reason, message := trigger.why(); reason != "" {
-			rows = append(rows, trigger.start().row(Queued, reason, cmp.Or(message, trigger.Note), time.Time{}).bounded())
+			rows = append(rows, trigger.start().row(ledger.Queued, reason, cmp.Or(message, trigger.Note), time.Time{}).Bounded())
 		}
 	}
 	return rows
@@ -238,22 +174,14 @@ func Answer(state State, sequence int64) (answer TriggerAnswer, known bool) {
 		}
 		return TriggerAnswer{Job: job, Runs: RunsQueued, Reason: cmp.Or(message, reason)}, true
 	}
-	for _, entry := range slices.Backward(state.Ledger) {
+	for _, entry := range slices.Backward(state.Ledger.Entries) {
 		switch {
 		case entry.Sequence != sequence:
 		case entry.Outcome.HasJob():
 			return TriggerAnswer{Job: job, Runs: RunsNow}, true
 		default:
-			return TriggerAnswer{Runs: RunsRefused, Reason: entry.why()}, true
+			return TriggerAnswer{Runs: RunsRefused, Reason: entry.Why()}, true
 		}
 	}
 	return TriggerAnswer{Runs: RunsRefused, Reason: "it is forgotten: the ledger has no row of it"}, true
-}
-
-// why says in one line why a run has not started. Only for FailedToCreate the message is not the sender's note.
-func (e LedgerEntry) why() string {
-	if e.Outcome == FailedToCreate && e.Message != "" {
-		return e.Reason + ": " + e.Message
-	}
-	return e.Reason
 }

@@ -2,15 +2,15 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/event"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 const (
@@ -24,27 +24,66 @@ const (
 	maxInState = 4 * maxWaiting
 )
 
-// Capacity returns how many runs may be active at once; 0 means any number.
-func (s Spec) Capacity() int {
-	switch {
-	case s.MaxConcurrent > 0:
-		return int(s.MaxConcurrent)
-	case s.ConcurrencyPolicy == batchv1.AllowConcurrent:
-		return 0
-	}
-	return 1
-}
-
-// queues reports whether runs wait their turn while others are active.
-func (s Spec) queues() bool { return s.ConcurrencyPolicy == ostinatov1.QueueConcurrent }
-
 // catchesUpAll reports whether all missed runs are started. Under Replace they would replace one another.
 func (s Spec) catchesUpAll() bool {
 	return s.CatchUp == ostinatov1.CatchUpAll && s.ConcurrencyPolicy != batchv1.ReplaceConcurrent
 }
 
-// inOrder reports whether waiting runs queue, the oldest first. Otherwise at most one waits, and the next replaces it.
-func (s Spec) inOrder() bool { return s.queues() || s.catchesUpAll() }
+// caughtUp returns which of the ascending times that have come since the last look get their runs, the last of them, and
+// why those before are not caught up; empty where a later one took their place.
+func (s Spec) caughtUp(came []time.Time, now time.Time) (kept []time.Time, why string) {
+	last := len(came) - 1
+	if last < 0 {
+		return nil, ""
+	}
+	first := last
+	for first >= 0 && last-first < s.maxCaughtUp() && s.mayCatchUp(came[first], now) {
+		first--
+	}
+	if first >= 0 && !s.mayCatchUp(came[first], now) {
+		why = ledger.ReasonNotCaughtUp
+	} else if first >= 0 && s.catchesUpAll() {
+		why = ledger.ReasonCatchUpLimit
+	}
+	return came[first+1:], why
+}
+
+// maxCaughtUp is how many scheduled times caughtUp keeps at most, the newest.
+func (s Spec) maxCaughtUp() int {
+	if s.catchesUpAll() {
+		return limit(s.CatchUpLimit, defaultCatchUpLimit)
+	}
+	return 1
+}
+
+// mayCatchUp reports whether the run of a scheduled time may start, late as it is.
+func (s Spec) mayCatchUp(scheduled, now time.Time) bool {
+	switch {
+	case prompt(scheduled, now):
+		return true
+	case s.CatchUp == ostinatov1.CatchUpNone:
+		return false
+	case s.CatchUpWindowSeconds != nil:
+		return now.Truncate(time.Second).Sub(scheduled) <= deadline(*s.CatchUpWindowSeconds)
+	}
+	return true
+}
+
+// lateAfter is how long after its scheduled time a run may start and not be late.
+const lateAfter = time.Minute
+
+// prompt reports whether a scheduled time is noticed in time, so that it was not missed.
+func prompt(scheduled, now time.Time) bool { return now.Sub(scheduled) <= lateAfter }
+
+// lastLate returns the last of the times that were not noticed in time; zero if all were.
+func lastLate(came []time.Time, now time.Time) time.Time {
+	for _, scheduled := range slices.Backward(came) {
+		if !prompt(scheduled, now) {
+			return scheduled
+		}
+	}
+	return time.Time{}
+}
 
 // limit is a limit of the spec's with its default and its bound.
 func limit(value int32, otherwise int) int {
@@ -54,76 +93,52 @@ func limit(value int32, otherwise int) int {
 	return min(int(value), maxWaiting)
 }
 
-// full reports whether no more runs may be active.
-func (s *State) full(spec Spec) bool {
-	capacity := spec.Capacity()
-	return capacity > 0 && len(s.Active) >= capacity
-}
-
-// atCapacity reports whether a start has to wait until an active run has ended.
-func (s *State) atCapacity(spec Spec) bool {
-	return spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent && s.full(spec)
-}
-
-// replacements are the deletes of the oldest runs that make room for another one.
-func (s *State) replacements(spec Spec) []Delete {
-	if spec.ConcurrencyPolicy != batchv1.ReplaceConcurrent {
-		return nil
+// advance takes in the upcoming times that have come.
+func (p *pass) advance() {
+	passed, upcoming := times.Split(p.state.Calendar.Upcoming, p.now)
+	if len(passed) == 0 {
+		return
 	}
-	var deletes []Delete
-	for _, run := range s.Active[:max(len(s.Active)-spec.Capacity()+1, 0)] {
-		deletes = append(deletes, Delete{Name: run.Name, UID: run.UID, Replaced: true})
+	p.state.Calendar.Upcoming = upcoming
+	kept, why := p.spec.caughtUp(passed, p.now)
+	var missed []MissedRuns
+	for _, scheduled := range passed[:len(passed)-len(kept)] {
+		missed = append(missed, single(scheduled, why))
 	}
-	return deletes
-}
-
-// alreadyActive is the Event of a run that is held back; upstream's words where upstream has them (parity 1.9).
-func alreadyActive(spec Spec) event.Event {
-	if spec.MaxConcurrent == 0 && !spec.queues() {
-		return event.Normal("JobAlreadyActive",
-			"Not starting job because prior execution is running and concurrency policy is Forbid")
-	}
-	return event.Normal("JobAlreadyActive", fmt.Sprintf(
-		"Not starting job because as many executions are running as may be (%d) and concurrency policy is %s", spec.Capacity(), spec.ConcurrencyPolicy))
+	p.come(missed, kept, lastLate(kept, p.now))
 }
 
 // come takes in scheduled times that have come, ascending: missed ones, then those to be started, which up to caughtUp
 // are late. If runs start in order, they queue; otherwise the last one replaces the one that was due.
-func (s *State) come(spec Spec, missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
-	if !spec.inOrder() {
-		s.missAll(s.queue(), "")
-		s.Calendar.Missed = append(s.Calendar.Missed, missed...)
-		s.setQueue(kept[max(len(kept)-1, 0):])
+func (p *pass) come(missed []MissedRuns, kept []time.Time, caughtUp time.Time) {
+	if !p.spec.inOrder() {
+		p.missAll(p.state.queue(), "")
+		p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
+		p.setQueue(kept[max(len(kept)-1, 0):])
 		return
 	}
-	s.Calendar.Missed = append(s.Calendar.Missed, missed...)
-	s.Calendar.CaughtUp = later(s.Calendar.CaughtUp, caughtUp)
+	p.state.Calendar.Missed = append(p.state.Calendar.Missed, missed...)
+	p.state.Calendar.CaughtUp = times.Later(p.state.Calendar.CaughtUp, caughtUp)
 	for _, scheduled := range kept {
-		if !spec.queues() && scheduled.After(caughtUp) {
+		if !p.spec.queues() && scheduled.After(caughtUp) {
 			// It replaces one before it that was held back. Those that are caught up stay.
-			_, came := split(s.queue(), s.Calendar.CaughtUp)
-			s.missAll(came, ReasonJobAlreadyActive)
+			_, came := times.Split(p.state.queue(), p.state.Calendar.CaughtUp)
+			p.missAll(came, ledger.ReasonJobAlreadyActive)
 		}
-		s.setQueue(append(s.queue(), scheduled))
+		p.setQueue(append(p.state.queue(), scheduled))
 	}
 }
 
 // single is a missed time by itself.
 func single(scheduled time.Time, reason string) MissedRuns {
-	return MissedRuns{First: scheduled, Last: scheduled, Count: 1, Reason: reason}
+	return MissedRuns{times.Stretch{First: scheduled, Last: scheduled, Count: 1}, reason}
 }
 
 // compare orders by time.
 func (m MissedRuns) compare(other MissedRuns) int { return m.First.Compare(other.First) }
 
-// split divides ascending times into those up to a time and those after it.
-func split(times []time.Time, at time.Time) (until, after []time.Time) {
-	index := sort.Search(len(times), func(i int) bool { return times[i].After(at) })
-	return times[:index:index], times[index:]
-}
-
 // queue returns the scheduled times that have come and wait to be started, ascending.
-func (s *State) queue() []time.Time {
+func (s State) queue() []time.Time {
 	if s.Calendar.Due.IsZero() {
 		return nil
 	}
@@ -131,80 +146,104 @@ func (s *State) queue() []time.Time {
 }
 
 // setQueue replaces them: the first is the due one.
-func (s *State) setQueue(times []time.Time) {
-	if s.Calendar.Due, s.Calendar.Waiting = (time.Time{}), nil; len(times) > 0 {
-		s.Calendar.Due, s.Calendar.Waiting = times[0], append([]time.Time(nil), times[1:]...)
+func (p *pass) setQueue(waiting []time.Time) {
+	if p.state.Calendar.Due, p.state.Calendar.Waiting = (time.Time{}), nil; len(waiting) > 0 {
+		p.state.Calendar.Due, p.state.Calendar.Waiting = waiting[0], append([]time.Time(nil), waiting[1:]...)
 	}
 }
 
 // takeOut takes a time out of those that wait.
-func (s *State) takeOut(scheduled time.Time) {
-	s.setQueue(slices.DeleteFunc(s.queue(), scheduled.Equal))
+func (p *pass) takeOut(scheduled time.Time) {
+	p.setQueue(slices.DeleteFunc(p.state.queue(), scheduled.Equal))
 }
 
 // missAll makes times that wait missed ones.
-func (s *State) missAll(times []time.Time, reason string) {
-	for _, scheduled := range times {
-		s.takeOut(scheduled)
-		s.Calendar.Missed = append(s.Calendar.Missed, single(scheduled, reason))
+func (p *pass) missAll(waiting []time.Time, reason string) {
+	for _, scheduled := range waiting {
+		p.takeOut(scheduled)
+		p.state.Calendar.Missed = append(p.state.Calendar.Missed, single(scheduled, reason))
 	}
 }
 
 // dropOverflow makes room in a queue that has become too long: the oldest are missed.
-func (s *State) dropOverflow(spec Spec) {
-	if !spec.inOrder() {
+func (p *pass) dropOverflow() {
+	if !p.spec.inOrder() {
 		return
 	}
-	caught, came := split(s.queue(), s.Calendar.CaughtUp)
+	caught, came := times.Split(p.state.queue(), p.state.Calendar.CaughtUp)
 	// A run that can start at once does not wait.
 	room := maxWaiting
-	if capacity := spec.Capacity(); capacity > 0 {
-		room = max(capacity-len(s.Active)-len(caught), 0)
+	if capacity := p.spec.Capacity(); capacity > 0 {
+		room = max(capacity-len(p.state.Active)-len(caught), 0)
 	}
-	s.missAll(came[:max(len(came)-limit(spec.QueueLimit, defaultQueueLimit)-room, 0)], ReasonQueueFull)
-	s.missAll(caught[:max(len(caught)-maxWaiting, 0)], ReasonCatchUpLimit)
+	p.missAll(came[:max(len(came)-limit(p.spec.QueueLimit, defaultQueueLimit)-room, 0)], ledger.ReasonQueueFull)
+	p.missAll(caught[:max(len(caught)-maxWaiting, 0)], ledger.ReasonCatchUpLimit)
+}
+
+// dropLate makes due runs missed ones when their starting deadline has passed.
+func (p *pass) dropLate() {
+	for due := p.state.Calendar.Due; !due.IsZero() && tooLate(p.spec, due, p.now); due = p.state.Calendar.Due {
+		found := p.state.recoveredFor(single(due, "")) != nil
+		if !found && p.notStarted(single(due, "")).Reason != ledger.ReasonSuspended {
+			p.emit(event.Warning("MissSchedule", "Missed scheduled time to start a job: "+due.UTC().Format(time.RFC1123Z)))
+		}
+		p.missAll([]time.Time{due}, "")
+	}
+}
+
+// tooLate reports whether startingDeadlineSeconds excludes a run, in whole seconds: a deadline of 0 means on time.
+func tooLate(spec Spec, scheduled, now time.Time) bool {
+	return spec.StartingDeadlineSeconds != nil && now.Truncate(time.Second).Sub(scheduled) > deadline(*spec.StartingDeadlineSeconds)
+}
+
+// deadline converts startingDeadlineSeconds without overflow: a century is as good as none.
+func deadline(seconds int64) time.Duration {
+	const century = 100 * 366 * 24 * 3600
+	return time.Duration(min(seconds, century)) * time.Second
 }
 
 // disband leaves only the latest of the runs that wait, where the CronJob no longer asks for an order.
-func (s *State) disband(now time.Time) {
-	waiting := s.queue()
+func (p *pass) disband() {
+	waiting := p.state.queue()
 	for _, scheduled := range waiting[:max(len(waiting)-1, 0)] {
-		s.settle(single(scheduled, "").entry(LedgerEntry{Recorded: now, Outcome: SkippedSuperseded, Reason: ReasonPolicyChanged}))
+		p.settle(single(scheduled, "").entry(ledger.Entry{Recorded: p.now, Outcome: ledger.SkippedSuperseded, Reason: ledger.ReasonPolicyChanged}))
 	}
-	s.Calendar.CaughtUp = time.Time{}
+	p.state.Calendar.CaughtUp = time.Time{}
 }
 
 // announceQueue announces and counts what has begun to wait since the last time.
-func (s *State) announceQueue(spec Spec) {
-	_, fresh := split(s.queue(), s.Calendar.Announced)
-	if !spec.inOrder() || len(fresh) == 0 {
+func (p *pass) announceQueue() {
+	_, fresh := times.Split(p.state.queue(), p.state.Calendar.Announced)
+	if !p.spec.inOrder() || len(fresh) == 0 {
 		return
 	}
-	s.Calendar.Announced = fresh[len(fresh)-1]
-	s.tally(LedgerEntry{Outcome: Queued, Count: int64(len(fresh))})
-	if s.atCapacity(spec) {
-		s.Outbox = append(s.Outbox, alreadyActive(spec))
+	p.state.Calendar.Announced = fresh[len(fresh)-1]
+	p.state.Ledger = p.state.Ledger.Count(ledger.Queued, int64(len(fresh)))
+	if p.state.atCapacity(p.spec) {
+		p.emit(alreadyActive(p.spec))
 	}
 }
 
-// Queue returns the entry of the runs that wait for others to end; nil if none waits.
-func (s State) Queue() *LedgerEntry {
-	waiting, _ := split(s.queue(), s.Calendar.Announced)
+// queued returns the entry of the runs that wait for others to end, if one does.
+func (s State) queued() []ledger.Entry {
+	waiting, _ := times.Split(s.queue(), s.Calendar.Announced)
 	if len(waiting) == 0 {
 		return nil
 	}
 	reason, message := s.delay(waiting[0]).why()
-	entry := MissedRuns{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}.entry(
-		LedgerEntry{Outcome: Queued, Reason: cmp.Or(reason, ReasonJobAlreadyActive), Message: bounded(message)})
-	return &entry
+	entry := MissedRuns{Stretch: times.Stretch{First: waiting[0], Last: waiting[len(waiting)-1], Count: int64(len(waiting))}}.entry(
+		ledger.Entry{Outcome: ledger.Queued, Reason: cmp.Or(reason, ledger.ReasonJobAlreadyActive), Message: ledger.Bounded(message)})
+	return []ledger.Entry{entry}
 }
 
 // Rows returns the ledger with the runs that wait as its last entry.
-func (s State) Rows() []LedgerEntry {
-	if queue := s.Queue(); queue != nil {
-		return append(slices.Clone(s.Ledger), *queue)
-	}
-	return s.Ledger
+func (s State) Rows() []ledger.Entry {
+	return append(slices.Clip(s.Ledger.Entries), s.queued()...)
+}
+
+// PageOf returns the rows that are asked for, with those of what waits.
+func PageOf(state State, question ledger.Question) ledger.Page {
+	return state.Ledger.Page(question, append(state.queued(), state.waitingTriggers()...))
 }
 
 // accounted returns the time up to which each scheduled time has its outcome.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/fixture/clocks"
 )
 
 // A new release of the zone database is taken in for times that were computed before,
@@ -32,7 +33,7 @@ func TestKeptTimesFollowTheZoneDatabase(t *testing.T) {
 				c.at(c.wake)
 			}
 			runs := len(c.starts)
-			updateZone(t, "Europe/Berlin", test.rules)
+			clocks.Update(t, "Europe/Berlin", test.rules)
 			for len(c.starts) == runs {
 				c.at(c.wake)
 			}
@@ -60,7 +61,7 @@ func TestAZoneThatAWorkerDoesNotKnowIsLookedUpAgain(t *testing.T) {
 			wantTime(t, "looks again", c.wake, "07:30")
 			wantTime(t, "and again", c.at(c.wake).wake, "08:30")
 			wantStrings(t, "events", c.reasons(), "UnknownTimeZone")
-			updateZone(t, unknown, "Africa/Lagos")
+			clocks.Update(t, unknown, "Africa/Lagos")
 			for test.then(c); len(c.starts) == 0 && !c.wake.IsZero() && c.wake.Before(at("20:00")); c.at(c.wake) {
 			}
 			if len(c.starts) != 1 {

@@ -17,7 +17,7 @@ import (
 
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/k8s"
-	planner "ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/test/deploy/deployment"
 	"ostinato.dev/ostinato/test/harness"
 )
@@ -141,10 +141,10 @@ func TestHowMuchOstinatosTokensWrite(t *testing.T) {
 		"a workflow with an ID of 900 kB":      {cronJob(h.cronJobs, `{"workflow":{"namespace":"default","id":"`+long+`"}}`), "Too long"},
 		"what a workflow writes":               {cronJob(h.cronJobs, `{"lastOutcome":"Started","active":[`+reference+`]}`), ""},
 	}
-	for _, outcome := range planner.Outcomes {
+	for _, outcome := range ledger.Outcomes {
 		attempts["outcome "+string(outcome)] = attempt{cronJob(h.cronJobs, run(fmt.Sprintf(`,"outcome":%q,"result":"Deleted","jobName":"y"`, outcome))), ""}
 	}
-	for _, reason := range planner.LedgerReasons {
+	for _, reason := range ledger.Reasons {
 		attempts["a run's reason "+reason] = attempt{cronJob(h.cronJobs, run(fmt.Sprintf(`,"outcome":"StartedLate","reason":%q`, reason))), ""}
 	}
 	for _, kind := range []string{"Normal", "Warning"} {

@@ -8,8 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -60,10 +60,10 @@ func TestTimerLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if row.Outcome != schedule.StartedLate || row.Reason != schedule.ReasonTimerLost || row.Job != record.Scheduled("lost")[due.UTC()][0].Name {
+	if row.Outcome != ledger.StartedLate || row.Reason != ledger.ReasonTimerLost || row.Job != record.Scheduled("lost")[due.UTC()][0].Name {
 		t.Errorf("the ledger says %+v", row)
 	}
-	if row, err := rowOf(t.Context(), namespace, "kept", due); err != nil || row.Outcome != schedule.Started {
+	if row, err := rowOf(t.Context(), namespace, "kept", due); err != nil || row.Outcome != ledger.Started {
 		t.Errorf("the ledger of the other says %+v (%v)", row, err)
 	}
 	// The timer of the next run is there again.
@@ -73,7 +73,7 @@ func TestTimerLost(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if row.Outcome != schedule.Started {
+		if row.Outcome != ledger.Started {
 			return fmt.Errorf("the ledger says of the next run %+v", row)
 		}
 		return stack.JobHas(ctx, namespace, row.Job, batchv1.JobComplete)

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -122,7 +122,7 @@ func missed(ctx context.Context, namespace, name string, due time.Time) error {
 		if due.Before(entry.Scheduled) || due.After(last) {
 			continue
 		}
-		if entry.Outcome != schedule.SkippedDeadline || entry.Reason != schedule.ReasonStartingDeadlineExceeded {
+		if entry.Outcome != ledger.SkippedDeadline || entry.Reason != ledger.ReasonStartingDeadlineExceeded {
 			return fmt.Errorf("the ledger says %s, %s", entry.Outcome, entry.Reason)
 		}
 		return stack.HasEvent(ctx, namespace, "CronJob", name, "MissSchedule")

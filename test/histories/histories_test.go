@@ -25,7 +25,7 @@ func outcomeOf(t *testing.T, s scenario, loses int, costs time.Duration) (o outc
 		o = outcome{
 			scenario: s, effects: w.effects, failure: failure, taken: w.cluster.taken, jobs: w.cluster.jobs(),
 			status: w.cluster.stored().Status, begin: w.begin, triggers: w.triggers, heard: w.workflow.heard,
-			ledger: w.workflow.state.Ledger, dropped: w.workflow.state.LedgerDropped,
+			ledger: w.workflow.state.Ledger.Entries, dropped: w.workflow.state.Ledger.Dropped,
 		}
 	})
 	return o

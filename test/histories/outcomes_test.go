@@ -11,7 +11,9 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/claim"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // outcome is what has become of a history.
@@ -20,7 +22,7 @@ type outcome struct {
 	// effects is how many writes there were until the scenario was over, failure why it has not come to its end.
 	effects int
 	failure string
-	ledger  []schedule.LedgerEntry
+	ledger  []ledger.Entry
 	dropped int64
 	taken   []taken
 	jobs    []batchv1.Job
@@ -185,7 +187,7 @@ func (o outcome) named() []time.Time {
 }
 
 func timesOf(spec schedule.Spec, after, until time.Time) []time.Time {
-	calculator, problem := schedule.Parse(spec.Schedule, spec.TimeZone)
+	calculator, problem := times.Parse(spec.Schedule, spec.TimeZone)
 	if problem != nil {
 		return nil
 	}
@@ -200,7 +202,7 @@ func namesTime(spec schedule.Spec, at time.Time) bool {
 	return len(timesOf(spec, at.Add(-time.Second), at)) == 1
 }
 
-func covers(entry schedule.LedgerEntry, at time.Time) bool {
+func covers(entry ledger.Entry, at time.Time) bool {
 	return !entry.Manual && (entry.Scheduled.Equal(at) || !entry.Until.IsZero() && !at.Before(entry.Scheduled) && !at.After(entry.Until))
 }
 
@@ -247,7 +249,7 @@ func (o outcome) contradictions() (wrong []string) {
 	return wrong
 }
 
-func (o outcome) contradiction(entry schedule.LedgerEntry) string {
+func (o outcome) contradiction(entry ledger.Entry) string {
 	created := slices.ContainsFunc(o.taken, func(one taken) bool {
 		if one.what != "create" {
 			return false
@@ -286,13 +288,13 @@ func (o outcome) contradiction(entry schedule.LedgerEntry) string {
 		return slices.ContainsFunc(o.specs(), func(one stretch) bool { return one.spec.Suspend && one.from.Before(at) && one.to.After(at) })
 	}
 	switch {
-	case entry.Reason == schedule.ReasonSuspended:
+	case entry.Reason == ledger.ReasonSuspended:
 		// The workflow may not have heard yet that it is resumed.
 		known := slices.IndexFunc(o.heard, func(one stretch) bool { return !last.After(one.to) })
 		if !slices.ContainsFunc(between, func(one stretch) bool { return one.spec.Suspend }) && (known < 0 || !o.heard[known].spec.Suspend) {
 			return "the CronJob was not suspended"
 		}
-	case entry.Reason == schedule.ReasonScheduleChanged:
+	case entry.Reason == ledger.ReasonScheduleChanged:
 		for _, one := range between {
 			if first.Equal(last) && !namesTime(one.spec, first) {
 				return ""
@@ -301,11 +303,11 @@ func (o outcome) contradiction(entry schedule.LedgerEntry) string {
 		if first.Equal(last) {
 			return "each schedule since names it"
 		}
-	case entry.Reason == schedule.ReasonOutage, entry.Reason == schedule.ReasonStartingDeadlineExceeded:
+	case entry.Reason == ledger.ReasonOutage, entry.Reason == ledger.ReasonStartingDeadlineExceeded:
 		if !entry.Outcome.HasJob() && suspended(first) && suspended(last) {
 			return "the CronJob was suspended then"
 		}
-	case entry.Outcome == schedule.FailedToCreate:
+	case entry.Outcome == ledger.FailedToCreate:
 		if !o.refused(first, entry.Recorded) {
 			return "the API server refused nothing"
 		}

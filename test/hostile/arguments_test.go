@@ -18,9 +18,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -176,7 +176,7 @@ func TestEveryArgumentIsAnswered(t *testing.T) {
 		}
 		for _, row := range rows {
 			if !row.Manual && row.Scheduled.Equal(next) {
-				if row.Outcome != schedule.Started {
+				if row.Outcome != ledger.Started {
 					return fmt.Errorf("the run of %s: %+v", next, row)
 				}
 				return stack.JobHas(ctx, namespace, row.Job, batchv1.JobComplete)
@@ -194,9 +194,9 @@ func everyTriggerAnswered(rows []protocol.LedgerRow) error {
 	for _, row := range rows {
 		switch {
 		case !row.Manual:
-		case row.Outcome == schedule.Started, row.Outcome == schedule.StartedLate:
+		case row.Outcome == ledger.Started, row.Outcome == ledger.StartedLate:
 			count["started"]++
-		case row.Outcome == schedule.SkippedOverlap && row.Reason == schedule.ReasonTooManyTriggers:
+		case row.Outcome == ledger.SkippedOverlap && row.Reason == ledger.ReasonTooManyTriggers:
 			count["too many"]++
 		default:
 			return fmt.Errorf("a trigger has the row %+v", row)

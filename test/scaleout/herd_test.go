@@ -14,9 +14,9 @@ import (
 
 	"ostinato.dev/ostinato/internal/devstack/temporalcluster"
 	"ostinato.dev/ostinato/internal/devstack/temporalcluster/spec"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -155,7 +155,7 @@ func recorded(ctx context.Context, namespace, name, job string, due time.Time) e
 		return err
 	}
 	for _, row := range description.Ledger {
-		if row.Job == job && row.Outcome == schedule.Started && row.Result == schedule.RunComplete && row.FailedAttempts == 0 &&
+		if row.Job == job && row.Outcome == ledger.Started && row.Result == ledger.Complete && row.FailedAttempts == 0 &&
 			(row.Manual || row.Scheduled.Equal(due)) && len(description.Ledger) == 2 {
 			return nil
 		}

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 	"ostinato.dev/ostinato/test/harness"
 )
 
@@ -52,7 +52,7 @@ func (c *chaos) ledgersAreComplete(ctx context.Context) error {
 			if row.Outcome.HasJob() && row.Result == "" {
 				return fmt.Errorf("the run %s has not ended", row.Job)
 			}
-			if row.Outcome == schedule.Queued {
+			if row.Outcome == ledger.Queued {
 				return fmt.Errorf("runs of %s wait since %s", cronJob.Name, row.Scheduled.Format(time.TimeOnly))
 			}
 		}

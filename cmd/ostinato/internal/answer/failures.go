@@ -6,7 +6,7 @@ import (
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 // Failure is a run that failed, or could not be created.
@@ -29,11 +29,11 @@ func Failures(cronJob *ostinatov1.CronJob, rows []ostinatov1.RecentRun, since ti
 // failedAt is when a row failed; zero where it did not.
 func failedAt(row ostinatov1.RecentRun) time.Time {
 	switch {
-	case schedule.RunResult(row.Result) == schedule.RunFailed:
+	case ledger.Result(row.Result) == ledger.Failed:
 		return timeOf(row.EndTime)
-	case schedule.LedgerOutcome(row.Outcome) == schedule.FailedToCreate && row.Until != nil:
+	case ledger.Outcome(row.Outcome) == ledger.FailedToCreate && row.Until != nil:
 		return row.Until.Time
-	case schedule.LedgerOutcome(row.Outcome) == schedule.FailedToCreate:
+	case ledger.Outcome(row.Outcome) == ledger.FailedToCreate:
 		return row.ScheduledTime.Time
 	}
 	return time.Time{}
@@ -43,7 +43,7 @@ func failedAt(row ostinatov1.RecentRun) time.Time {
 func MayHaveFailed(cronJob *ostinatov1.CronJob, since time.Time) bool {
 	rows := cronJob.Status.RecentRuns
 	last := timeOf(cronJob.Status.LastFailureTime)
-	return len(rows) == schedule.MaxRecentRuns && !last.Before(since) && rows[len(rows)-1].ScheduledTime.Time.After(since)
+	return len(rows) == ledger.MaxRecentRuns && !last.Before(since) && rows[len(rows)-1].ScheduledTime.Time.After(since)
 }
 
 // SortFailures puts the newest first.

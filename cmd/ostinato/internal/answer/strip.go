@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 // stripLength is how many outcomes a strip shows.
@@ -36,20 +36,20 @@ func Strip(rows []ostinatov1.RecentRun) string {
 
 // Sign is the sign of one row.
 func Sign(row ostinatov1.RecentRun) string {
-	switch outcome := schedule.LedgerOutcome(row.Outcome); {
-	case outcome == schedule.Queued:
+	switch outcome := ledger.Outcome(row.Outcome); {
+	case outcome == ledger.Queued:
 		return signQueued
-	case outcome == schedule.FailedToCreate:
+	case outcome == ledger.FailedToCreate:
 		return signRefused
 	case !outcome.HasJob():
 		return signSkipped
 	}
-	switch schedule.RunResult(row.Result) {
-	case schedule.RunComplete:
+	switch ledger.Result(row.Result) {
+	case ledger.Complete:
 		return signComplete
-	case schedule.RunFailed:
+	case ledger.Failed:
 		return signFailed
-	case schedule.RunDeleted:
+	case ledger.Deleted:
 		return signDeleted
 	}
 	return signRunning

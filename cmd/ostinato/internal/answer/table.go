@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 // Table is a heading and rows of the same length.
@@ -136,7 +136,7 @@ func times(clock Clock, row ostinatov1.RecentRun) string {
 
 func result(row ostinatov1.RecentRun) string {
 	switch {
-	case row.Result == "" && schedule.LedgerOutcome(row.Outcome).HasJob():
+	case row.Result == "" && ledger.Outcome(row.Outcome).HasJob():
 		return "Running"
 	case row.FailedAttempts > 0:
 		return fmt.Sprintf("%s, %d failed", row.Result, row.FailedAttempts)

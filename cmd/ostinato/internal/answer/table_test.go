@@ -14,19 +14,19 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/internal/job"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 )
 
-func skipped(outcome schedule.LedgerOutcome) ostinatov1.RecentRun {
+func skipped(outcome ledger.Outcome) ostinatov1.RecentRun {
 	return ostinatov1.RecentRun{ScheduledTime: stamp(at(1, 0)), Outcome: string(outcome)}
 }
 
 func TestAStripShowsTheNewestLast(t *testing.T) {
 	rows := []ostinatov1.RecentRun{
-		ran("", 0), skipped(schedule.Queued), ran("Failed", time.Minute), ran("Complete", time.Minute), skipped(schedule.FailedToCreate),
-		skipped(schedule.SkippedDeadline), ran("Deleted", time.Minute),
+		ran("", 0), skipped(ledger.Queued), ran("Failed", time.Minute), ran("Complete", time.Minute), skipped(ledger.FailedToCreate),
+		skipped(ledger.SkippedDeadline), ran("Deleted", time.Minute),
 	}
 	assert.Equal(t, "⌫–!✓✗…▸", answer.Strip(rows))
 	assert.Empty(t, answer.Strip(nil))
@@ -55,7 +55,7 @@ func TestTables(t *testing.T) {
 NAMESPACE   NAME     SCHEDULE    SUSPEND   ACTIVE   LAST RUN    RESULT     NEXT        OUTCOMES
 shop        report   0 2 * * *   false     0        7h30m ago   Complete   in 16h30m   ✓
 `},
-		"runs": {answer.Runs(clock(), []ostinatov1.RecentRun{manual, skipped(schedule.SkippedOverlap)}), `
+		"runs": {answer.Runs(clock(), []ostinatov1.RecentRun{manual, skipped(ledger.SkippedOverlap)}), `
     TIME       OUTCOME          RESULT   TOOK   JOB               WHY
 ✗   02:00:00   Started          Failed   1m     report-29541720   BackoffLimitExceeded: asked for by ada (claimed) through job
 –   01:00:00   SkippedOverlap   -        -      -                 -

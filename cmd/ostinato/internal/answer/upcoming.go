@@ -11,14 +11,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // Upcoming returns the first times, at most limit, at which the CronJobs are due from one time to another, both included;
 // more says that there are others.
 func Upcoming(cronJobs []ostinatov1.CronJob, from, to time.Time, limit int) (due []Due, more bool) {
 	for n := range cronJobs {
-		calculator, problem := schedule.Parse(cronJobs[n].Spec.Schedule, zoneOf(&cronJobs[n]))
+		calculator, problem := times.Parse(cronJobs[n].Spec.Schedule, zoneOf(&cronJobs[n]))
 		if problem != nil {
 			continue
 		}
@@ -44,7 +44,7 @@ func Upcoming(cronJobs []ostinatov1.CronJob, from, to time.Time, limit int) (due
 
 // first is the next time of a CronJob as its status knows it, since @every counts from the last run and the zone may be the
 // worker's; where that says nothing, the schedule's.
-func first(cronJob *ostinatov1.CronJob, calculator *schedule.Calculator, from time.Time) time.Time {
+func first(cronJob *ostinatov1.CronJob, calculator *times.Calculator, from time.Time) time.Time {
 	if next := timeOf(cronJob.Status.NextScheduleTime); !next.Before(from) {
 		return next
 	}
@@ -77,7 +77,7 @@ func Last(cronJob *ostinatov1.CronJob, now time.Time) (at time.Time, known bool)
 			at, known = last, true
 		}
 	}
-	calculator, problem := schedule.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
+	calculator, problem := times.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
 	if problem != nil || known && timeOf(cronJob.Status.NextScheduleTime).After(now) {
 		return at, known
 	}

@@ -11,7 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 // Ledger is what is known of a CronJob's times.
@@ -24,13 +25,13 @@ type Ledger struct {
 }
 
 // Why says in a paragraph whether the CronJob ran at a time, why or why not, and what to do next.
-func Why(clock Clock, cronJob *ostinatov1.CronJob, ledger Ledger, at time.Time) string {
-	text := why(clock, cronJob, ledger, at)
+func Why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) string {
+	text := why(clock, cronJob, known, at)
 	return Printable(text) + "\n"
 }
 
-func why(clock Clock, cronJob *ostinatov1.CronJob, ledger Ledger, at time.Time) string {
-	if row := covering(ledger.Rows, at); row != nil {
+func why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) string {
+	if row := covering(known.Rows, at); row != nil {
 		return outcome(clock, cronJob, *row, at)
 	}
 	if at.Before(cronJob.CreationTimestamp.Time) {
@@ -45,10 +46,10 @@ func why(clock Clock, cronJob *ostinatov1.CronJob, ledger Ledger, at time.Time) 
 		return unnamed(clock, near)
 	case at.After(clock.Now):
 		return fmt.Sprintf("Not yet: %s is %s. %s", clock.Time(at), clock.Ago(at), outlook(clock, cronJob))
-	case len(ledger.Rows) > 0 && at.Before(oldest(ledger.Rows)) && !ledger.Whole:
-		return strings.TrimSpace(fmt.Sprintf("Not known here: the rows that were read begin at %s. %s", clock.Time(oldest(ledger.Rows)), ledger.Unseen))
+	case len(known.Rows) > 0 && at.Before(oldest(known.Rows)) && !known.Whole:
+		return strings.TrimSpace(fmt.Sprintf("Not known here: the rows that were read begin at %s. %s", clock.Time(oldest(known.Rows)), known.Unseen))
 	case !at.After(timeOf(cronJob.Status.AccountedUntil)):
-		return strings.TrimSpace(fmt.Sprintf("Not known here: the time has its outcome, but it is not among the rows that were read. %s", ledger.Unseen))
+		return strings.TrimSpace(fmt.Sprintf("Not known here: the time has its outcome, but it is not among the rows that were read. %s", known.Unseen))
 	}
 	return fmt.Sprintf("Not decided yet: the times up to %s have their outcomes. %s", cmp.Or(formatted(clock, cronJob.Status.AccountedUntil), "none"), outlook(clock, cronJob))
 }
@@ -92,8 +93,8 @@ type nearby struct {
 var searched = []time.Duration{time.Hour, 24 * time.Hour, 32 * 24 * time.Hour, 366 * 24 * time.Hour}
 
 // neighbours asks the schedule as it now is.
-func neighbours(cronJob *ostinatov1.CronJob, at time.Time) (*schedule.Problem, nearby) {
-	calculator, problem := schedule.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
+func neighbours(cronJob *ostinatov1.CronJob, at time.Time) (*times.Problem, nearby) {
+	calculator, problem := times.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
 	if problem != nil {
 		return problem, nearby{}
 	}
@@ -146,16 +147,16 @@ func outlook(clock Clock, cronJob *ostinatov1.CronJob) string {
 
 // outcome is the paragraph of a time that has one.
 func outcome(clock Clock, cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, at time.Time) string {
-	result := schedule.LedgerOutcome(row.Outcome)
+	result := ledger.Outcome(row.Outcome)
 	var text string
 	switch result {
-	case schedule.Started:
+	case ledger.Started:
 		text = started(clock, row, "Yes")
-	case schedule.StartedLate:
+	case ledger.StartedLate:
 		text = started(clock, row, "Yes, late") + because(row)
-	case schedule.Queued:
+	case ledger.Queued:
 		text = fmt.Sprintf("Not yet: the run of %s waits%s", clock.Time(at), because(row))
-	case schedule.FailedToCreate:
+	case ledger.FailedToCreate:
 		text = "No: the Job could not be created" + because(row)
 	default:
 		text = "No: the time was skipped" + because(row)
@@ -183,10 +184,10 @@ func started(clock Clock, row ostinatov1.RecentRun, yes string) string {
 	} else {
 		text += " was created"
 	}
-	switch schedule.RunResult(row.Result) {
-	case schedule.RunComplete:
+	switch ledger.Result(row.Result) {
+	case ledger.Complete:
 		text += fmt.Sprintf(", and completed after %s", took(clock, row))
-	case schedule.RunFailed:
+	case ledger.Failed:
 		text += fmt.Sprintf(", and failed after %s", took(clock, row))
 		if row.ResultReason != "" {
 			text += " (" + row.ResultReason + ")"
@@ -194,8 +195,8 @@ func started(clock Clock, row ostinatov1.RecentRun, yes string) string {
 		if row.FailedAttempts > 0 {
 			text += fmt.Sprintf("; %d of its Pods failed", row.FailedAttempts)
 		}
-	case schedule.RunDeleted:
-		if row.ResultReason == schedule.ResultReasonReplaced {
+	case ledger.Deleted:
+		if row.ResultReason == ledger.ResultReasonReplaced {
 			text += ", and was replaced by the next run"
 		} else {
 			text += ", and was deleted before it had ended"
@@ -208,35 +209,35 @@ func started(clock Clock, row ostinatov1.RecentRun, yes string) string {
 
 // reasons say in words why a time waited, was late, or was skipped.
 var reasons = map[string]string{
-	schedule.ReasonJobAlreadyActive:         "other runs were active, and concurrencyPolicy let no more run beside them",
-	schedule.ReasonSuspended:                "the CronJob was suspended",
-	schedule.ReasonStartingDeadlineExceeded: "startingDeadlineSeconds had passed before it could start",
-	schedule.ReasonOutage:                   "a worker, Temporal or the API server was away at that time",
-	schedule.ReasonTimerLost:                "its timer had not fired when the bridge found the run overdue",
-	schedule.ReasonFoundLater:               "its Job was found later, and what held it up is not known",
-	schedule.ReasonFailedCreate:             "the API server refused the Job at first",
-	schedule.ReasonScheduleChanged:          "the schedule was edited before the run could start",
-	schedule.ReasonTooManyTriggers:          "more triggers were waiting than are kept",
-	schedule.ReasonInvalidSignal:            "the request for it was invalid",
-	schedule.ReasonCancelled:                "somebody cancelled the backfill",
-	schedule.ReasonQueueFull:                "more runs waited than queueLimit allows, and the oldest is given up",
-	schedule.ReasonNotCaughtUp:              "it passed while nothing could start, and catchUp or catchUpWindowSeconds excludes it",
-	schedule.ReasonCatchUpLimit:             "it passed while nothing could start, and catchUpLimit allows later ones only",
-	schedule.ReasonPolicyChanged:            "the CronJob was edited, and only the latest of the runs that waited starts",
-	schedule.ReasonDeleting:                 "the CronJob was being deleted",
-	schedule.Forbidden:                      "the API server forbade it: a quota, an admission policy or a missing right",
-	schedule.Invalid:                        "the API server found the Job invalid",
-	schedule.NamespaceTerminating:           "the namespace was being deleted",
-	schedule.ForeignObject:                  "an object of another owner has the Job's name",
-	schedule.NotPrescribed:                  "the CronJob, as it was by then, did not ask for the run",
-	schedule.SignalRefused:                  "the CronJob or the worker does not accept such requests through Temporal",
-	schedule.TooLate:                        "it was too late when the start was attempted",
-	schedule.RefusedOtherwise:               "the API server refused it",
+	ledger.ReasonJobAlreadyActive:         "other runs were active, and concurrencyPolicy let no more run beside them",
+	ledger.ReasonSuspended:                "the CronJob was suspended",
+	ledger.ReasonStartingDeadlineExceeded: "startingDeadlineSeconds had passed before it could start",
+	ledger.ReasonOutage:                   "a worker, Temporal or the API server was away at that time",
+	ledger.ReasonTimerLost:                "its timer had not fired when the bridge found the run overdue",
+	ledger.ReasonFoundLater:               "its Job was found later, and what held it up is not known",
+	ledger.ReasonFailedCreate:             "the API server refused the Job at first",
+	ledger.ReasonScheduleChanged:          "the schedule was edited before the run could start",
+	ledger.ReasonTooManyTriggers:          "more triggers were waiting than are kept",
+	ledger.ReasonInvalidSignal:            "the request for it was invalid",
+	ledger.ReasonCancelled:                "somebody cancelled the backfill",
+	ledger.ReasonQueueFull:                "more runs waited than queueLimit allows, and the oldest is given up",
+	ledger.ReasonNotCaughtUp:              "it passed while nothing could start, and catchUp or catchUpWindowSeconds excludes it",
+	ledger.ReasonCatchUpLimit:             "it passed while nothing could start, and catchUpLimit allows later ones only",
+	ledger.ReasonPolicyChanged:            "the CronJob was edited, and only the latest of the runs that waited starts",
+	ledger.ReasonDeleting:                 "the CronJob was being deleted",
+	ledger.Forbidden:                      "the API server forbade it: a quota, an admission policy or a missing right",
+	ledger.Invalid:                        "the API server found the Job invalid",
+	ledger.NamespaceTerminating:           "the namespace was being deleted",
+	ledger.ForeignObject:                  "an object of another owner has the Job's name",
+	ledger.NotPrescribed:                  "the CronJob, as it was by then, did not ask for the run",
+	ledger.SignalRefused:                  "the CronJob or the worker does not accept such requests through Temporal",
+	ledger.TooLate:                        "it was too late when the start was attempted",
+	ledger.RefusedOtherwise:               "the API server refused it",
 }
 
 // because is the reason of a row in words, with its message.
 func because(row ostinatov1.RecentRun) string {
-	words, late := cmp.Or(reasons[row.Reason], row.Reason), schedule.LedgerOutcome(row.Outcome) == schedule.StartedLate
+	words, late := cmp.Or(reasons[row.Reason], row.Reason), ledger.Outcome(row.Outcome) == ledger.StartedLate
 	text := "."
 	switch {
 	case late && words == "":
@@ -254,14 +255,14 @@ func because(row ostinatov1.RecentRun) string {
 
 // step is what to do next; empty where nothing is.
 func step(cronJob *ostinatov1.CronJob, row ostinatov1.RecentRun, at time.Time) string {
-	switch result := schedule.LedgerOutcome(row.Outcome); {
-	case result.HasJob() && schedule.RunResult(row.Result) == schedule.RunFailed:
+	switch result := ledger.Outcome(row.Outcome); {
+	case result.HasJob() && ledger.Result(row.Result) == ledger.Failed:
 		return fmt.Sprintf("Its last words: ostinato logs %s --run %s", cronJob.Name, row.JobName)
-	case result.HasJob(), result == schedule.Queued:
+	case result.HasJob(), result == ledger.Queued:
 		return ""
-	case row.Reason == schedule.Forbidden, row.Reason == schedule.Invalid, row.Reason == schedule.RefusedOtherwise:
+	case row.Reason == ledger.Forbidden, row.Reason == ledger.Invalid, row.Reason == ledger.RefusedOtherwise:
 		return "Correct what the message says; the next run is tried anew."
-	case row.Manual, row.Reason == schedule.ReasonDeleting, row.Reason == schedule.NamespaceTerminating:
+	case row.Manual, row.Reason == ledger.ReasonDeleting, row.Reason == ledger.NamespaceTerminating:
 		return ""
 	}
 	return fmt.Sprintf("To run it after all: ostinato backfill %s %s", cronJob.Name, at.UTC().Format(time.RFC3339))

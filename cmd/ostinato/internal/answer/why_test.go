@@ -15,7 +15,7 @@ import (
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -43,7 +43,7 @@ func report() *ostinatov1.CronJob {
 // ran is a row of a run of two o'clock that was created then.
 func ran(result string, after time.Duration) ostinatov1.RecentRun {
 	row := ostinatov1.RecentRun{
-		ScheduledTime: stamp(at(2, 0)), Outcome: string(schedule.Started), JobName: "report-29541720", StartTime: ptr.To(stamp(at(2, 0))), Result: result,
+		ScheduledTime: stamp(at(2, 0)), Outcome: string(ledger.Started), JobName: "report-29541720", StartTime: ptr.To(stamp(at(2, 0))), Result: result,
 	}
 	if result != "" {
 		row.EndTime = ptr.To(stamp(at(2, 0).Add(after)))
@@ -54,9 +54,9 @@ func ran(result string, after time.Duration) ostinatov1.RecentRun {
 // Every outcome with every reason has its paragraph: what a reason says in words is decided here and in no other place.
 func TestWhyHasWordsForEveryOutcomeAndReason(t *testing.T) {
 	var texts strings.Builder
-	for _, outcome := range schedule.Outcomes {
-		for _, reason := range append([]string{""}, schedule.LedgerReasons...) {
-			if outcome == schedule.Started && reason != "" {
+	for _, outcome := range ledger.Outcomes {
+		for _, reason := range append([]string{""}, ledger.Reasons...) {
+			if outcome == ledger.Started && reason != "" {
 				break // it has none
 			}
 			row := ostinatov1.RecentRun{ScheduledTime: stamp(at(2, 0)), Outcome: string(outcome), Reason: reason}
@@ -69,7 +69,7 @@ func TestWhyHasWordsForEveryOutcomeAndReason(t *testing.T) {
 		}
 	}
 	golden(t, "testdata/outcomes.txt", texts.String())
-	for _, reason := range schedule.LedgerReasons {
+	for _, reason := range ledger.Reasons {
 		assert.NotContains(t, texts.String(), "since "+reason+".", "a reason without words")
 	}
 }
@@ -145,14 +145,14 @@ func TestWhy(t *testing.T) {
 		"a time within a stretch": {
 			edit: func(cronJob *ostinatov1.CronJob) { cronJob.Spec.Schedule = "0 * * * *" },
 			ledger: answer.Ledger{Rows: []ostinatov1.RecentRun{{
-				ScheduledTime: stamp(at(1, 0)), Until: ptr.To(stamp(at(4, 0))), Count: 4, Outcome: string(schedule.SkippedSuspended), Reason: schedule.ReasonSuspended,
+				ScheduledTime: stamp(at(1, 0)), Until: ptr.To(stamp(at(4, 0))), Count: 4, Outcome: string(ledger.SkippedSuspended), Reason: ledger.ReasonSuspended,
 			}}}, at: at(2, 0),
 			want: "No: the time was skipped, since the CronJob was suspended. The same holds for 4 times from 2026-03-02 01:00:00 UTC to 2026-03-02 04:00:00 UTC. " +
 				"To run it after all: ostinato backfill report 2026-03-02T02:00:00Z\n",
 		},
 		"a message that moves the cursor": {
 			ledger: answer.Ledger{Rows: []ostinatov1.RecentRun{{
-				ScheduledTime: stamp(at(2, 0)), Outcome: string(schedule.FailedToCreate), Reason: schedule.Forbidden, Message: "no\x1b[2Jquota\r\n\u202e",
+				ScheduledTime: stamp(at(2, 0)), Outcome: string(ledger.FailedToCreate), Reason: ledger.Forbidden, Message: "no\x1b[2Jquota\r\n\u202e",
 			}}}, at: at(2, 0),
 			want: "No: the Job could not be created, since the API server forbade it: a quota, an admission policy or a missing right. no[2Jquota  . " +
 				"Correct what the message says; the next run is tried anew.\n",

@@ -83,7 +83,7 @@ func (w *Workflows) Ledger(ctx context.Context, cronJob *ostinatov1.CronJob, que
 				return fmt.Errorf("read the ledger of workflow %s: %w", cronJob.Status.Workflow.ID, err)
 			}
 			for _, row := range page.Rows {
-				rows = append(rows, row.Row())
+				rows = append(rows, row.RecentRun())
 			}
 			if question.Before = page.Before; page.Before == 0 {
 				whole = page.Dropped == 0

@@ -11,8 +11,8 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/internal/command"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
-	"ostinato.dev/ostinato/internal/schedule"
 )
 
 func (p *person) newGet() *cobra.Command {
@@ -89,11 +89,11 @@ func (p *person) newRuns() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ledger := p.readLedger(cmd.Context(), cronJob, limit, from, time.Time{})
-			rows := slices.DeleteFunc(slices.Clone(ledger.Rows), func(row ostinatov1.RecentRun) bool { return end(row).Before(from) })
+			known := p.readLedger(cmd.Context(), cronJob, limit, from, time.Time{})
+			rows := slices.DeleteFunc(slices.Clone(known.Rows), func(row ostinatov1.RecentRun) bool { return end(row).Before(from) })
 			rows = rows[:min(len(rows), limit)]
-			if ledger.Unseen != "" {
-				p.note("%s", ledger.Unseen)
+			if known.Unseen != "" {
+				p.note("%s", known.Unseen)
 			}
 			return p.write(answer.Runs(p.clock(), rows), rows, jobs(rows))
 		}),
@@ -155,14 +155,14 @@ func (p *person) newFailed() *cobra.Command {
 			}
 			var failures []answer.Failure
 			for n := range cronJobs {
-				ledger := answer.Ledger{Rows: cronJobs[n].Status.RecentRuns}
+				known := answer.Ledger{Rows: cronJobs[n].Status.RecentRuns}
 				if answer.MayHaveFailed(&cronJobs[n], since) {
-					ledger = p.readLedger(cmd.Context(), &cronJobs[n], schedule.MaxRecentRuns+1, since, time.Time{})
+					known = p.readLedger(cmd.Context(), &cronJobs[n], ledger.MaxRecentRuns+1, since, time.Time{})
 				}
-				if ledger.Unseen != "" {
-					p.note("%s/%s: %s", cronJobs[n].Namespace, cronJobs[n].Name, ledger.Unseen)
+				if known.Unseen != "" {
+					p.note("%s/%s: %s", cronJobs[n].Namespace, cronJobs[n].Name, known.Unseen)
 				}
-				failures = append(failures, answer.Failures(&cronJobs[n], ledger.Rows, since)...)
+				failures = append(failures, answer.Failures(&cronJobs[n], known.Rows, since)...)
 			}
 			answer.SortFailures(failures)
 			return p.write(answer.FailureTable(p.clock(), failures, p.all), failures, nil)
@@ -187,17 +187,17 @@ func (p *person) newWhy() *cobra.Command {
 				return err
 			}
 			clock := p.clock()
-			at, known := answer.Last(cronJob, clock.Now)
+			at, came := answer.Last(cronJob, clock.Now)
 			if len(arguments) > 1 {
 				if at, err = parseTime(arguments[1], clock.Now, zone(cronJob, clock.Zone)); err != nil {
 					return err
 				}
-			} else if !known {
+			} else if !came {
 				_, err = fmt.Fprint(p.out, answer.Nothing(clock, cronJob))
 				return err
 			}
-			ledger := p.readLedger(cmd.Context(), cronJob, 1, at, at)
-			_, err = fmt.Fprint(p.out, answer.Why(clock, cronJob, ledger, at))
+			known := p.readLedger(cmd.Context(), cronJob, 1, at, at)
+			_, err = fmt.Fprint(p.out, answer.Why(clock, cronJob, known, at))
 			return err
 		}),
 	}

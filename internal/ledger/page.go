@@ -1,10 +1,14 @@
-package schedule
+package ledger
 
 import (
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 // Question asks for a part of the ledger.
@@ -24,37 +28,37 @@ func (q Question) Mistake() string {
 	if q.Since.IsZero() || q.Until.IsZero() || !q.Until.Before(q.Since) {
 		return ""
 	}
-	return fmt.Sprintf("since, %s, is after until, %s: exchange them", clock(q.Since), clock(q.Until))
+	return fmt.Sprintf("since, %s, is after until, %s: exchange them", q.Since.UTC().Format(time.RFC3339), q.Until.UTC().Format(time.RFC3339))
 }
 
 // Page is part of a ledger, newest first.
 type Page struct {
-	Rows []LedgerRow `json:"rows"`
+	Rows []Row `json:"rows"`
 	// Before asks for the rows before these; 0 where there are none.
 	Before int64 `json:"before,omitempty"`
 	// Dropped is how many rows there were that neither ledger nor archive holds any more.
 	Dropped int64 `json:"dropped,omitempty"`
 }
 
-// LedgerRow is an outcome, and how long the run took.
-type LedgerRow struct {
-	LedgerEntry
+// Row is an outcome, and how long the run took.
+type Row struct {
+	Entry
 	// Duration is that of an ended run, such as 1m30s.
 	Duration string `json:"duration,omitempty"`
 }
 
-// PageOf returns the entries that are asked for. Archived ones have a time, an outcome and a result only. If entries
-// are added meanwhile, a row may come twice, but none is left out.
-func PageOf(state State, question Question) Page {
-	archived := state.Archive.Entries()
-	ledger := slices.Concat(archived, state.Rows(), state.waitingTriggers())
-	next := len(ledger)
-	page := Page{Rows: []LedgerRow{}, Dropped: max(state.LedgerDropped-int64(len(archived)), 0)}
+// Page returns the entries that are asked for, among them those of what still waits. Archived ones have a time, an
+// outcome and a result only. If entries are added meanwhile, a row may come twice, but none is left out.
+func (l Ledger) Page(question Question, waiting []Entry) Page {
+	archived := l.Archive.Entries()
+	all := slices.Concat(archived, l.Entries, waiting)
+	next := len(all)
+	page := Page{Rows: []Row{}, Dropped: max(l.Dropped-int64(len(archived)), 0)}
 	if question.Before > 0 {
 		next = int(min(max(question.Before-1-page.Dropped, 0), int64(next)))
 	}
 	for next--; next >= 0; next-- {
-		if entry := ledger[next]; entry.last().Before(question.Since) || !question.Until.IsZero() && entry.Scheduled.After(question.Until) {
+		if entry := all[next]; entry.Last().Before(question.Since) || !question.Until.IsZero() && entry.Scheduled.After(question.Until) {
 			continue
 		}
 		if len(page.Rows) == max(question.Limit, 1) {
@@ -62,7 +66,7 @@ func PageOf(state State, question Question) Page {
 			page.Before = page.Dropped + int64(next) + 2
 			break
 		}
-		page.Rows = append(page.Rows, LedgerRow{ledger[next], ledger[next].Took()})
+		page.Rows = append(page.Rows, Row{all[next], all[next].Took()})
 	}
 	return page
 }
@@ -87,7 +91,7 @@ type Archive struct {
 }
 
 // Flags of an entry: three bits for the index of its outcome among Outcomes, then these, and two bits for one more than
-// the index of its result among RunResults.
+// the index of its result among Results.
 const (
 	archiveManual = 1 << 3
 	archiveLong   = 1 << 4
@@ -95,13 +99,13 @@ const (
 )
 
 // Put returns the archive with an entry more, and without those that it has no room for.
-func (a Archive) Put(entry LedgerEntry) Archive {
+func (a Archive) Put(entry Entry) Archive {
 	scheduled := entry.Scheduled.Unix()
 	if len(a.Packed) == 0 || max(scheduled-a.Until, a.Until-scheduled) > maxApart {
 		a = Archive{From: scheduled, Until: scheduled}
 	}
 	flags := byte(max(slices.Index(Outcomes, entry.Outcome), 0))
-	flags |= byte(slices.Index(RunResults, entry.Result)+1) << archiveResult
+	flags |= byte(slices.Index(Results, entry.Result)+1) << archiveResult
 	if entry.Manual {
 		flags |= archiveManual
 	}
@@ -111,7 +115,7 @@ func (a Archive) Put(entry LedgerEntry) Archive {
 	a.Packed = binary.AppendVarint(slices.Clone(a.Packed), scheduled-a.Until)
 	a.Packed = append(a.Packed, flags)
 	if entry.Times() > 1 {
-		a.Packed = binary.AppendUvarint(a.Packed, uint64(max(entry.last().Unix()-scheduled, 0)))
+		a.Packed = binary.AppendUvarint(a.Packed, uint64(max(entry.Last().Unix()-scheduled, 0)))
 		a.Packed = binary.AppendUvarint(a.Packed, uint64(entry.Times()))
 	}
 	a.Until = scheduled
@@ -125,7 +129,7 @@ func (a Archive) Put(entry LedgerEntry) Archive {
 func (a Archive) since(from time.Time) Archive {
 	for len(a.Packed) > 0 {
 		entry, rest := a.first()
-		if entry.Outcome != "" && !entry.last().Before(from) {
+		if entry.Outcome != "" && !entry.Last().Before(from) {
 			break
 		}
 		a = rest
@@ -134,29 +138,29 @@ func (a Archive) since(from time.Time) Archive {
 }
 
 // first returns the first entry and the rest of the archive; both are empty if it can't be read, since it is forged.
-func (a Archive) first() (entry LedgerEntry, rest Archive) {
+func (a Archive) first() (entry Entry, rest Archive) {
 	packed := a.Packed
 	apart, size := binary.Varint(packed)
 	if size <= 0 || size >= len(packed) || apart > maxApart || apart < -maxApart {
-		return LedgerEntry{}, Archive{}
+		return Entry{}, Archive{}
 	}
 	flags, packed := packed[size], packed[size+1:]
-	entry = LedgerEntry{Scheduled: time.Unix(a.From+apart, 0).UTC(), Outcome: Outcomes[flags&7], Manual: flags&archiveManual != 0}
+	entry = Entry{Scheduled: time.Unix(a.From+apart, 0).UTC(), Outcome: Outcomes[flags&7], Manual: flags&archiveManual != 0}
 	if result := flags >> archiveResult & 3; result > 0 {
-		entry.Result = RunResults[result-1]
+		entry.Result = Results[result-1]
 	}
 	if flags&archiveLong != 0 {
 		lasts, length := binary.Uvarint(packed)
 		count, more := binary.Uvarint(packed[max(length, 0):])
 		if length <= 0 || more <= 0 || max(lasts, count) > maxApart {
-			return LedgerEntry{}, Archive{}
+			return Entry{}, Archive{}
 		}
 		packed = packed[length+more:]
 		entry.Until, entry.Count = entry.Scheduled.Add(time.Duration(lasts)*time.Second), int64(count)
 	}
-	if year := entry.Scheduled.Year(); year < 1 || entry.last().Year() > 9999 {
+	if year := entry.Scheduled.Year(); year < 1 || entry.Last().Year() > 9999 {
 		// It could not be written as JSON.
-		return LedgerEntry{}, Archive{}
+		return Entry{}, Archive{}
 	}
 	if len(packed) == 0 {
 		return entry, Archive{}
@@ -165,8 +169,8 @@ func (a Archive) first() (entry LedgerEntry, rest Archive) {
 }
 
 // Entries returns what the archive holds, oldest first: times, outcomes and results.
-func (a Archive) Entries() []LedgerEntry {
-	var entries []LedgerEntry
+func (a Archive) Entries() []Entry {
+	var entries []Entry
 	if len(a.Packed) > maxArchive {
 		return nil
 	}
@@ -179,4 +183,80 @@ func (a Archive) Entries() []LedgerEntry {
 		a = rest
 	}
 	return entries
+}
+
+// MaxRecentRuns bounds status.recentRuns.
+const MaxRecentRuns = 10
+
+// RecentRuns renders the last of the entries, newest first.
+func RecentRuns(entries []Entry) []ostinatov1.RecentRun {
+	var rows []ostinatov1.RecentRun
+	for _, entry := range entries[max(len(entries)-MaxRecentRuns, 0):] {
+		// The API server takes no row without a time, and then no status at all.
+		if !entry.Scheduled.IsZero() {
+			rows = append(rows, entry.RecentRun())
+		}
+	}
+	slices.Reverse(rows)
+	return rows
+}
+
+// RecentRun renders the entry as a row of the status.
+func (e Entry) RecentRun() ostinatov1.RecentRun {
+	e = e.Bounded()
+	row := ostinatov1.RecentRun{
+		ScheduledTime: metav1.NewTime(e.Scheduled.UTC().Truncate(time.Second)), Until: Timestamp(e.Until), Count: e.Count,
+		Outcome: string(e.Outcome), Reason: e.Reason, Message: e.Message, Manual: e.Manual,
+		JobName: e.Job, Result: string(e.Result), ResultReason: e.ResultReason, EndTime: Timestamp(e.Ended),
+		FailedAttempts: e.FailedAttempts, By: e.By, Through: e.Through, Changed: e.Changed,
+	}
+	if e.Outcome.HasJob() {
+		row.StartTime = Timestamp(e.Recorded)
+	}
+	return row
+}
+
+// entryOf is the inverse of RecentRun, but for when it was known that a run did not start.
+func entryOf(row ostinatov1.RecentRun) Entry {
+	entry := Entry{
+		Scheduled: row.ScheduledTime.UTC(), Until: Time(row.Until), Count: max(row.Count, 0), Recorded: Time(row.StartTime),
+		Outcome: Outcome(row.Outcome), Reason: row.Reason, Message: row.Message, Manual: row.Manual,
+		Job: row.JobName, Asked: Asked{By: row.By, Through: row.Through, Changed: row.Changed},
+		End: End{Result(row.Result), row.ResultReason, Time(row.EndTime), max(row.FailedAttempts, 0)},
+	}
+	return entry.Bounded()
+}
+
+// Restored returns the ledger with what the object's status has of it.
+func Restored(status ostinatov1.CronJobStatus) Ledger {
+	var entries []Entry
+	for _, row := range status.RecentRuns[:min(len(status.RecentRuns), MaxRecentRuns)] {
+		// A row that Ostinato has not written can't be written again.
+		if slices.Contains(Outcomes, Outcome(row.Outcome)) {
+			entries = append(entries, entryOf(row))
+		}
+	}
+	// Where runs waited, they and the later times without a Job are computed anew.
+	queued := slices.ContainsFunc(entries, func(e Entry) bool { return e.Outcome == Queued })
+	entries = slices.DeleteFunc(entries, func(e Entry) bool {
+		return queued && (e.Outcome == Queued || !e.Manual && !e.Outcome.HasJob() && e.Scheduled.After(Time(status.AccountedUntil)))
+	})
+	slices.Reverse(entries)
+	return Ledger{Entries: entries}
+}
+
+// Timestamp renders a time as the API does: UTC, whole seconds, nil for zero.
+func Timestamp(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
+}
+
+// Time is the inverse of Timestamp.
+func Time(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
 }

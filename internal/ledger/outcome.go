@@ -1,36 +1,36 @@
-package schedule
+package ledger
 
-// LedgerOutcome says what became of a scheduled time or of a trigger: exactly one of the constants below.
-type LedgerOutcome string
+// Outcome says what became of a scheduled time or of a trigger: exactly one of the constants below.
+type Outcome string
 
 const (
 	// Started: the run's Job was created in time.
-	Started LedgerOutcome = "Started"
-	// StartedLate: it was created more than lateAfter after its time, or only after a reminder. Reason says why.
-	StartedLate LedgerOutcome = "StartedLate"
+	Started Outcome = "Started"
+	// StartedLate: it was created more than a minute after its time, or only after a reminder. Reason says why.
+	StartedLate Outcome = "StartedLate"
 	// SkippedOverlap: another run was active, or too many triggers waited already.
-	SkippedOverlap LedgerOutcome = "SkippedOverlap"
+	SkippedOverlap Outcome = "SkippedOverlap"
 	// SkippedDeadline: spec.startingDeadlineSeconds had passed before it could start.
-	SkippedDeadline LedgerOutcome = "SkippedDeadline"
+	SkippedDeadline Outcome = "SkippedDeadline"
 	// SkippedSuspended: the CronJob was suspended.
-	SkippedSuspended LedgerOutcome = "SkippedSuspended"
+	SkippedSuspended Outcome = "SkippedSuspended"
 	// SkippedSuperseded: a later time, an edited schedule or the CronJob's deletion came before it could start.
-	SkippedSuperseded LedgerOutcome = "SkippedSuperseded"
+	SkippedSuperseded Outcome = "SkippedSuperseded"
 	// FailedToCreate: the API server refused the Job while the run was due. Reason and Message are its answer.
-	FailedToCreate LedgerOutcome = "FailedToCreate"
+	FailedToCreate Outcome = "FailedToCreate"
 	// Queued: it waits for other runs to end. Then it has one of the others.
-	Queued LedgerOutcome = "Queued"
+	Queued Outcome = "Queued"
 )
 
 // Outcomes are all outcomes.
-var Outcomes = []LedgerOutcome{
+var Outcomes = []Outcome{
 	Started, StartedLate, SkippedOverlap, SkippedDeadline, SkippedSuspended, SkippedSuperseded, FailedToCreate, Queued,
 }
 
 // HasJob reports whether the outcome is that the run's Job was created.
-func (o LedgerOutcome) HasJob() bool { return o == Started || o == StartedLate }
+func (o Outcome) HasJob() bool { return o == Started || o == StartedLate }
 
-// Reasons of a LedgerEntry.
+// Reasons of an Entry.
 const (
 	// ReasonJobAlreadyActive: concurrencyPolicy Forbid and a run was active.
 	ReasonJobAlreadyActive = "JobAlreadyActive"
@@ -76,31 +76,37 @@ const (
 	ForeignObject = "ForeignObject"
 	// NotPrescribed: the object, as it is now, does not ask for the run.
 	NotPrescribed = "NotPrescribed"
+	// Invalid: the API server can't take the Job, whoever asks.
+	Invalid = "Invalid"
+	// SignalRefused: an object that takes no triggers refuses a manual run; it is not tried again.
+	SignalRefused = "SignalRefused"
+	// TooLate: the request came after Start.Before and found no Job.
+	TooLate = "TooLate"
 	// RefusedOtherwise: any other answer of the API server's.
 	RefusedOtherwise = "Refused"
 )
 
-// LedgerReasons are all reasons of a LedgerEntry but the empty one.
-var LedgerReasons = []string{
+// Reasons are all reasons of an Entry but the empty one.
+var Reasons = []string{
 	ReasonJobAlreadyActive, ReasonSuspended, ReasonStartingDeadlineExceeded, ReasonOutage, ReasonTimerLost, ReasonFoundLater,
 	ReasonFailedCreate, ReasonScheduleChanged, ReasonTooManyTriggers, ReasonInvalidSignal, ReasonCancelled, ReasonQueueFull,
 	ReasonNotCaughtUp, ReasonCatchUpLimit, ReasonPolicyChanged, ReasonDeleting,
 	Forbidden, Invalid, NamespaceTerminating, ForeignObject, NotPrescribed, SignalRefused, TooLate, RefusedOtherwise,
 }
 
-// RunResult says how a run that was started has ended.
-type RunResult string
+// Result says how a run that was started has ended.
+type Result string
 
 const (
-	// RunComplete and RunFailed are the conditions of the Job.
-	RunComplete RunResult = "Complete"
-	RunFailed   RunResult = "Failed"
-	// RunDeleted: the Job went away before it had ended.
-	RunDeleted RunResult = "Deleted"
+	// Complete and Failed are the conditions of the Job.
+	Complete Result = "Complete"
+	Failed   Result = "Failed"
+	// Deleted: the Job went away before it had ended.
+	Deleted Result = "Deleted"
 )
 
-// RunResults are all ends of a run.
-var RunResults = []RunResult{RunComplete, RunFailed, RunDeleted}
+// Results are all ends of a run.
+var Results = []Result{Complete, Failed, Deleted}
 
-// ResultReasonReplaced is the reason of RunDeleted where the next run replaced it.
+// ResultReasonReplaced is the reason of Deleted where the next run replaced it.
 const ResultReasonReplaced = "Replaced"

@@ -1,4 +1,4 @@
-package schedule
+package times
 
 import (
 	"math/bits"

@@ -1,4 +1,4 @@
-package schedule_test
+package times_test
 
 import (
 	"flag"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/times"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -66,7 +66,7 @@ func describeChange(t *testing.T, text *strings.Builder, zoneName string, change
 		{"30 1 * * *", 40 * time.Hour},
 		{"0 0 * * *", 40 * time.Hour},
 	} {
-		calculator, problem := schedule.Parse(row.expression, &zoneName)
+		calculator, problem := times.Parse(row.expression, &zoneName)
 		if problem != nil {
 			t.Fatal(problem.Message)
 		}

@@ -1,0 +1,176 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Entry is the recorded outcome of one scheduled time, of one manual trigger, or of a stretch of scheduled times
+// that share an outcome and reason.
+type Entry struct {
+	// Scheduled is the scheduled time; of a stretch the first; of a manual run the time of the trigger, or that which a
+	// backfill runs.
+	Scheduled time.Time `json:"scheduled"`
+	// Until is the last scheduled time of a stretch; zero otherwise.
+	Until time.Time `json:"until,omitzero"`
+	// Count is the number of scheduled times; 0 means 1.
+	Count int64 `json:"count,omitempty"`
+	// Estimated is set when Count is an estimate, since the stretch was too long to walk, or when Scheduled and Until
+	// are, since a time of the stretch has started after all.
+	Estimated bool `json:"estimated,omitempty"`
+	// Recorded is when the outcome was known; of a started run when its Job was created.
+	Recorded time.Time `json:"recorded,omitzero"`
+	// Outcome is what became of it.
+	Outcome Outcome `json:"outcome"`
+	// Reason is one of Reasons; empty for Started.
+	Reason string `json:"reason,omitempty"`
+	// Message adds detail for people.
+	Message string `json:"message,omitempty"`
+	// Job is the name of the run's Job.
+	Job string `json:"job,omitempty"`
+	// Manual marks the outcome of a trigger, or of what was to be backfilled.
+	Manual bool `json:"manual,omitempty"`
+	// Asked says who has asked for a manual run, Sequence is the number of the trigger or backfill.
+	Asked
+	Sequence int64 `json:"sequence,omitempty"`
+	// End is how the run has ended; empty while it runs.
+	End
+}
+
+// maxMessage bounds the texts of an entry, in bytes.
+const maxMessage = 256
+
+// Times returns how many scheduled times the entry stands for.
+func (e Entry) Times() int64 { return max(e.Count, 1) }
+
+// Duration returns how long the run took; 0 while it runs, and where there was none.
+func (e Entry) Duration() time.Duration {
+	if e.Ended.IsZero() || e.Recorded.IsZero() {
+		return 0
+	}
+	return max(e.Ended.Sub(e.Recorded), 0)
+}
+
+// Took is the Duration of a run that has ended, such as 1m30s.
+func (e Entry) Took() string {
+	if e.Ended.IsZero() {
+		return ""
+	}
+	return e.Duration().Round(time.Second).String()
+}
+
+// Last returns the last scheduled time of the entry.
+func (e Entry) Last() time.Time {
+	if e.Until.IsZero() {
+		return e.Scheduled
+	}
+	return e.Until
+}
+
+// Covers reports whether the entry is about a scheduled time.
+func (e Entry) Covers(scheduled time.Time) bool {
+	return !scheduled.Before(e.Scheduled) && !scheduled.After(e.Last())
+}
+
+// Why says in one line why a run has not started. Only for FailedToCreate the message is not the sender's note.
+func (e Entry) Why() string {
+	if e.Outcome == FailedToCreate && e.Message != "" {
+		return e.Reason + ": " + e.Message
+	}
+	return e.Reason
+}
+
+func (e Entry) joins(next Entry) bool {
+	return !e.Outcome.HasJob() && e.Outcome == next.Outcome && e.Reason == next.Reason && !e.Manual && !next.Manual
+}
+
+// Bounded returns the entry with bounded texts. An unknown reason becomes RefusedOtherwise.
+func (e Entry) Bounded() Entry {
+	e.Message, e.ResultReason = Bounded(e.Message), Bounded(e.ResultReason)
+	if e.Reason != "" && !slices.Contains(Reasons, e.Reason) {
+		e.Reason = RefusedOtherwise
+	}
+	e.Outcome, e.Result, e.Job = Outcome(Bounded(string(e.Outcome))), Result(Bounded(string(e.Result))), Bounded(e.Job)
+	e.Asked = e.Asked.Bounded()
+	return e
+}
+
+// Bounded returns a text as long as one of an entry may be.
+func Bounded(text string) string { return Truncated(text, maxMessage) }
+
+// Truncated returns the text within a limit of bytes, with dots at the end if it was cut.
+func Truncated(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-3], "") + "..."
+}
+
+// End is how a run has ended.
+type End struct {
+	// Result is how it has ended.
+	Result Result `json:"result,omitempty"`
+	// ResultReason is that of the Job's condition Failed, such as BackoffLimitExceeded, or ResultReasonReplaced.
+	ResultReason string `json:"resultReason,omitempty"`
+	// Ended is when it ended.
+	Ended time.Time `json:"ended,omitzero"`
+	// FailedAttempts is the number of Pods that failed.
+	FailedAttempts int32 `json:"failedAttempts,omitempty"`
+}
+
+// WithEnd returns the entry with the end of its run. A known end stays, except that how a Job ended says more than that
+// it is gone.
+func (e Entry) WithEnd(end End) Entry {
+	if !e.Outcome.HasJob() || e.Result != "" && (e.Result != Deleted || end.Result == Deleted) {
+		return e
+	}
+	e.End = end
+	return e.Bounded()
+}
+
+// without takes a time out of a stretch.
+func (e *Entry) without(at time.Time) {
+	e.Count--
+	if e.Count > 1 {
+		// Which time is the first or the last now is not known.
+		e.Estimated = e.Estimated || at.Equal(e.Scheduled) || at.Equal(e.Until)
+		return
+	}
+	e.Count = 0
+	if at.Equal(e.Scheduled) {
+		e.Scheduled = e.Until
+	}
+	e.Until = time.Time{}
+}
+
+// What Asked.Through says.
+const (
+	// ThroughSignal and ThroughUpdate: a signal, an update has asked for the run.
+	ThroughSignal = "signal"
+	ThroughUpdate = "update"
+	// ThroughJob: somebody has made the run's Job.
+	ThroughJob = "job"
+)
+
+// Throughs are all that a row of the ledger may name.
+var Throughs = []string{ThroughSignal, ThroughUpdate, ThroughJob}
+
+// Asked says who has asked for a run that the schedule did not. Nothing proves it.
+type Asked struct {
+	// By is the name that the sender has claimed; empty where he has not.
+	By string `json:"by,omitempty"`
+	// Through is one of Throughs; empty for a scheduled run.
+	Through string `json:"through,omitempty"`
+	// Changed says in what the run is not as the CronJob prescribes it; empty for nothing.
+	Changed string `json:"changed,omitempty"`
+}
+
+// Bounded returns it with texts that people can read and a state can carry.
+func (a Asked) Bounded() Asked {
+	a.By, a.Changed = Bounded(a.By), Bounded(a.Changed)
+	if !slices.Contains(Throughs, a.Through) {
+		a.Through = ""
+	}
+	return a
+}

@@ -1,0 +1,139 @@
+package ledger
+
+import "slices"
+
+// limit bounds Ledger.Entries; older entries fall out.
+const limit = 300
+
+// Ledger holds recent outcomes. It is a value: whatever changes it returns another, which shares no entry that is
+// written to.
+type Ledger struct {
+	// Entries are in the order in which the outcomes were known.
+	Entries []Entry `json:"ledger,omitempty"`
+	// Dropped counts older entries, and Archive holds those of the last two days in short.
+	Dropped int64   `json:"ledgerDropped,omitempty"`
+	Archive Archive `json:"archive,omitzero"`
+	// tallies are outcomes that the metric does not count yet; they are not carried over.
+	tallies []Tally
+}
+
+// Record returns the ledger with an outcome more. Adjoining scheduled times that were not started for the same reason
+// share an entry, so that a long blockage does not push the runs before it out of the ledger. The callback open
+// reports whether a time between two entries has no outcome yet.
+func (l Ledger) Record(entry Entry, open func(former, next Entry) bool) Ledger {
+	entry = entry.Bounded()
+	l = l.Count(entry.Outcome, entry.Times())
+	last := len(l.Entries) - 1
+	if last < 0 || !l.Entries[last].joins(entry) || !l.adjoin(entry) || open(l.Entries[last], entry) {
+		// The capacity is another ledger's too.
+		l.Entries = append(slices.Clip(l.Entries), entry)
+		return l.bound()
+	}
+	l.Entries = slices.Clone(l.Entries)
+	joined := &l.Entries[last]
+	joined.Count = joined.Times() + entry.Times()
+	joined.Until = entry.Last()
+	joined.Estimated = joined.Estimated || entry.Estimated
+	joined.Recorded = entry.Recorded
+	joined.Message = entry.Message
+	return l
+}
+
+// adjoin reports whether the entry is later than the last one, and no other is of a time between the two.
+func (l Ledger) adjoin(entry Entry) bool {
+	last := len(l.Entries) - 1
+	first, until := l.Entries[last], entry.Last()
+	return entry.Scheduled.After(first.Last()) && !slices.ContainsFunc(l.Entries[:last], func(other Entry) bool {
+		return !other.Manual && other.Last().After(first.Scheduled) && other.Scheduled.Before(until)
+	})
+}
+
+func (l Ledger) bound() Ledger {
+	if over := len(l.Entries) - limit; over > 0 {
+		for _, entry := range l.Entries[:over] {
+			l.Archive = l.Archive.Put(entry)
+		}
+		l.Entries, l.Dropped = l.Entries[over:], l.Dropped+int64(over)
+		l.Archive = l.Archive.since(l.Entries[len(l.Entries)-1].Last().Add(-archiveSpan))
+	}
+	return l
+}
+
+// Has reports whether the ledger has the run of a Job.
+func (l Ledger) Has(job string) bool { return l.find(job) >= 0 }
+
+// find returns the index of a Job's row, the newest; -1 if there is none.
+func (l Ledger) find(job string) int {
+	for i, entry := range slices.Backward(l.Entries) {
+		if entry.Outcome.HasJob() && entry.Job == job {
+			return i
+		}
+	}
+	return -1
+}
+
+// Conclude returns the ledger with the end of a Job's run in its row, if it has one.
+func (l Ledger) Conclude(job string, end End) Ledger {
+	if i := l.find(job); i >= 0 {
+		l.Entries = slices.Clone(l.Entries)
+		l.Entries[i] = l.Entries[i].WithEnd(end)
+	}
+	return l
+}
+
+// Amend returns the ledger with a run that did start although it was recorded as skipped. A time inside a merged row is
+// removed from that and gets its own row after it.
+func (l Ledger) Amend(started Entry) Ledger {
+	index := -1
+	for i, entry := range l.Entries {
+		// A stretch may have others between its times.
+		if !entry.Manual && entry.Covers(started.Scheduled) && (index < 0 || entry.Times() == 1) {
+			index = i
+		}
+	}
+	if l.Has(started.Job) || index >= 0 && l.Entries[index].Outcome.HasJob() {
+		return l
+	}
+	l = l.Count(started.Outcome, started.Times())
+	l.Entries = slices.Clone(l.Entries)
+	if index >= 0 {
+		if entry := &l.Entries[index]; entry.Times() > 1 {
+			entry.without(started.Scheduled)
+		} else {
+			*entry = started
+			return l
+		}
+	}
+	at := max(index, 0)
+	for at < len(l.Entries) && (l.Entries[at].Manual || !l.Entries[at].Scheduled.After(started.Scheduled)) {
+		at++
+	}
+	l.Entries = slices.Insert(l.Entries, at, started)
+	return l.bound()
+}
+
+// Tally is a number of scheduled times and triggers that have got an outcome.
+type Tally struct {
+	Outcome Outcome
+	Times   int64
+}
+
+// Count returns the ledger with outcomes more to be tallied.
+func (l Ledger) Count(outcome Outcome, times int64) Ledger {
+	l.tallies = slices.Clone(l.tallies)
+	for i := range l.tallies {
+		if l.tallies[i].Outcome == outcome {
+			l.tallies[i].Times += times
+			return l
+		}
+	}
+	l.tallies = append(l.tallies, Tally{outcome, times})
+	return l
+}
+
+// Tallied returns the outcomes since the last call, and the ledger without these counts.
+func (l Ledger) Tallied() (rest Ledger, tallies []Tally) {
+	rest, tallies = l, l.tallies
+	rest.tallies = nil
+	return rest, tallies
+}

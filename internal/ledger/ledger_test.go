@@ -1,0 +1,55 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"ostinato.dev/ostinato/internal/ledger"
+)
+
+// closed says that no time between two entries is to have an outcome yet.
+func closed(_, _ ledger.Entry) bool { return false }
+
+func started(clock, job string) ledger.Entry {
+	return ledger.Entry{Scheduled: at(clock), Recorded: at(clock), Outcome: ledger.Started, Job: job}
+}
+
+func skipped(clock string) ledger.Entry {
+	return ledger.Entry{Scheduled: at(clock), Outcome: ledger.SkippedSuperseded, Reason: ledger.ReasonOutage}
+}
+
+// What one of two ledgers that come from the same one takes in, the other does not see.
+func TestALedgerIsAValue(t *testing.T) {
+	first := ledger.Ledger{}.Record(started("10:00", "a"), closed).Record(skipped("11:00"), closed)
+	left, right := first.Record(started("12:00", "b"), closed), first.Record(started("12:00", "c"), closed)
+	assert.True(t, left.Has("b"))
+	assert.True(t, right.Has("c"))
+	assert.False(t, right.Has("b"))
+	ended := left.Conclude("a", ledger.End{Result: ledger.Complete, Ended: at("10:30")})
+	assert.Equal(t, "30m0s", ended.Entries[0].Took())
+	assert.Empty(t, left.Entries[0].Result)
+	amended := first.Amend(started("11:00", "late"))
+	assert.True(t, amended.Has("late"))
+	assert.Len(t, amended.Entries, 2)
+	assert.Equal(t, ledger.SkippedSuperseded, first.Entries[1].Outcome)
+	joined := first.Record(skipped("12:00"), closed)
+	assert.EqualValues(t, 2, joined.Entries[1].Times())
+	assert.EqualValues(t, 1, first.Entries[1].Times())
+}
+
+func TestWhichRowsAreJoined(t *testing.T) {
+	always := func(_, _ ledger.Entry) bool { return true }
+	whole := ledger.Ledger{}.Record(skipped("10:00"), closed).Record(skipped("11:00"), closed).Record(skipped("12:00"), closed)
+	assert.Len(t, whole.Entries, 1)
+	assert.Len(t, whole.Record(skipped("13:00"), always).Entries, 2, "a time between them waits")
+	assert.Len(t, whole.Record(skipped("09:00"), closed).Entries, 2, "an earlier one")
+	amended := whole.Amend(started("11:00", "a"))
+	assert.Len(t, amended.Entries, 2)
+	assert.EqualValues(t, 2, amended.Entries[0].Times())
+	assert.Equal(t, amended.Entries, amended.Amend(started("11:00", "b")).Entries, "a time has one run")
+	rest, tallies := amended.Tallied()
+	assert.Equal(t, []ledger.Tally{{Outcome: ledger.SkippedSuperseded, Times: 3}, {Outcome: ledger.Started, Times: 1}}, tallies)
+	_, tallies = rest.Tallied()
+	assert.Empty(t, tallies)
+}
