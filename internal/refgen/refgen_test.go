@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 const root = "../.."
@@ -24,10 +24,10 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 func TestTheReferenceExplainsEveryOutcomeAndReason(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/reference.md"))
 	require.NoError(t, err)
-	for _, outcome := range schedule.Outcomes {
+	for _, outcome := range ledger.Outcomes {
 		assert.Contains(t, string(text), "\n| `"+string(outcome)+"` |")
 	}
-	for _, reason := range slices.Concat(schedule.LedgerReasons, []string{schedule.ResultReasonReplaced}) {
+	for _, reason := range slices.Concat(ledger.Reasons, []string{ledger.ResultReasonReplaced}) {
 		assert.Contains(t, string(text), "`"+reason+"`")
 	}
 }

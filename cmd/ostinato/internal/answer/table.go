@@ -116,14 +116,14 @@ func Runs(clock Clock, rows []ostinatov1.RecentRun) Table {
 	table := Table{Head: []string{"", "TIME", "OUTCOME", "RESULT", "TOOK", "JOB", "WHY"}}
 	for _, row := range rows {
 		table.Rows = append(table.Rows, []string{
-			Sign(row), times(clock, row), row.Outcome, result(row), took(clock, row), row.JobName, details(row),
+			Sign(row), timesOf(clock, row), row.Outcome, result(row), took(clock, row), row.JobName, details(row),
 		})
 	}
 	return table
 }
 
-// times shows the time of a row, or those that it stands for.
-func times(clock Clock, row ostinatov1.RecentRun) string {
+// timesOf shows the time of a row, or those that it stands for.
+func timesOf(clock Clock, row ostinatov1.RecentRun) string {
 	shown := clock.Short(row.ScheduledTime.Time)
 	if row.Until != nil {
 		shown += " to " + clock.Short(row.Until.Time)
