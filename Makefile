@@ -146,7 +146,7 @@ check: devstack ## Run every static check: format, vet, staticcheck, workflowche
 	$(call TOOL,workflowcheck) ./workflows/...
 	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml
 	$(call TOOL,promtool) test rules deploy/monitoring/tests/*.yaml
-	$(GO) run ./internal/refgen --check
+	$(GO) run ./docs/refgen --check
 	$(MAKE) --no-print-directory generate
 	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- $(GENERATED); exit 1; }
 
@@ -155,7 +155,7 @@ generate: devstack ## Regenerate deep copies, the CRD, the admission policies of
 	$(call TOOL,controller-gen) object paths=./api/v1
 	$(call TOOL,controller-gen) crd:generateEmbeddedObjectMeta=true paths=./api/v1 output:stdout | $(GO) run ./internal/crdgen > deploy/crd/batch.ostinato.dev_cronjobs.yaml
 	$(GO) run ./internal/policygen > deploy/base/admission-bounds.yaml
-	$(GO) run ./internal/refgen
+	$(GO) run ./docs/refgen
 	@{ cat deploy/monitoring/prometheusrule.head; sed -n '/^groups:/,$$ s/^./  &/p' deploy/monitoring/rules.yaml; } > deploy/components/prometheus-operator/prometheusrule.yaml
 
 .PHONY: vulncheck

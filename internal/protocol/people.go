@@ -15,7 +15,7 @@ import (
 )
 
 // Signals and updates that people send. Their comments, and those of the arguments and answers, are the
-// reference's (internal/refgen).
+// reference's (docs/refgen).
 const (
 	// SuspendSignal sets spec.suspend. An Event on the object answers it.
 	SuspendSignal = steering.Suspend

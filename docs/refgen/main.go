@@ -2,8 +2,8 @@
 // reasons, signals, updates and queries, metrics, flags. It replaces the parts of the pages that are marked as
 // generated, and leaves the rest to people.
 //
-//	go run ./internal/refgen
-//	go run ./internal/refgen --check
+//	go run ./docs/refgen
+//	go run ./docs/refgen --check
 package main
 
 import (
@@ -86,7 +86,7 @@ func allTables(root string) (map[string]string, error) {
 }
 
 const (
-	beginMark = "<!-- go run ./internal/refgen writes this: "
+	beginMark = "<!-- go run ./docs/refgen writes this: "
 	endMark   = "<!-- the end of what it writes -->"
 	closeMark = " -->"
 )
