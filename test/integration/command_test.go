@@ -95,6 +95,8 @@ func TestTheOstinatoCommand(t *testing.T) {
 	p.refuses(1, "failed: BackoffLimitExceeded", "run", "breaks", "--wait")
 	p.says([]string{"breaks", "BackoffLimitExceeded"}, "failed", "1h")
 	p.says([]string{"✗"}, "get", "breaks")
+	p.says([]string{"breaks", "Failing", "1 as they should be"}, "status")
+	p.says([]string{"CronJob " + namespace + "/breaks", "└─ Job breaks-", "Failed (BackoffLimitExceeded)"}, "tree", "breaks")
 	if _, err := stack.Stack.Kubectl(t.Context(), "delete", "jobs", "-n", namespace, "--all", "--cascade=foreground"); err != nil {
 		t.Fatal(err)
 	}

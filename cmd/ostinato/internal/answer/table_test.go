@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -163,4 +164,55 @@ func TestAnAttemptShowsWhatWasKept(t *testing.T) {
 		Pod: "report-1-abcde", Container: "main", ExitCode: 3, Reason: "Error", Finished: at(2, 0).Add(5 * time.Second), Log: "last\x1b[31m words\n",
 	}))
 	assert.Contains(t, answer.Attempt(clock(), job.Attempt{Pod: "p", LogMissing: "the node does not answer"}), "(no log: the node does not answer)")
+}
+
+func TestStatusShowsTheMostUrgentFirst(t *testing.T) {
+	well := report()
+	failing := report()
+	failing.Name, failing.Status.ConsecutiveFailures, failing.Status.LastFailureTime = "failing", 2, ptr.To(stamp(at(9, 0)))
+	suspended := report()
+	suspended.Name, suspended.Spec.Suspend = "suspended", ptr.To(true)
+	suspended.Status.Conditions = []metav1.Condition{{Type: ostinatov1.ConditionSuspended, Status: "True", Message: "by ada through ostinato: an upgrade"}}
+	overdue := report()
+	overdue.Name, overdue.Status.NextScheduleTime = "overdue", ptr.To(stamp(at(9, 20)))
+	unheard := report()
+	unheard.Name, unheard.Generation = "unheard", 3
+	stalled := report()
+	stalled.Name = "stalled"
+	stalled.Status.Conditions = []metav1.Condition{{Type: ostinatov1.ConditionStalled, Status: "True", Reason: "UnknownTimeZone", Message: `invalid timeZone: "Mars"`}}
+	table, _, summary := answer.Status(clock(), []ostinatov1.CronJob{*well, *failing, *suspended, *overdue, *unheard, *stalled}, false)
+	var out strings.Builder
+	require.NoError(t, table.Write(&out, true))
+	assert.Equal(t, strings.TrimPrefix(`
+CRONJOB     IS          WHY
+overdue     Overdue     the run of 09:20:00 has no outcome: are the workers and Temporal running?
+stalled     Stalled     UnknownTimeZone: invalid timeZone: "Mars"
+unheard     Unheard     generation 0 is observed, and there is 3: is the bridge running?
+failing     Failing     2 runs in a row have failed, the last 30m ago
+suspended   Suspended   by ada through ostinato: an upgrade
+`, "\n"), out.String())
+	assert.Equal(t, "6 CronJobs, 1 as they should be, 1 overdue, 1 stalled, 1 unheard, 1 failing, 1 suspended", summary)
+}
+
+func TestATree(t *testing.T) {
+	cronJob := report()
+	cronJob.Status.Workflow = &ostinatov1.WorkflowReference{Namespace: "default", ID: "cronjob/shop/report"}
+	older, newer := batchv1.Job{}, batchv1.Job{}
+	older.Name, older.CreationTimestamp = "report-1", stamp(at(2, 0))
+	older.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Reason: "BackoffLimitExceeded"}}
+	newer.Name, newer.CreationTimestamp, newer.Status.Active = "report-2", stamp(at(9, 0)), 1
+	failed, waits := corev1.Pod{}, corev1.Pod{}
+	failed.Name, failed.Status.Phase = "report-1-a", corev1.PodFailed
+	failed.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}}}
+	waits.Name, waits.Status.Phase = "report-2-a", corev1.PodPending
+	waits.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}
+	var out strings.Builder
+	require.NoError(t, answer.Tree(&out, clock(), cronJob, []answer.Branch{{Job: older, Pods: []corev1.Pod{failed}}, {Job: newer, Pods: []corev1.Pod{waits}}}))
+	assert.Equal(t, strings.TrimPrefix(`
+CronJob shop/report  (workflow cronjob/shop/report in Temporal namespace default)
+├─ Job report-2  1 active, 0 succeeded, 0 failed, created 30m ago
+│  └─ Pod report-2-a  Pending (ImagePullBackOff)
+└─ Job report-1  Failed (BackoffLimitExceeded), created 7h30m ago
+   └─ Pod report-1-a  Failed (exit code 3)
+`, "\n"), out.String())
 }

@@ -135,6 +135,26 @@ func (c *Cluster) Job(ctx context.Context, namespace, name string) (*batchv1.Job
 	return job, nil
 }
 
+// JobsOf lists the Jobs that a CronJob controls.
+func (c *Cluster) JobsOf(ctx context.Context, cronJob *ostinatov1.CronJob) ([]batchv1.Job, error) {
+	var found []batchv1.Job
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := c.clients.Kubernetes.BatchV1().Jobs(cronJob.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list the Jobs of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
+		}
+		for _, job := range page.Items {
+			if metav1.IsControlledBy(&job, cronJob) {
+				found = append(found, job)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
 // Pods lists the Pods of a Job, the first made first.
 func (c *Cluster) Pods(ctx context.Context, namespace, job string) ([]corev1.Pod, error) {
 	list, err := c.clients.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
