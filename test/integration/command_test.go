@@ -109,6 +109,27 @@ func TestTheOstinatoCommand(t *testing.T) {
 	p.says([]string{"/hello resumed"}, "resume", "--all", "--by", "ada", "--reason", "an upgrade")
 	harness.Eventually(t, harness.Prompt, suspended(namespace, "hello", false))
 
+	file := filepath.Join(t.TempDir(), "cronjobs.yaml")
+	manifest := `apiVersion: batch.ostinato.dev/v1
+kind: CronJob
+metadata: {name: new}
+spec:
+  schedule: "0 2 * * *"
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}}}}
+`
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(manifest)
+	p.says([]string{"/new: good; due at", "02:00:00 UTC"}, "check", "-f", file)
+	write(strings.Replace(manifest, "0 2 * * *", "0 2 30 2 *", 1))
+	p.refuses(1, "never fires", "check", "-f", file)
+	write(strings.Replace(manifest, "restartPolicy: Never", "restartPolicy: Always", 1))
+	p.refuses(1, "the API server refuses it", "check", "-f", file)
+	p.refuses(1, "has no CronJob", "check", "-f", "/dev/null")
+
 	p.refuses(1, "not found", "why", "nobody")
 	p.refuses(1, "name the CronJobs", "suspend")
 	p.refuses(1, "is no time", "why", "hello", "yesterday")

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -73,6 +74,21 @@ func (c *Cluster) CronJob(ctx context.Context, name string) (*ostinatov1.CronJob
 		return nil, fmt.Errorf("get CronJob %s/%s: %w", c.Namespace, name, err)
 	}
 	return cronJob, nil
+}
+
+// TryCronJob asks the API server, by a dry run, whether it would take a CronJob that is new or changed.
+func (c *Cluster) TryCronJob(ctx context.Context, cronJob *ostinatov1.CronJob) error {
+	client, dryRun := c.clients.CronJobs.CronJobs(cronJob.Namespace), []string{metav1.DryRunAll}
+	known, err := client.Get(ctx, cronJob.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = client.Create(ctx, cronJob, metav1.CreateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
+	case err == nil:
+		changed := cronJob.DeepCopy()
+		changed.ResourceVersion = known.ResourceVersion
+		_, err = client.Update(ctx, changed, metav1.UpdateOptions{DryRun: dryRun, FieldValidation: metav1.FieldValidationStrict})
+	}
+	return err
 }
 
 // Suspension says who suspends or resumes, as claimed, and why.
