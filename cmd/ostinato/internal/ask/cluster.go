@@ -69,6 +69,9 @@ func (c *Cluster) CronJobs(ctx context.Context, names ...string) ([]ostinatov1.C
 
 // CronJob reads one CronJob.
 func (c *Cluster) CronJob(ctx context.Context, name string) (*ostinatov1.CronJob, error) {
+	if c.Namespace == "" {
+		return nil, fmt.Errorf("CronJob %s may be in any namespace: name one with --namespace in place of --all-namespaces", name)
+	}
 	cronJob, err := c.clients.CronJobs.CronJobs(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get CronJob %s/%s: %w", c.Namespace, name, err)

@@ -11,7 +11,6 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/internal/command"
-	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
@@ -132,6 +131,9 @@ func jobs(rows []ostinatov1.RecentRun) []string {
 	return shown
 }
 
+// maxFailed is how many rows of a CronJob are looked through for failures.
+const maxFailed = 300
+
 func (p *person) newFailed() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "failed [SPAN]", Short: "Runs that failed or could not be created; in the last 12 hours by default",
@@ -157,7 +159,7 @@ func (p *person) newFailed() *cobra.Command {
 			for n := range cronJobs {
 				known := answer.Ledger{Rows: cronJobs[n].Status.RecentRuns}
 				if answer.MayHaveFailed(&cronJobs[n], since) {
-					known = p.readLedger(cmd.Context(), &cronJobs[n], ledger.MaxRecentRuns+1, since, time.Time{})
+					known = p.readLedger(cmd.Context(), &cronJobs[n], maxFailed, since, time.Time{})
 				}
 				if known.Unseen != "" {
 					p.note("%s/%s: %s", cronJobs[n].Namespace, cronJobs[n].Name, known.Unseen)
