@@ -60,7 +60,7 @@ func repeatWait(times int) time.Duration {
 // cronJobMemory is what the bridge remembers of a CronJob. Losing it costs repeated messages only.
 type cronJobMemory struct {
 	uid string
-	// sent is of the generation that was sent last or, with no attempts, that the status last called taken.
+	// sent counts the messages about a generation: the one sent last, or the observed one, which needs none.
 	sent attemptsOf[int64]
 	// nudges are of the next schedule time, in Unix seconds.
 	nudges attemptsOf[int64]

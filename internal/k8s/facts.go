@@ -234,7 +234,7 @@ func conditions(pod *corev1.Pod) []string {
 	return conditions
 }
 
-// keepsCondition reports whether a fact may tell of the condition.
+// keepsCondition reports whether a fact includes the condition.
 func keepsCondition(condition corev1.PodCondition, phase corev1.PodPhase) bool {
 	switch condition.Type {
 	case corev1.PodReady, corev1.DisruptionTarget, corev1.PodScheduled:

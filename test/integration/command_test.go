@@ -133,6 +133,7 @@ spec:
 	p.refuses(1, "not found", "why", "nobody")
 	p.refuses(1, "name the CronJobs", "suspend")
 	p.refuses(1, "name one with --namespace", "get", "hello", "-A")
+	p.refuses(1, "leave the note out", "run", "hello", "--note", "why", "--env", "REGION=us")
 	p.refuses(1, "is no time", "why", "hello", "yesterday")
 	p.refuses(1, "is no length of time", "next", "soon")
 	p.refuses(2, "accepts 1 arg", "runs")

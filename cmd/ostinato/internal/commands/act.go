@@ -36,7 +36,7 @@ func (p *person) newSteer(name, short string) *cobra.Command {
 	suspend := name == steering.Suspend
 	cmd := &cobra.Command{
 		Use: name + " [NAME...]", Short: short,
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 && p.selector == "" && !everything {
 				return errors.New("name the CronJobs, choose them with --selector, or say --all")
 			}
@@ -114,16 +114,15 @@ func (p *person) newRun() *cobra.Command {
 			"With overrides (arguments behind --, --env, --image) you create a Job of the CronJob with your own rights; the ledger\n" +
 			"shows who did and what was changed.",
 		Args: cobra.MinimumNArgs(1),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(arguments) > 1 && dash != 1 {
 				return errors.New("write the arguments of the container behind --")
 			}
 			overrides.Args = arguments[1:]
-			cluster, err := p.cluster()
-			if err != nil {
-				return err
+			if note != "" && overrides.Any() {
+				return errors.New("--note: a run with overrides is a Job of your own, and the ledger shows who made it and what was changed: leave the note out")
 			}
-			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+			cluster, cronJob, err := p.cronJob(cmd.Context(), arguments[0])
 			if err != nil {
 				return err
 			}
@@ -164,7 +163,7 @@ func (p *person) trigger(ctx context.Context, cronJob *ostinatov1.CronJob, reque
 	}
 	switch started.Runs {
 	case schedule.RunsNow:
-		fmt.Fprintf(p.out, "job.batch/%s created\n", started.Job)
+		fmt.Fprintf(p.out, "job.batch/%s created\n", answer.Printable(started.Job))
 		return started.Job, nil
 	case schedule.RunsQueued:
 		fmt.Fprintf(p.out, "The run waits: %s\n", answer.Printable(started.Reason))
@@ -241,12 +240,8 @@ func (p *person) newBackfill() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backfill NAME FROM [TO]", Short: "Run the times of the schedule in a range of the past, both ends included",
 		Args: cobra.RangeArgs(2, 3),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
-			cluster, err := p.cluster()
-			if err != nil {
-				return err
-			}
-			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
+			_, cronJob, err := p.cronJob(cmd.Context(), arguments[0])
 			if err != nil {
 				return err
 			}

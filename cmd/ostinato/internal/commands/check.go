@@ -20,7 +20,7 @@ func (p *person) newCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check -f FILE", Short: "What would be refused, or never fires, of the CronJobs in a file; the first times of the others",
 		Args: cobra.NoArgs,
-		RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
+		RunE: answering(func(cmd *cobra.Command, _ []string) error {
 			cronJobs, err := readFile(file, cmd.InOrStdin())
 			if err != nil {
 				return err

@@ -23,7 +23,7 @@ func (p *person) newLogs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs NAME|job/NAME", Short: "The logs of a run's Pods, or what was kept of Pods that failed and are gone",
 		Args: cobra.ExactArgs(1),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			cluster, err := p.cluster()
 			if err != nil {
 				return err

@@ -13,7 +13,7 @@ func (p *person) newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "What is not as it should be: overdue, stalled, failing, suspended, and by whom",
 		Args: cobra.NoArgs,
-		RunE: command.Run(func(cmd *cobra.Command, _ []string) error {
+		RunE: answering(func(cmd *cobra.Command, _ []string) error {
 			cluster, err := p.cluster()
 			if err != nil {
 				return err
@@ -41,12 +41,8 @@ func (p *person) newTree() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tree NAME", Short: "What belongs to a CronJob: its workflow, its Jobs and their Pods",
 		Args: cobra.ExactArgs(1),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
-			cluster, err := p.cluster()
-			if err != nil {
-				return err
-			}
-			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
+			cluster, cronJob, err := p.cronJob(cmd.Context(), arguments[0])
 			if err != nil {
 				return err
 			}

@@ -91,6 +91,33 @@ func (p *person) cluster() (*ask.Cluster, error) {
 	return ask.NewCluster(config, namespace, p.selector)
 }
 
+// cronJob reads the CronJob of a name, from the API server that it returns too.
+func (p *person) cronJob(ctx context.Context, name string) (*ask.Cluster, *ostinatov1.CronJob, error) {
+	cluster, err := p.cluster()
+	if err != nil {
+		return nil, nil, err
+	}
+	cronJob, err := cluster.CronJob(ctx, name)
+	return cluster, cronJob, err
+}
+
+// answering is command.Run for what may fail with words of a workflow, which anybody who may write to Temporal can choose.
+func answering(do func(cmd *cobra.Command, arguments []string) error) func(*cobra.Command, []string) error {
+	return command.Run(func(cmd *cobra.Command, arguments []string) error { return printable(do(cmd, arguments)) })
+}
+
+// printable returns the error with a text that moves no cursor.
+func printable(err error) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for n := range lines {
+		lines[n] = answer.Printable(lines[n])
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
 // workflows returns Temporal.
 func (p *person) workflows() (*ask.Workflows, error) { return ask.NewWorkflows(p.temporal, p.profile) }
 

@@ -18,7 +18,7 @@ func (p *person) newGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get [NAME...]", Short: "CronJobs, with the last ten outcomes of each",
 		Long: "get lists CronJobs with the last ten outcomes of each, the newest last:\n" + answer.Legend,
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			cluster, err := p.cluster()
 			if err != nil {
 				return err
@@ -42,7 +42,7 @@ func (p *person) newNext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next [SPAN]", Short: "What will run, as a timeline; the next 24 hours by default",
 		Args: cobra.MaximumNArgs(1),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			span := 24 * time.Hour
 			if len(arguments) > 0 {
 				var err error
@@ -75,16 +75,12 @@ func (p *person) newRuns() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "runs NAME", Short: "The ledger of a CronJob: what ran, and what did not and why",
 		Args: cobra.ExactArgs(1),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			from, err := p.ago(since)
 			if err != nil {
 				return err
 			}
-			cluster, err := p.cluster()
-			if err != nil {
-				return err
-			}
-			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+			_, cronJob, err := p.cronJob(cmd.Context(), arguments[0])
 			if err != nil {
 				return err
 			}
@@ -138,7 +134,7 @@ func (p *person) newFailed() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "failed [SPAN]", Short: "Runs that failed or could not be created; in the last 12 hours by default",
 		Args: cobra.MaximumNArgs(1),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			span := "12h"
 			if len(arguments) > 0 {
 				span = arguments[0]
@@ -179,12 +175,8 @@ func (p *person) newWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "why NAME [TIME]", Short: "Whether it ran at a time, and why or why not; the last time by default",
 		Args: cobra.RangeArgs(1, 2),
-		RunE: command.Run(func(cmd *cobra.Command, arguments []string) error {
-			cluster, err := p.cluster()
-			if err != nil {
-				return err
-			}
-			cronJob, err := cluster.CronJob(cmd.Context(), arguments[0])
+		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
+			_, cronJob, err := p.cronJob(cmd.Context(), arguments[0])
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -37,4 +38,10 @@ func TestSpansThatAPersonWrites(t *testing.T) {
 		_, err := parseSpan(text)
 		assert.ErrorContains(t, err, "write 12h", text)
 	}
+}
+
+// The words of a failed update are a workflow's, and anybody who may write to Temporal can run one.
+func TestErrorsMoveNoCursor(t *testing.T) {
+	assert.EqualError(t, printable(errors.New("refused:\x1b[2J no\u202e\nand\x07 no")), "refused:[2J no\nand no")
+	assert.NoError(t, printable(nil))
 }
