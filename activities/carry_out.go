@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/k8s"
@@ -116,8 +117,8 @@ func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResu
 	return ok
 }
 
-// applyJobStatus writes the status; done is false when the result says why not, and
-// news when the status was there already.
+// applyJobStatus writes the status; done is false when the result says why not. There is news when the
+// write changed the status of a Job that had not ended: what ended it has emitted its Events.
 func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fresh freshness, request protocol.JobRequest, result *protocol.JobResult) (news, done bool, err error) {
 	before, after, over, err := a.writeJobStatus(ctx, owner, fresh, request, result)
 	refused := refusal(err)
@@ -136,7 +137,7 @@ func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fre
 		return false, true, nil
 	}
 	a.Metrics.countStatus(before, after, request.Handled)
-	return true, true, nil
+	return claim.Finished(before) == nil, true, nil
 }
 
 // refuseStatus reports the refusal and the Job as it now is, so that the next

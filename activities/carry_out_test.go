@@ -108,6 +108,26 @@ func TestLastReconcileWritesTheStatusAndThenReleases(t *testing.T) {
 	}
 }
 
+// A lost workflow task forgets the plan that ended the Job. The next task has heard of more when it decides the same.
+func TestTheEndOfAJobIsAnnouncedOnce(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	status := batchv1.JobStatus{Succeeded: 1, Conditions: []batchv1.JobCondition{
+		condition(batchv1.JobSuccessCriteriaMet, "CompletionsReached"), condition(batchv1.JobComplete, "CompletionsReached"),
+	}}
+	for failed := range int32(2) {
+		status.Failed = failed
+		must[protocol.JobResult](s, protocol.CarryOutActivity, protocol.JobRequest{
+			Job: jobRef, Status: status.DeepCopy(), Events: []event.Event{event.Normal("Completed", "Job completed")},
+		})
+	}
+	if stored := s.job(jobName); stored.Status.Failed != 1 {
+		t.Errorf("the second status is not written: %+v", stored.Status)
+	}
+	if events := s.recorded(); !slices.Equal(events, []string{"Normal Completed Job completed"}) {
+		t.Errorf("events %v", events)
+	}
+}
+
 func TestGoneJobGetsNothing(t *testing.T) {
 	recreated := helloJob()
 	recreated.UID = "new-uid"
