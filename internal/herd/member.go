@@ -7,7 +7,7 @@ import (
 
 const (
 	// maxWait bounds how long what is less urgent waits for the creates of the same herd.
-	maxWait = 15 * time.Second
+	maxWait = 2 * time.Second
 	// silence is how long a herd waits for one start more, for each that has joined: on a busy machine a
 	// herd comes in drops, and what follows its first starts would slow down the last ones.
 	silence = time.Millisecond
@@ -86,7 +86,7 @@ func (h *Room) settle(of *herd) {
 	})
 }
 
-// Yield lets the other starts of the herd go first, for 15 s at most and half of what the context leaves.
+// Yield lets the other starts of the herd go first, for two seconds at most and half of what the context leaves.
 func (s *Start) Yield(ctx context.Context) {
 	if s.herd == nil {
 		return
