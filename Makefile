@@ -136,6 +136,10 @@ trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) whil
 trial-upstream-job: ## Run upstream's integration suite of Jobs against worker and bridge, stopped by SIGTERM and then by SIGKILL (SUITE_RUNS, SUITE_FUNCTIONS).
 	@for kill in false true; do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 4h -v ./test/upstream -run 'TestUpstreamsSuite$$' -args -upstream.kill=$$kill -upstream.runs=$(SUITE_RUNS) -upstream.run='$(SUITE_FUNCTIONS)'; done
 
+.PHONY: trial-first-light
+trial-first-light: ## Measure make dev from empty caches to the first Complete run, with the simulated node and then the real one (forty minutes).
+	@for node in kwok real; do test/first-light.sh $$node; done
+
 .PHONY: check
 check: devstack ## Run every static check: format, vet, staticcheck, workflowcheck, alerting rules, generated files.
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }

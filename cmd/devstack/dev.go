@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"ostinato.dev/ostinato/internal/command"
@@ -58,7 +60,7 @@ func dev(ctx context.Context, s devSettings, stdin io.Reader, stdout, stderr io.
 	fmt.Fprint(stderr, again(own))
 	options := devstack.Options{
 		Dir: s.dir, Node: s.node, Temporal: s.temporal, UsualPorts: true, Log: stderr,
-		Kubeconfig: foreign.Kubeconfig, TemporalAddress: foreign.TemporalAddress,
+		Kubeconfig: foreign.Kubeconfig, TemporalAddress: foreign.TemporalAddress, ClientsLater: true,
 		// The only bridge needs no lease, which it would lose while a laptop sleeps.
 		BridgeArgs: []string{"--leader-elect=false"},
 	}
@@ -123,8 +125,12 @@ func show(ctx context.Context, stack *devstack.Stack, sample bool, stdout io.Wri
 	ticker := time.NewTicker(refreshInterval)
 	defer ticker.Stop()
 	var last string
+	clients := clientsBehind{stack: stack, since: time.Now(), failed: make(chan error, 1)}
 	for {
 		snapshot, err := view.snapshot(ctx)
+		if err == nil {
+			err = clients.build(ctx, snapshot)
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -151,6 +157,37 @@ func show(ctx context.Context, stack *devstack.Stack, sample bool, stdout io.Wri
 	}
 }
 
+// clientsBehind builds the command line clients when the first run is Complete, or does not come: until then the run needs
+// the processors.
+type clientsBehind struct {
+	stack  *devstack.Stack
+	since  time.Time
+	begun  bool
+	failed chan error
+}
+
+// firstRunPatience is how long the first run may take before the clients are built beside it: its minute comes, and its end.
+const firstRunPatience = 90 * time.Second
+
+// build begins the build when it is time, and returns its error once.
+func (b *clientsBehind) build(ctx context.Context, snapshot overview.Snapshot) error {
+	complete := func(job batchv1.Job) bool { return overview.State(job) == "Complete" }
+	if !b.begun && (slices.ContainsFunc(snapshot.Jobs, complete) || time.Since(b.since) > firstRunPatience) {
+		b.begun = true
+		go func() {
+			if err := b.stack.BuildClients(ctx); err != nil && ctx.Err() == nil {
+				b.failed <- fmt.Errorf("build the clients of the stack: %w", err)
+			}
+		}()
+	}
+	select {
+	case err := <-b.failed:
+		return err
+	default:
+		return nil
+	}
+}
+
 // runStates is equal for two snapshots whose runs are in the same states.
 func runStates(snapshot overview.Snapshot) string {
 	var states strings.Builder
@@ -171,7 +208,7 @@ func guide(stack *devstack.Stack) string {
 	}
 	fmt.Fprintf(&text, "Kubernetes    export KUBECONFIG=%s\n", stack.KubeconfigPath())
 	fmt.Fprintf(&text, "Temporal      export %s\n", strings.Join(stack.TemporalAccess().Environment(), " "))
-	fmt.Fprintf(&text, "Commands      export PATH=%s:$PATH\n", toolPath(stack))
+	fmt.Fprintf(&text, "Commands      export PATH=%s:$PATH%s\n", toolPath(stack), being(stack.ClientsReady()))
 	if stack.NodeStatement != "" {
 		fmt.Fprintln(&text, stack.NodeStatement)
 	}
@@ -183,6 +220,14 @@ Try (in another terminal, after the exports):
 Ctrl-C stops everything; starting again finds it as it was.
 `)
 	return text.String()
+}
+
+// being says that the clients are not there yet.
+func being(ready bool) string {
+	if ready {
+		return ""
+	}
+	return "  # kubectl and temporal are built after the first run"
 }
 
 func isTerminal(stream any) bool {

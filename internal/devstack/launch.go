@@ -7,17 +7,13 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"ostinato.dev/ostinato/internal/devstack/await"
 	"ostinato.dev/ostinato/internal/devstack/process"
 	"ostinato.dev/ostinato/internal/devstack/temporalcluster"
-	"ostinato.dev/ostinato/internal/devstack/toolchain"
 )
 
 // startPatience bounds the wait for one process.
@@ -133,50 +129,3 @@ func (silent) Debug(string, ...any) {}
 func (silent) Info(string, ...any)  {}
 func (silent) Warn(string, ...any)  {}
 func (silent) Error(string, ...any) {}
-
-// bridgeNamespaces are where the bridge has its lease, as in deploy/base, and its probe,
-// as in deploy/components/takeover-jobs.
-var bridgeNamespaces = []string{"ostinato-system", "ostinato-probe"}
-
-// applyCRD applies the CRD of the checkout, waits until it is served and makes
-// the namespaces that the bridge needs.
-func (s *Stack) applyCRD(ctx context.Context) error {
-	for _, namespace := range bridgeNamespaces {
-		if _, err := s.Kubectl(ctx, "create", "namespace", namespace); err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
-			return err
-		}
-	}
-	root, err := toolchain.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	if _, err := s.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(root, "deploy", "crd", "batch.ostinato.dev_cronjobs.yaml")); err != nil {
-		return err
-	}
-	return s.awaitCRD(ctx)
-}
-
-// awaitCRD waits until CronJobs can be listed. kubectl wait would fail on a CRD
-// that has no conditions yet.
-func (s *Stack) awaitCRD(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	err := await.Success(ctx, 200*time.Millisecond, func(ctx context.Context) error {
-		_, err := s.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--all-namespaces")
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the CronJob kind to be served: %w", err)
-	}
-	return nil
-}
-
-// ApplySample applies one of deploy/samples.
-func (s *Stack) ApplySample(ctx context.Context, name string) error {
-	root, err := toolchain.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	_, err = s.Kubectl(ctx, "apply", "-f", filepath.Join(root, "deploy", "samples", name))
-	return err
-}

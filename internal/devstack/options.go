@@ -46,6 +46,9 @@ type Options struct {
 	// Programs is a folder with a worker and a bridge to run instead of the
 	// checkout's own.
 	Programs string
+	// ClientsLater leaves the command line clients, without which a stack starts, to BuildClients. Those on PATH are
+	// taken as they are.
+	ClientsLater bool
 	// Log receives a line for each step; nil discards them.
 	Log io.Writer
 }

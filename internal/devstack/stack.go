@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -111,7 +110,7 @@ func (s *Stack) prepare(ctx context.Context) error {
 	if s.NodeKind, s.NodeStatement, err = chooseNode(s.options.Node, possible, missing); err != nil {
 		return err
 	}
-	if s.tools, err = toolchain.Ensure(ctx, s.options.Log, s.toolNames()...); err != nil {
+	if s.tools, err = s.ensureTools(ctx); err != nil {
 		return err
 	}
 	if s.programs, err = buildPrograms(ctx, s.options.Log, s.options.Temporal); err != nil {
@@ -138,20 +137,6 @@ func (s *Stack) lock() error {
 	}
 	s.unlock = unlock
 	return nil
-}
-
-func (s *Stack) toolNames() []string {
-	names := append([]string(nil), toolchain.Clients...)
-	if s.options.Kubeconfig == "" {
-		names = append(names, toolchain.ControlPlane...)
-	}
-	switch s.NodeKind {
-	case NodeReal:
-		names = append(names, toolchain.RealNode...)
-	case NodeKwok:
-		names = append(names, toolchain.KwokNode...)
-	}
-	return names
 }
 
 func (s *Stack) startCluster(ctx context.Context) error {
@@ -313,31 +298,6 @@ func (s *Stack) UIAddress() string {
 		return ""
 	}
 	return fmt.Sprintf("http://127.0.0.1:%d", s.Ports.UI)
-}
-
-// Tool returns the path of an executable such as kubectl or temporal.
-func (s *Stack) Tool(name string) string { return s.tools[name] }
-
-// Kubectl runs kubectl against the cluster and returns what it printed.
-func (s *Stack) Kubectl(ctx context.Context, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, s.tools["kubectl"], args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+s.KubeconfigPath())
-	output, err := command.CombinedOutput()
-	if err != nil {
-		return string(output), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))
-	}
-	return string(output), nil
-}
-
-// Temporal runs the temporal command against the server and returns what it printed.
-func (s *Stack) Temporal(ctx context.Context, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, s.tools["temporal"], args...)
-	command.Env = append(process.Environment(s.misleading()...), s.reach(s.TemporalAccess())...)
-	output, err := command.CombinedOutput()
-	if err != nil {
-		return string(output), fmt.Errorf("temporal %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(output)))
-	}
-	return string(output), nil
 }
 
 func (s *Stack) log(line string) { fmt.Fprintf(s.options.Log, "stack: %s\n", line) }

@@ -22,9 +22,9 @@ func Ensure(ctx context.Context, progress io.Writer, names ...string) (Binaries,
 	if progress == nil {
 		progress = io.Discard
 	}
-	wanted, err := lookUp(names)
-	if err != nil {
-		return nil, err
+	binaries, missing, err := Locate(names...)
+	if err != nil || len(missing) == 0 {
+		return binaries, err
 	}
 	root, err := RepositoryRoot()
 	if err != nil {
@@ -34,29 +34,6 @@ func Ensure(ctx context.Context, progress io.Writer, names ...string) (Binaries,
 	if err != nil {
 		return nil, err
 	}
-	binaries := Binaries{}
-	var missing []string
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
-		t := wanted[name]
-		if t.linux && runtime.GOOS != "linux" {
-			return nil, fmt.Errorf("%s exists on Linux only", name)
-		}
-		if path := asset(os.Getenv("KUBEBUILDER_ASSETS"), name, t); path != "" {
-			binaries[name] = path
-			continue
-		}
-		dir, err := folder(root, cache, platform(), name, t)
-		if err != nil {
-			return nil, err
-		}
-		binaries[name] = filepath.Join(dir, name)
-		if !isExecutable(binaries[name]) {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) == 0 {
-		return binaries, nil
-	}
 	unlock, err := lock(ctx, filepath.Join(cache, "tools", ".lock"), func() {
 		fmt.Fprintf(progress, "tools: waiting for another program that is building into %s\n", cache)
 	})
@@ -65,7 +42,43 @@ func Ensure(ctx context.Context, progress io.Writer, names ...string) (Binaries,
 	}
 	defer unlock()
 	missing = slices.DeleteFunc(missing, func(name string) bool { return isExecutable(binaries[name]) })
-	return binaries, buildAll(ctx, progress, build{root: root, cache: cache}, missing, wanted, binaries)
+	return binaries, buildAll(ctx, progress, build{root: root, cache: cache}, missing, tools, binaries)
+}
+
+// Locate returns where the executables of the names are or will be, and the names of those that are to be built.
+func Locate(names ...string) (binaries Binaries, missing []string, err error) {
+	wanted, err := lookUp(names)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := RepositoryRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	cache, err := CacheDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	binaries = Binaries{}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		t := wanted[name]
+		if t.linux && runtime.GOOS != "linux" {
+			return nil, nil, fmt.Errorf("%s exists on Linux only", name)
+		}
+		if path := asset(os.Getenv("KUBEBUILDER_ASSETS"), name, t); path != "" {
+			binaries[name] = path
+			continue
+		}
+		dir, err := folder(root, cache, platform(), name, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		binaries[name] = filepath.Join(dir, name)
+		if !isExecutable(binaries[name]) {
+			missing = append(missing, name)
+		}
+	}
+	return binaries, missing, nil
 }
 
 // buildAll builds one tool after the other: each uses every core there is.

@@ -137,6 +137,21 @@ func TestAssetsAreUsedWhereTheyAre(t *testing.T) {
 	}
 }
 
+func TestWhatIsMissingIsLocatedAndNotBuilt(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("OSTINATO_CACHE", cache)
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	binaries, missing, err := Locate("temporal", "kubectl", "temporal")
+	if err != nil || !slices.Equal(missing, []string{"kubectl", "temporal"}) {
+		t.Fatalf("missing %v, %v", missing, err)
+	}
+	for _, name := range missing {
+		if path := binaries[name]; !strings.HasPrefix(path, cache) || filepath.Base(path) != name || isExecutable(path) {
+			t.Errorf("%s is at %q", name, path)
+		}
+	}
+}
+
 func TestWhatIsCachedNeedsNoGo(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", "")
 	cache := t.TempDir()

@@ -1,0 +1,28 @@
+package devstack
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestManifestsAreAppliedWhereTheirKindsAreServed(t *testing.T) {
+	for file, want := range map[string]string{
+		"crd/batch.ostinato.dev_cronjobs.yaml": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cronjobs.batch.ostinato.dev",
+		"samples/hello.yaml":                   "/apis/batch.ostinato.dev/v1/namespaces/default/cronjobs/hello",
+		"samples/fails.yaml":                   "/apis/batch/v1/namespaces/default/jobs/fails",
+	} {
+		t.Run(file, func(t *testing.T) {
+			manifest, err := os.ReadFile(filepath.Join("..", "..", "deploy", file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if path, err := resourcePath(manifest); err != nil || path != want {
+				t.Errorf("%s, %v; want %s", path, err, want)
+			}
+		})
+	}
+	if path, err := resourcePath([]byte("not: [a manifest")); err == nil {
+		t.Errorf("what is no YAML has path %s", path)
+	}
+}
