@@ -152,7 +152,7 @@ check: devstack ## Run every static check: format, vet, staticcheck, workflowche
 	$(call TOOL,promtool) test rules deploy/monitoring/tests/*.yaml
 	$(GO) run ./docs/refgen --check
 	$(MAKE) --no-print-directory generate
-	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "generated files are out of date: commit what 'make generate' changed:"; git status --short -- $(GENERATED); exit 1; }
+	@test -z "$$(git status --porcelain -- $(GENERATED))" || { echo "not committed, in folders of generated files ('make generate' has just run): commit these and check again:"; git status --short -- $(GENERATED); exit 1; }
 
 .PHONY: generate
 generate: devstack ## Regenerate deep copies, the CRD, the admission policies of bounds, the PrometheusRule and the reference's tables.
