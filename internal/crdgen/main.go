@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,6 +39,9 @@ func run(in io.Reader, out io.Writer) error {
 	var definition map[string]any
 	if err := yaml.Unmarshal(text, &definition); err != nil {
 		return fmt.Errorf("parse the definition: %w", err)
+	}
+	if len(text) == 0 {
+		return errors.New("no definition was written: controller-gen says above what is wrong in api/v1")
 	}
 	if definition["kind"] != "CustomResourceDefinition" {
 		return fmt.Errorf("input is a %v, not one CustomResourceDefinition", definition["kind"])
