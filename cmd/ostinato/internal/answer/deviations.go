@@ -21,6 +21,9 @@ type Deviation struct {
 	Kind, Why string
 }
 
+// Wrong reports whether something has gone wrong. That somebody has suspended the CronJob, or that runs wait, is none of that.
+func (d Deviation) Wrong() bool { return d.Kind != kindSuspended && d.Kind != kindWaiting }
+
 // Kinds of deviations, the most urgent first.
 const (
 	kindOverdue   = "Overdue"

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
 // Clock shows times as a person reads them: in one zone, and beside a present.
@@ -59,6 +62,14 @@ func Span(span time.Duration) string {
 		return "0s"
 	}
 	return strings.Join(shown, "")
+}
+
+// ZoneOf is the zone in which a person writes times of a CronJob: that in which its schedule is written, if it says so.
+func (c Clock) ZoneOf(cronJob *ostinatov1.CronJob) *time.Location {
+	if zone, err := time.LoadLocation(ptr.Deref(cronJob.Spec.TimeZone, "")); err == nil && cronJob.Spec.TimeZone != nil {
+		return zone
+	}
+	return c.Zone
 }
 
 // timeOf is the time of an optional field; zero where it is not set.

@@ -61,6 +61,9 @@ func formatted(clock Clock, t *metav1.Time) string {
 	return clock.Time(t.Time)
 }
 
+// RowOf returns the row of a time, or of the stretch that has it; nil where none of the rows has.
+func (l Ledger) RowOf(at time.Time) *ostinatov1.RecentRun { return covering(l.Rows, at) }
+
 // covering returns the row of a time, or of the stretch that has it; nil where none has. Of several, such as a run and a
 // backfill of it, the newest counts.
 func covering(rows []ostinatov1.RecentRun, at time.Time) *ostinatov1.RecentRun {

@@ -94,11 +94,12 @@ func (c *Cluster) TryCronJob(ctx context.Context, cronJob *ostinatov1.CronJob) e
 	return err
 }
 
-// Suspension says who suspends or resumes, as claimed, and why.
+// Suspension says who suspends or resumes, as claimed, and why. A dry run asks the API server whether it would take it.
 type Suspension struct {
 	Suspend bool
 	By, Why string
 	At      time.Time
+	DryRun  bool
 }
 
 // Suspend writes spec.suspend of a CronJob as it was read, with who and why in the annotations that a signal leaves too.
@@ -117,8 +118,11 @@ func (c *Cluster) Suspend(ctx context.Context, cronJob *ostinatov1.CronJob, want
 	if err != nil {
 		return fmt.Errorf("encode the patch of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
 	}
-	if _, err := c.clients.CronJobs.CronJobs(cronJob.Namespace).Patch(ctx, cronJob.Name, types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: k8s.CommandFieldManager}); err != nil {
+	options := metav1.PatchOptions{FieldManager: k8s.CommandFieldManager}
+	if wanted.DryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if _, err := c.clients.CronJobs.CronJobs(cronJob.Namespace).Patch(ctx, cronJob.Name, types.MergePatchType, patch, options); err != nil {
 		return fmt.Errorf("write spec.suspend of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
 	}
 	return nil

@@ -23,7 +23,11 @@ import (
 const patience = 10 * time.Second
 
 // Workflows are Temporal, as the SDK's environment configuration reaches it (TEMPORAL_ADDRESS, TEMPORAL_PROFILE, and so on).
-type Workflows struct{ options client.Options }
+type Workflows struct {
+	options client.Options
+	// kept are the connections of a program that asks many times; nil where each call has its own.
+	kept *connections
+}
 
 // NewWorkflows reads the configuration; nothing is called yet.
 func NewWorkflows(address, profile string) (*Workflows, error) {
@@ -38,7 +42,7 @@ func NewWorkflows(address, profile string) (*Workflows, error) {
 		options.HostPort = client.DefaultHostPort
 	}
 	options.Logger = silent{}
-	return &Workflows{options}, nil
+	return &Workflows{options: options}, nil
 }
 
 // Address is where Temporal is asked.
@@ -46,6 +50,16 @@ func (w *Workflows) Address() string { return w.options.HostPort }
 
 // ErrNoWorkflow says that a CronJob's status names no workflow: the bridge has not seen it.
 var ErrNoWorkflow = errors.New("its status names no workflow: is the bridge running?")
+
+// errUnreachable says that there is no connection.
+var errUnreachable = errors.New("reach Temporal")
+
+// Unreachable reports whether an error is of Temporal as a whole: another question would fare no better.
+func Unreachable(err error) bool {
+	var unavailable *serviceerror.Unavailable
+	var slow *serviceerror.DeadlineExceeded
+	return errors.Is(err, errUnreachable) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unavailable) || errors.As(err, &slow)
+}
 
 // with calls Temporal in the namespace of the CronJob's workflow.
 func (w *Workflows) with(ctx context.Context, cronJob *ostinatov1.CronJob, call func(context.Context, client.Client) error) error {
@@ -61,11 +75,11 @@ func (w *Workflows) in(ctx context.Context, namespace string, call func(context.
 	options.Namespace = cmp.Or(namespace, options.Namespace, client.DefaultNamespace)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	connected, err := client.DialContext(ctx, options)
+	connected, release, err := w.kept.dial(ctx, options)
 	if err != nil {
-		return fmt.Errorf("reach Temporal at %s: %w", options.HostPort, err)
+		return fmt.Errorf("%w at %s: %w", errUnreachable, options.HostPort, err)
 	}
-	defer connected.Close()
+	defer release()
 	return call(ctx, connected)
 }
 

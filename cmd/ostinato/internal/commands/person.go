@@ -47,7 +47,7 @@ func New(name string, more ...*cobra.Command) *cobra.Command {
 			"It uses the rights that you have in Kubernetes. Where the objects do not say enough, it asks Temporal, which it finds by\n" +
 			"TEMPORAL_ADDRESS and the other settings of the temporal command.",
 	}, append([]*cobra.Command{
-		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(),
+		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newUI(),
 	}, more...)...)
 	flags := root.PersistentFlags()
 	p.kubernetes.AddFlags(flags)

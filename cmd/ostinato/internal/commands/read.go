@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
@@ -200,10 +199,7 @@ func (p *person) newWhy() *cobra.Command {
 
 // zone is that in which a person writes a time of a CronJob: the CronJob's, which its schedule is written in too.
 func zone(cronJob *ostinatov1.CronJob, otherwise *time.Location) *time.Location {
-	if zone, err := time.LoadLocation(ptr.Deref(cronJob.Spec.TimeZone, "")); err == nil && cronJob.Spec.TimeZone != nil {
-		return zone
-	}
-	return otherwise
+	return answer.Clock{Zone: otherwise}.ZoneOf(cronJob)
 }
 
 func question(limit int, since, until time.Time) protocol.LedgerQuestion {

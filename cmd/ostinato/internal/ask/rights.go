@@ -1,0 +1,45 @@
+package ask
+
+import (
+	"context"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// Right is something that a person may do in a namespace.
+type Right struct{ Verb, Group, Resource string }
+
+// Rights that changes of CronJobs need.
+var (
+	// MayRun: a run is a Job.
+	MayRun = Right{"create", "batch", "jobs"}
+	// MaySteer: to suspend or resume is a patch.
+	MaySteer = Right{"patch", ostinatov1.GroupName, "cronjobs"}
+)
+
+// String is the right as a role has it.
+func (r Right) String() string { return fmt.Sprintf("%s %s.%s", r.Verb, r.Resource, r.Group) }
+
+// In returns the API server for objects of one namespace.
+func (c *Cluster) In(namespace string) *Cluster {
+	within := *c
+	within.Namespace = namespace
+	return &within
+}
+
+// May asks the API server whether the person has a right in a namespace.
+func (c *Cluster) May(ctx context.Context, namespace string, right Right) (bool, error) {
+	review, err := c.clients.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: right.Verb, Group: right.Group, Resource: right.Resource,
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask whether you may %s in namespace %s: %w", right, namespace, err)
+	}
+	return review.Status.Allowed, nil
+}
