@@ -20,6 +20,7 @@ import (
 const (
 	exitFailed     = 1
 	exitWrongUsage = 2
+	exitTimedOut   = 124 // as that of timeout(1)
 )
 
 // Settings are what the flags of a command set.
@@ -53,15 +54,36 @@ func New(cmd *cobra.Command, settings Settings) *cobra.Command {
 	return House(cmd)
 }
 
-// Run returns what a command does whose errors are no mistakes on the command line: Execute returns 1 for them.
+// Run returns what a command does whose errors are no mistakes on the command line: Execute returns 1 for them, unless
+// Mistake or TimedOut has marked one.
 func Run(run func(cmd *cobra.Command, arguments []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, arguments []string) error {
-		if err := run(cmd, arguments); err != nil {
-			return failure{err}
+		err := run(cmd, arguments)
+		if err == nil || errors.As(err, &mistake{}) {
+			return err
 		}
-		return nil
+		return failure{err}
 	}
 }
+
+// Mistake marks an error that a command finds while it runs as a mistake on the command line, for which Execute returns 2.
+func Mistake(err error) error {
+	if err == nil {
+		return nil
+	}
+	return mistake{err}
+}
+
+// TimedOut marks an error as that of a time that ran out before the command had done its work, for which Execute returns 124.
+func TimedOut(err error) error {
+	if err == nil {
+		return nil
+	}
+	return timedOut{err}
+}
+
+// No is the error of a command that has printed its answer, and the answer is no: Execute returns 1 and prints nothing more.
+var No = errors.New("no")
 
 // NewParent completes a command that only has others below it.
 func NewParent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
@@ -96,9 +118,17 @@ type failure struct{ error }
 
 func (f failure) Unwrap() error { return f.error }
 
+type mistake struct{ error }
+
+func (m mistake) Unwrap() error { return m.error }
+
+type timedOut struct{ error }
+
+func (t timedOut) Unwrap() error { return t.error }
+
 // Execute runs a command with its arguments (without the program's name) and returns
-// the exit code: 0 for success and help, 1 when the command failed, 2 when it was
-// called in a wrong way. What went wrong goes to stderr.
+// the exit code: 0 for success and help, 1 when the command failed or its answer is no, 2 when it was
+// called in a wrong way, 124 when a time ran out. What went wrong goes to stderr.
 func Execute(ctx context.Context, cmd *cobra.Command, arguments []string, stdout, stderr io.Writer) int {
 	cmd.SetArgs(slices.Concat([]string{}, arguments)) // nil would mean those of the process
 	cmd.SetOut(stdout)
@@ -107,8 +137,14 @@ func Execute(ctx context.Context, cmd *cobra.Command, arguments []string, stdout
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, No) {
+		return exitFailed
+	}
 	if errors.As(err, &failure{}) {
 		fmt.Fprintf(stderr, "%s: %v\n", called.CommandPath(), err)
+		if errors.As(err, &timedOut{}) {
+			return exitTimedOut
+		}
 		return exitFailed
 	}
 	for mistake := range strings.SplitSeq(err.Error(), "\n") {

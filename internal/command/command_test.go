@@ -3,6 +3,7 @@ package command_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,30 @@ func TestAFailureIsExitCode1(t *testing.T) {
 	r := execute(call{}, errors.New("no luck\nlogs are in /x"))
 	assert.Equal(t, 1, r.code)
 	assert.Equal(t, "tool: no luck\nlogs are in /x\n", r.stderr)
+}
+
+func TestExitCodes(t *testing.T) {
+	for name, test := range map[string]struct {
+		failure error
+		code    int
+		stderr  string
+	}{
+		"success":                         {nil, 0, ""},
+		"no mistake":                      {command.Mistake(nil), 0, ""},
+		"no time that ran out":            {command.TimedOut(nil), 0, ""},
+		"a failure":                       {errors.New("no luck"), 1, "tool: no luck\n"},
+		"the answer no":                   {command.No, 1, ""},
+		"a mistake that is found later":   {command.Mistake(errors.New("say which")), 2, "tool: say which\n"},
+		"a mistake within another error":  {fmt.Errorf("try: %w", command.Mistake(errors.New("say which"))), 2, "tool: try: say which\n"},
+		"a time that ran out":             {command.TimedOut(errors.New("not ended within 1s")), 124, "tool: not ended within 1s\n"},
+		"one that ran out within another": {fmt.Errorf("wait: %w", command.TimedOut(errors.New("too long"))), 124, "tool: wait: too long\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := execute(call{}, test.failure)
+			assert.Equal(t, test.code, r.code)
+			assert.Equal(t, test.stderr, r.stderr)
+		})
+	}
 }
 
 func TestHelpHasGroupsInTheOrderOfTheirFirstFlag(t *testing.T) {

@@ -152,6 +152,9 @@ func arrive(t *testing.T, root string) (*devstack.Stack, *newcomer) {
 // this one. Here they are looked up only.
 var made = regexp.MustCompile(`(?m)^make `)
 
+// asked finds questions whose answer may be no, which is exit code 1.
+var asked = regexp.MustCompile(`(?m)^(ostinato why .*)$`)
+
 // run runs a block and returns what it printed. What the block leaves in the background goes
 // on until the test ends.
 func (n *newcomer) run(t *testing.T, c command) string {
@@ -163,7 +166,7 @@ func (n *newcomer) run(t *testing.T, c command) string {
 	defer file.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), commandPatience)
 	defer cancel()
-	shell := exec.CommandContext(ctx, "bash", "-euc", "set -o pipefail\n"+made.ReplaceAllString(c.script, "make --dry-run "))
+	shell := exec.CommandContext(ctx, "bash", "-euc", "set -o pipefail\n"+asked.ReplaceAllString(made.ReplaceAllString(c.script, "make --dry-run "), "$1 || test $$? = 1"))
 	shell.Dir, shell.Env, shell.Stdout, shell.Stderr = n.root, n.env, file, file
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = shell.Run()

@@ -53,11 +53,17 @@ func (p *person) run(arguments ...string) (output string, code int) {
 // says runs a command that must succeed, until it prints every text.
 func (p *person) says(texts []string, arguments ...string) {
 	p.t.Helper()
+	p.answers(0, texts, arguments...)
+}
+
+// answers runs a command until it ends with an exit code and prints every text.
+func (p *person) answers(want int, texts []string, arguments ...string) {
+	p.t.Helper()
 	harness.Eventually(p.t, harness.Prompt, func(context.Context) error {
 		output, code := p.run(arguments...)
 		for _, text := range texts {
-			if code != 0 || !strings.Contains(output, text) {
-				return fmt.Errorf("ostinato %s: exit code %d, want %q in\n%s", strings.Join(arguments, " "), code, text, output)
+			if code != want || !strings.Contains(output, text) {
+				return fmt.Errorf("ostinato %s: exit code %d, want %d, and %q in\n%s", strings.Join(arguments, " "), code, want, text, output)
 			}
 		}
 		return nil
@@ -84,8 +90,8 @@ func TestTheOstinatoCommand(t *testing.T) {
 
 	p.says([]string{"NAME", "hello", "breaks"}, "get")
 	p.says([]string{"hello"}, "next", "370d")
-	p.says([]string{"No time of the CronJob has come", "The next run is due at"}, "why", "hello")
-	p.says([]string{"names no run at that time"}, "why", "hello", "2098-11-02 02:03")
+	p.answers(1, []string{"No time of the CronJob has come", "The next run is due at"}, "why", "hello")
+	p.answers(1, []string{"names no run at that time"}, "why", "hello", "2098-11-02 02:03")
 
 	p.says([]string{"job.batch/hello-", "created", "complete"}, "run", "hello", "--wait", "--by", "ada", "--note", "once more")
 	p.says([]string{"Complete", "asked for by ada (claimed) through update"}, "runs", "hello")
@@ -93,6 +99,8 @@ func TestTheOstinatoCommand(t *testing.T) {
 	p.says([]string{"created", "complete"}, "run", "hello", "--wait", "--by", "bob", "--env", "REGION=us", "--", "--day", "1")
 	p.says([]string{"args --day 1; env REGION", "by bob (claimed) through job"}, "runs", "hello")
 	p.refuses(1, "failed: BackoffLimitExceeded", "run", "breaks", "--wait")
+	p.refuses(1, "==> breaks-", "run", "breaks", "--logs")
+	p.refuses(124, "has not ended within 1ms", "run", "hello", "--wait", "--timeout", "1ms")
 	p.says([]string{"breaks", "BackoffLimitExceeded"}, "failed", "1h")
 	p.says([]string{"✗"}, "get", "breaks")
 	p.says([]string{"breaks", "Failing", "1 as they should be"}, "status")
@@ -103,7 +111,7 @@ func TestTheOstinatoCommand(t *testing.T) {
 	p.says([]string{"has kept", "exit code 3"}, "logs", "breaks")
 
 	p.says([]string{"/hello suspended"}, "suspend", "hello", "--by", "ada", "--reason", "an upgrade")
-	p.says([]string{"by ada", "through ostinato", "an upgrade", "To resume it: ostinato resume hello"}, "why", "hello", "2100-01-01 00:00")
+	p.answers(1, []string{"by ada", "through ostinato", "an upgrade", "To resume it: ostinato resume hello"}, "why", "hello", "2100-01-01 00:00")
 	p.says([]string{"unchanged: it is suspended already"}, "suspend", "hello")
 	p.says([]string{"/hello left suspended: not suspended by bob"}, "resume", "--all", "--by", "bob")
 	p.says([]string{"/hello resumed"}, "resume", "--all", "--by", "ada", "--reason", "an upgrade")
@@ -131,11 +139,11 @@ spec:
 	p.refuses(1, "has no CronJob", "check", "-f", "/dev/null")
 
 	p.refuses(1, "not found", "why", "nobody")
-	p.refuses(1, "name the CronJobs", "suspend")
-	p.refuses(1, "name one with --namespace", "get", "hello", "-A")
-	p.refuses(1, "leave the note out", "run", "hello", "--note", "why", "--env", "REGION=us")
-	p.refuses(1, "is no time", "why", "hello", "yesterday")
-	p.refuses(1, "is no length of time", "next", "soon")
+	p.refuses(2, "name the CronJobs", "suspend")
+	p.refuses(2, "name one with --namespace", "get", "hello", "-A")
+	p.refuses(2, "leave the note out", "run", "hello", "--note", "why", "--env", "REGION=us")
+	p.refuses(2, "is no time", "why", "hello", "yesterday")
+	p.refuses(2, "is no length of time", "next", "soon")
 	p.refuses(2, "accepts 1 arg", "runs")
 	p.refuses(2, "unknown flag", "get", "--what")
 }
@@ -153,7 +161,7 @@ func TestTheOstinatoCommandWithLess(t *testing.T) {
 	alone.env = append(alone.env, "TEMPORAL_ADDRESS=127.0.0.1:1")
 	alone.says([]string{"hello", "Complete"}, "get")
 	alone.says([]string{"Complete"}, "runs", "hello")
-	alone.says([]string{"The next run is due at"}, "why", "hello")
+	alone.answers(1, []string{"The next run is due at"}, "why", "hello")
 	alone.says([]string{"created"}, "run", "hello", "--env", "REGION=us")
 	alone.refuses(1, "reach Temporal at 127.0.0.1:1", "run", "hello")
 	alone.refuses(1, "reach Temporal at 127.0.0.1:1", "backfill", "hello", "2026-01-01 00:00")
@@ -167,7 +175,7 @@ func TestTheOstinatoCommandWithLess(t *testing.T) {
 		}
 	}
 	p.says([]string{"hello"}, "get", "--as", "ada")
-	p.says([]string{"The next run is due at"}, "why", "hello", "--as", "ada")
+	p.answers(1, []string{"The next run is due at"}, "why", "hello", "--as", "ada")
 	p.refuses(1, "forbidden", "suspend", "hello", "--as", "ada")
 	p.refuses(1, "forbidden", "run", "hello", "--env", "REGION=us", "--as", "ada")
 	p.refuses(1, "forbidden", "get", "-A", "--as", "ada")

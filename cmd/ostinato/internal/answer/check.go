@@ -11,10 +11,11 @@ import (
 
 // Checked is what is known of a CronJob of a file.
 type Checked struct {
-	Namespace, CronJob string
+	Namespace string `json:"namespace"`
+	CronJob   string `json:"cronJob"`
 	// Problems are what is to be corrected, one each; Next are the first times of the schedule.
-	Problems []string
-	Next     []time.Time
+	Problems []string    `json:"problems,omitempty"`
+	Next     []time.Time `json:"next,omitempty"`
 }
 
 // shownNext is how many times of a schedule a check shows.

@@ -16,9 +16,11 @@ import (
 
 // Deviation is a way in which a CronJob is not as it should be.
 type Deviation struct {
-	Namespace, CronJob string
+	Namespace string `json:"namespace"`
+	CronJob   string `json:"cronJob"`
 	// Kind is one word, such as Failing; Why says more.
-	Kind, Why string
+	Kind string `json:"is"`
+	Why  string `json:"why"`
 }
 
 // Wrong reports whether something has gone wrong. That somebody has suspended the CronJob, or that runs wait, is none of that.
@@ -125,6 +127,9 @@ func Status(clock Clock, cronJobs []ostinatov1.CronJob, namespaces bool) (table 
 		table.Rows = append(table.Rows, []string{deviation.CronJob, deviation.Kind, deviation.Why})
 	}
 	parts := []string{fmt.Sprintf("%d CronJobs, %d as they should be", len(cronJobs), well)}
+	if len(cronJobs) == 1 {
+		parts[0] = fmt.Sprintf("1 CronJob, %d as it should be", well)
+	}
 	for _, kind := range kinds {
 		if counts[kind] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[kind], strings.ToLower(kind)))

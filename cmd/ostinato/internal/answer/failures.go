@@ -11,8 +11,9 @@ import (
 
 // Failure is a run that failed, or could not be created.
 type Failure struct {
-	Namespace, CronJob string
-	Run                ostinatov1.RecentRun
+	Namespace string               `json:"namespace"`
+	CronJob   string               `json:"cronJob"`
+	Run       ostinatov1.RecentRun `json:"run"`
 }
 
 // Failures are those of a CronJob since a time.

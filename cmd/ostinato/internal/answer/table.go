@@ -184,10 +184,11 @@ func asked(row ostinatov1.RecentRun) string {
 
 // Due is one time that is to come.
 type Due struct {
-	Namespace, Name string
-	At              time.Time
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"cronJob"`
+	At        time.Time `json:"time"`
 	// Note says why it may not run, such as that the CronJob is suspended.
-	Note string
+	Note string `json:"note,omitempty"`
 }
 
 // Timeline is the table of times that are to come.

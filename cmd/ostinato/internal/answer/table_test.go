@@ -98,7 +98,7 @@ func TestLastTime(t *testing.T) {
 	fresh.CreationTimestamp, fresh.Status = stamp(at(3, 0)), ostinatov1.CronJobStatus{}
 	_, known := answer.Last(fresh, now)
 	assert.False(t, known)
-	assert.Contains(t, answer.Nothing(clock(), fresh), "No time of the CronJob has come")
+	assert.Contains(t, answer.Nothing(clock(), fresh).Text, "No time of the CronJob has come")
 	old := report()
 	old.Status = ostinatov1.CronJobStatus{}
 	last, known := answer.Last(old, now)

@@ -13,8 +13,8 @@ import (
 
 // Branch is a Job of a CronJob with its Pods.
 type Branch struct {
-	Job  batchv1.Job
-	Pods []corev1.Pod
+	Job  batchv1.Job  `json:"job"`
+	Pods []corev1.Pod `json:"pods"`
 }
 
 // Tree writes what belongs to a CronJob: its workflow, its Jobs, the newest first, and their Pods.

@@ -96,6 +96,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // Nothing is the answer where no time has come yet.
-func Nothing(clock Clock, cronJob *ostinatov1.CronJob) string {
-	return Printable(fmt.Sprintf("No time of the CronJob has come since it was created at %s. %s", clock.Time(cronJob.CreationTimestamp.Time), outlook(clock, cronJob))) + "\n"
+func Nothing(clock Clock, cronJob *ostinatov1.CronJob) Verdict {
+	return Verdict{Namespace: cronJob.Namespace, CronJob: cronJob.Name, Text: Printable(fmt.Sprintf(
+		"No time of the CronJob has come since it was created at %s. %s", clock.Time(cronJob.CreationTimestamp.Time), outlook(clock, cronJob)))}
 }

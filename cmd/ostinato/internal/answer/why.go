@@ -24,10 +24,25 @@ type Ledger struct {
 	Unseen string
 }
 
-// Why says in a paragraph whether the CronJob ran at a time, why or why not, and what to do next.
-func Why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) string {
-	text := why(clock, cronJob, known, at)
-	return Printable(text) + "\n"
+// Verdict says whether a CronJob ran at a time.
+type Verdict struct {
+	Namespace string `json:"namespace"`
+	CronJob   string `json:"cronJob"`
+	// Time is absent where none has come yet.
+	Time *metav1.Time `json:"time,omitempty"`
+	// Ran says that the Job was created. If it is false, the time may also be one that is not decided or not known here.
+	Ran bool `json:"ran"`
+	// Text says in a paragraph why or why not, and what to do next.
+	Text string `json:"text"`
+}
+
+// Why says whether the CronJob ran at a time, why or why not.
+func Why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) Verdict {
+	row := covering(known.Rows, at)
+	return Verdict{
+		Namespace: cronJob.Namespace, CronJob: cronJob.Name, Time: &metav1.Time{Time: at},
+		Ran: row != nil && ledger.Outcome(row.Outcome).HasJob(), Text: Printable(why(clock, cronJob, known, at)),
+	}
 }
 
 func why(clock Clock, cronJob *ostinatov1.CronJob, known Ledger, at time.Time) string {

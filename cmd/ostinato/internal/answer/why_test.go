@@ -65,7 +65,8 @@ func TestWhyHasWordsForEveryOutcomeAndReason(t *testing.T) {
 				row.Outcome, row.Reason = string(outcome), reason
 			}
 			said := answer.Why(clock(), report(), answer.Ledger{Rows: []ostinatov1.RecentRun{row}}, at(2, 0))
-			fmt.Fprintf(&texts, "%s %s\n    %s", outcome, reason, said)
+			assert.Equal(t, outcome.HasJob(), said.Ran, "%s", outcome)
+			fmt.Fprintf(&texts, "%s %s\n    %s\n", outcome, reason, said.Text)
 		}
 	}
 	golden(t, "testdata/outcomes.txt", texts.String())
@@ -163,7 +164,7 @@ func TestWhy(t *testing.T) {
 			if test.edit != nil {
 				test.edit(cronJob)
 			}
-			assert.Equal(t, test.want, answer.Why(clock(), cronJob, test.ledger, test.at))
+			assert.Equal(t, test.want, answer.Why(clock(), cronJob, test.ledger, test.at).Text+"\n")
 		})
 	}
 }

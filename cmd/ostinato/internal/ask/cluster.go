@@ -67,6 +67,30 @@ func (c *Cluster) CronJobs(ctx context.Context, names ...string) ([]ostinatov1.C
 	}
 }
 
+// Names returns the names of the first CronJobs, or Jobs, at most a page of them.
+func (c *Cluster) Names(ctx context.Context, jobs bool) ([]string, error) {
+	var names []string
+	options := metav1.ListOptions{LabelSelector: c.Selector, Limit: pageSize}
+	if jobs {
+		page, err := c.clients.Kubernetes.BatchV1().Jobs(c.Namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list Jobs: %w", err)
+		}
+		for _, job := range page.Items {
+			names = append(names, job.Name)
+		}
+		return names, nil
+	}
+	page, err := c.clients.CronJobs.CronJobs(c.Namespace).List(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("list CronJobs: %w", err)
+	}
+	for _, cronJob := range page.Items {
+		names = append(names, cronJob.Name)
+	}
+	return names, nil
+}
+
 // CronJob reads one CronJob.
 func (c *Cluster) CronJob(ctx context.Context, name string) (*ostinatov1.CronJob, error) {
 	if c.Namespace == "" {

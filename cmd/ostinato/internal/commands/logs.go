@@ -22,8 +22,13 @@ func (p *person) newLogs() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use: "logs NAME|job/NAME", Short: "The logs of a run's Pods, or what was kept of Pods that failed and are gone",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: p.completeRuns,
 		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
+			if at != "" {
+				if err := readable(at); err != nil {
+					return err
+				}
+			}
 			cluster, err := p.cluster()
 			if err != nil {
 				return err
@@ -43,6 +48,7 @@ func (p *person) newLogs() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&run, "run", "", "name of the run's Job; the last run by default")
+	_ = cmd.RegisterFlagCompletionFunc("run", p.completeJobs) // the only error is that of a flag that is not there
 	cmd.Flags().StringVar(&at, "at", "", "time of the run, such as 02:00")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on while the containers run")
 	return command.House(cmd)

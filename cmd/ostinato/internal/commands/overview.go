@@ -4,7 +4,11 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/internal/command"
 )
@@ -12,7 +16,7 @@ import (
 func (p *person) newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "What is not as it should be: overdue, stalled, failing, suspended, and by whom",
-		Args: cobra.NoArgs,
+		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: answering(func(cmd *cobra.Command, _ []string) error {
 			cluster, err := p.cluster()
 			if err != nil {
@@ -24,7 +28,7 @@ func (p *person) newStatus() *cobra.Command {
 			}
 			table, deviations, summary := answer.Status(p.clock(), cronJobs, p.all)
 			if p.output != "" || len(deviations) > 0 {
-				if err := p.write(table, deviations, nil); err != nil {
+				if err := p.write(table, some(deviations), deviant(deviations)); err != nil {
 					return err
 				}
 			}
@@ -37,10 +41,19 @@ func (p *person) newStatus() *cobra.Command {
 	return command.House(cmd)
 }
 
+// deviant are the names of the CronJobs that are not as they should be.
+func deviant(deviations []answer.Deviation) []string {
+	var shown []string
+	for _, deviation := range deviations {
+		shown = append(shown, cronJobName(deviation.CronJob))
+	}
+	return shown
+}
+
 func (p *person) newTree() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tree NAME", Short: "What belongs to a CronJob: its workflow, its Jobs and their Pods",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: p.completeCronJobs(1),
 		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			cluster, cronJob, err := p.cronJob(cmd.Context(), arguments[0])
 			if err != nil {
@@ -50,16 +63,33 @@ func (p *person) newTree() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var branches []answer.Branch
+			shown := tree{CronJob: listOf([]ostinatov1.CronJob{*cronJob}).Items[0], Jobs: []answer.Branch{}}
+			all := []string{cronJobName(cronJob.Name)}
 			for _, job := range jobs {
 				pods, err := cluster.Pods(cmd.Context(), job.Namespace, job.Name)
 				if err != nil {
 					return fmt.Errorf("tree of CronJob %s/%s: %w", cronJob.Namespace, cronJob.Name, err)
 				}
-				branches = append(branches, answer.Branch{Job: job, Pods: pods})
+				job.TypeMeta = metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"}
+				all = append(all, jobName(job.Name))
+				for n := range pods {
+					pods[n].TypeMeta = metav1.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod"}
+					all = append(all, "pod/"+pods[n].Name)
+				}
+				shown.Jobs = append(shown.Jobs, answer.Branch{Job: job, Pods: some(pods)})
 			}
-			return answer.Tree(p.out, p.clock(), cronJob, branches)
+			if done, err := p.encode(shown, all); done {
+				return err
+			}
+			return answer.Tree(p.out, p.clock(), cronJob, shown.Jobs)
 		}),
 	}
+	p.outputFlag(cmd, "how the answer is written, in place of a tree", asJSON, asYAML, asName)
 	return command.House(cmd)
+}
+
+// tree is what -o json prints of what belongs to a CronJob.
+type tree struct {
+	CronJob ostinatov1.CronJob `json:"cronJob"`
+	Jobs    []answer.Branch    `json:"jobs"`
 }

@@ -3,19 +3,15 @@ package commands
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os/user"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"sigs.k8s.io/yaml"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
@@ -35,17 +31,24 @@ type person struct {
 	profile       string
 	out, complain io.Writer
 	now           func() time.Time
+	// every is how often a run that is waited for is looked at.
+	every time.Duration
 }
 
 // New returns the command, under the name by which it was called, with some more commands below it.
 func New(name string, more ...*cobra.Command) *cobra.Command {
-	p := &person{kubernetes: genericclioptions.NewConfigFlags(true), now: time.Now}
+	return (&person{kubernetes: genericclioptions.NewConfigFlags(true), now: time.Now, every: time.Second}).command(name, more...)
+}
+
+func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
 	root := command.NewParent(&cobra.Command{
 		Use:   name,
 		Short: "Answers what ran, what runs and what will, and does what a person asks",
 		Long: "ostinato answers what a CronJob ran, why it did not, and what it will run, and does what a person asks of one.\n" +
 			"It uses the rights that you have in Kubernetes. Where the objects do not say enough, it asks Temporal, which it finds by\n" +
-			"TEMPORAL_ADDRESS and the other settings of the temporal command.",
+			"TEMPORAL_ADDRESS and the other settings of the temporal command.\n\n" +
+			"Exit codes: 0 for an answer or a deed; 1 if the answer of why, check or a resume is no, or something was refused or failed;\n" +
+			"2 for a mistake on the command line; 124 if the --timeout of a wait ran out.",
 	}, append([]*cobra.Command{
 		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newUI(),
 	}, more...)...)
@@ -64,20 +67,8 @@ func (p *person) listFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&p.selector, "selector", "l", "", "label selector, such as team=billing")
 }
 
-// tableFlags are those of commands that print a table.
-func (p *person) tableFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&p.output, "output", "o", "", "json, yaml, wide or name; a table by default")
-	cmd.Flags().BoolVar(&p.noHeaders, "no-headers", false, "leave out the heading of the table")
-}
-
-// outputs are the values of --output.
-var outputs = []string{"", "json", "yaml", "wide", "name"}
-
 // cluster returns the API server for the namespace of the flags.
 func (p *person) cluster() (*ask.Cluster, error) {
-	if !slices.Contains(outputs, p.output) {
-		return nil, fmt.Errorf("--output: %q; use json, yaml, wide or name", p.output)
-	}
 	config, err := p.kubernetes.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the Kubernetes configuration: %w", err)
@@ -89,6 +80,17 @@ func (p *person) cluster() (*ask.Cluster, error) {
 		}
 	}
 	return ask.NewCluster(config, namespace, p.selector)
+}
+
+// chosen reads the CronJobs of the names, or those that the flags choose.
+func (p *person) chosen(ctx context.Context, cluster *ask.Cluster, names []string) ([]ostinatov1.CronJob, error) {
+	switch {
+	case len(names) > 0 && p.all:
+		return nil, command.Mistake(fmt.Errorf("%s may be in any namespace: name one with --namespace in place of --all-namespaces", names[0]))
+	case len(names) > 0 && p.selector != "":
+		return nil, command.Mistake(errors.New("--selector: it goes with no names"))
+	}
+	return cluster.CronJobs(ctx, names...)
 }
 
 // cronJob reads the CronJob of a name, from the API server that it returns too.
@@ -111,12 +113,24 @@ func printable(err error) error {
 	if err == nil {
 		return nil
 	}
+	clean := worded{error: err}
 	lines := strings.Split(err.Error(), "\n")
 	for n := range lines {
 		lines[n] = answer.Printable(lines[n])
 	}
-	return errors.New(strings.Join(lines, "\n"))
+	clean.text = strings.Join(lines, "\n")
+	return clean
 }
+
+// worded is an error with another text.
+type worded struct {
+	error
+	text string
+}
+
+func (w worded) Error() string { return w.text }
+
+func (w worded) Unwrap() error { return w.error }
 
 // workflows returns Temporal.
 func (p *person) workflows() (*ask.Workflows, error) { return ask.NewWorkflows(p.temporal, p.profile) }
@@ -127,30 +141,6 @@ func (p *person) clock() answer.Clock {
 		return answer.Clock{Now: p.now(), Zone: time.UTC}
 	}
 	return answer.Clock{Now: p.now(), Zone: time.Local}
-}
-
-// write prints a table, or what it was made from.
-func (p *person) write(table answer.Table, objects any, names []string) error {
-	switch p.output {
-	case "json":
-		encoder := json.NewEncoder(p.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(objects)
-	case "yaml":
-		text, err := yaml.Marshal(objects)
-		if err == nil {
-			_, err = p.out.Write(text)
-		}
-		return err
-	case "name":
-		_, err := fmt.Fprintln(p.out, strings.Join(names, "\n"))
-		return err
-	}
-	if len(table.Rows) == 0 {
-		fmt.Fprintln(p.complain, "Nothing found.")
-		return nil
-	}
-	return table.Write(p.out, !p.noHeaders)
 }
 
 // note tells a person what an answer could not see.
@@ -223,7 +213,17 @@ func parseTime(text string, now time.Time, zone *time.Location) (time.Time, erro
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write 02:00, \"2026-01-02 02:00\" or 2026-01-02T02:00:00Z", text)
+	return time.Time{}, command.Mistake(fmt.Errorf("%q is no time: write 02:00, \"2026-01-02 02:00\" or 2026-01-02T02:00:00Z", text))
+}
+
+// readable returns an error for the first text that is no time. The zone of the times is not known yet.
+func readable(texts ...string) error {
+	for _, text := range texts {
+		if _, err := parseTime(text, time.Time{}, time.UTC); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parseSpan reads a duration, with days too.
@@ -235,23 +235,7 @@ func parseSpan(text string) (time.Duration, error) {
 	}
 	span, err := time.ParseDuration(text)
 	if err != nil || span <= 0 {
-		return 0, fmt.Errorf("%q is no length of time: write 12h, 90m or 3d", text)
+		return 0, command.Mistake(fmt.Errorf("%q is no length of time: write 12h, 90m or 3d", text))
 	}
 	return span, nil
-}
-
-// names are those of CronJobs, as -o name prints them.
-func names(cronJobs []ostinatov1.CronJob) []string {
-	var shown []string
-	for _, cronJob := range cronJobs {
-		shown = append(shown, "cronjob."+ostinatov1.GroupName+"/"+cronJob.Name)
-	}
-	return shown
-}
-
-// listOf is what -o json prints of CronJobs.
-func listOf(cronJobs []ostinatov1.CronJob) *ostinatov1.CronJobList {
-	return &ostinatov1.CronJobList{
-		TypeMeta: metav1.TypeMeta{APIVersion: ostinatov1.GroupVersion.String(), Kind: "CronJobList"}, Items: cronJobs,
-	}
 }

@@ -15,18 +15,23 @@ import (
 
 func (p *person) newGet() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "get [NAME...]", Short: "CronJobs, with the last ten outcomes of each",
+		Use: "get [NAME...]", ValidArgsFunction: p.completeCronJobs(0), Short: "CronJobs, with the last ten outcomes of each",
 		Long: "get lists CronJobs with the last ten outcomes of each, the newest last:\n" + answer.Legend,
 		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			cluster, err := p.cluster()
 			if err != nil {
 				return err
 			}
-			cronJobs, err := cluster.CronJobs(cmd.Context(), arguments...)
+			cronJobs, err := p.chosen(cmd.Context(), cluster, arguments)
 			if err != nil {
 				return err
 			}
-			return p.write(answer.CronJobs(p.clock(), cronJobs, p.all, p.output == "wide"), listOf(cronJobs), names(cronJobs))
+			list := listOf(cronJobs)
+			objects := any(list)
+			if len(arguments) == 1 {
+				objects = &list.Items[0]
+			}
+			return p.write(answer.CronJobs(p.clock(), cronJobs, p.all, p.output == asWide), objects, cronJobNames(cronJobs))
 		}),
 	}
 	p.listFlags(cmd)
@@ -40,7 +45,7 @@ const maxDue = 2000
 func (p *person) newNext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "next [SPAN]", Short: "What will run, as a timeline; the next 24 hours by default",
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			span := 24 * time.Hour
 			if len(arguments) > 0 {
@@ -61,7 +66,7 @@ func (p *person) newNext() *cobra.Command {
 			if more {
 				p.note("Only the first %d times are shown: ask for less than %s.", maxDue, span)
 			}
-			return p.write(answer.Timeline(p.clock(), due, p.all), due, nil)
+			return p.write(answer.Timeline(p.clock(), due, p.all), some(due), dueNames(due))
 		}),
 	}
 	p.listFlags(cmd)
@@ -69,11 +74,20 @@ func (p *person) newNext() *cobra.Command {
 	return command.House(cmd)
 }
 
+// dueNames are the names of CronJobs that are due.
+func dueNames(due []answer.Due) []string {
+	var shown []string
+	for _, one := range due {
+		shown = append(shown, cronJobName(one.Name))
+	}
+	return shown
+}
+
 func (p *person) newRuns() *cobra.Command {
 	limit, since := 20, ""
 	cmd := &cobra.Command{
 		Use: "runs NAME", Short: "The ledger of a CronJob: what ran, and what did not and why",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: p.completeCronJobs(1),
 		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			from, err := p.ago(since)
 			if err != nil {
@@ -89,7 +103,7 @@ func (p *person) newRuns() *cobra.Command {
 			if known.Unseen != "" {
 				p.note("%s", known.Unseen)
 			}
-			return p.write(answer.Runs(p.clock(), rows), rows, jobs(rows))
+			return p.write(answer.Runs(p.clock(), rows), some(rows), jobs(rows))
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "how many rows to show at most")
@@ -120,7 +134,7 @@ func jobs(rows []ostinatov1.RecentRun) []string {
 	var shown []string
 	for _, row := range rows {
 		if row.JobName != "" {
-			shown = append(shown, "job.batch/"+row.JobName)
+			shown = append(shown, jobName(row.JobName))
 		}
 	}
 	return shown
@@ -132,7 +146,7 @@ const maxFailed = 300
 func (p *person) newFailed() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "failed [SPAN]", Short: "Runs that failed or could not be created; in the last 12 hours by default",
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.MaximumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
 			span := "12h"
 			if len(arguments) > 0 {
@@ -162,7 +176,7 @@ func (p *person) newFailed() *cobra.Command {
 				failures = append(failures, answer.Failures(&cronJobs[n], known.Rows, since)...)
 			}
 			answer.SortFailures(failures)
-			return p.write(answer.FailureTable(p.clock(), failures, p.all), failures, nil)
+			return p.write(answer.FailureTable(p.clock(), failures, p.all), some(failures), failed(failures))
 		}),
 	}
 	p.listFlags(cmd)
@@ -170,31 +184,55 @@ func (p *person) newFailed() *cobra.Command {
 	return command.House(cmd)
 }
 
+// failed are the names of the Jobs that failed.
+func failed(failures []answer.Failure) []string {
+	var rows []ostinatov1.RecentRun
+	for _, failure := range failures {
+		rows = append(rows, failure.Run)
+	}
+	return jobs(rows)
+}
+
 func (p *person) newWhy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "why NAME [TIME]", Short: "Whether it ran at a time, and why or why not; the last time by default",
-		Args: cobra.RangeArgs(1, 2),
+		Long: "why says in one paragraph whether a CronJob ran at a time, why or why not, and what to do next. Its exit code is 1 unless the\n" +
+			"answer is yes.",
+		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: p.completeCronJobs(1),
 		RunE: answering(func(cmd *cobra.Command, arguments []string) error {
+			clock := p.clock()
+			if err := readable(arguments[1:]...); err != nil {
+				return err
+			}
 			_, cronJob, err := p.cronJob(cmd.Context(), arguments[0])
 			if err != nil {
 				return err
 			}
-			clock := p.clock()
 			at, came := answer.Last(cronJob, clock.Now)
 			if len(arguments) > 1 {
 				if at, err = parseTime(arguments[1], clock.Now, zone(cronJob, clock.Zone)); err != nil {
 					return err
 				}
 			} else if !came {
-				_, err = fmt.Fprint(p.out, answer.Nothing(clock, cronJob))
-				return err
+				return p.verdict(answer.Nothing(clock, cronJob))
 			}
-			known := p.readLedger(cmd.Context(), cronJob, 1, at, at)
-			_, err = fmt.Fprint(p.out, answer.Why(clock, cronJob, known, at))
-			return err
+			return p.verdict(answer.Why(clock, cronJob, p.readLedger(cmd.Context(), cronJob, 1, at, at), at))
 		}),
 	}
+	p.outputFlag(cmd, "how the answer is written, in place of a paragraph", asJSON, asYAML)
 	return command.House(cmd)
+}
+
+// verdict prints whether a CronJob ran. That it did not is exit code 1.
+func (p *person) verdict(verdict answer.Verdict) error {
+	done, err := p.encode(verdict, nil)
+	if !done {
+		_, err = fmt.Fprintln(p.out, verdict.Text)
+	}
+	if err == nil && !verdict.Ran {
+		err = command.No
+	}
+	return err
 }
 
 // zone is that in which a person writes a time of a CronJob: the CronJob's, which its schedule is written in too.

@@ -42,7 +42,7 @@ func (r Run) Sign() string { return r.Kind.Sign() }
 func NewRun(clock answer.Clock, cronJob *ostinatov1.CronJob, known answer.Ledger, at time.Time) Run {
 	run := Run{
 		Namespace: cronJob.Namespace, Name: cronJob.Name, At: at, When: clock.Time(at), Kind: Overdue,
-		Why: strings.TrimSpace(answer.Why(clock, cronJob, known, at)),
+		Why: answer.Why(clock, cronJob, known, at).Text,
 	}
 	if at.After(clock.Now) {
 		run.Kind = Upcoming

@@ -1,0 +1,200 @@
+package commands
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+)
+
+// apiServer answers as an API server with a few objects of one namespace would, and notes what it was asked for.
+type apiServer struct {
+	*httptest.Server
+	cronJobs []ostinatov1.CronJob
+	jobs     []batchv1.Job
+	pods     []corev1.Pod
+	logs     map[string]string
+	// refuse answers a request with a failure; nil answers all.
+	refuse func(verb string) *metav1.Status
+	// changes are called one after the other, each before a Job is read.
+	changes []func(*apiServer)
+
+	mutex sync.Mutex
+	// asked are verbs with resources, in the order of the first request.
+	asked []string
+	// sent are the Jobs that were to be created.
+	sent []*batchv1.Job
+	// patches are those of merge patches.
+	patches []string
+}
+
+func newAPIServer(t *testing.T) *apiServer {
+	t.Helper()
+	server := &apiServer{logs: map[string]string{}}
+	server.Server = httptest.NewServer(server)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// request is the path of a request as Kubernetes reads it.
+type request struct{ verb, namespace, resource, name, subresource string }
+
+func read(r *http.Request) request {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	parts = parts[2:] // api/v1
+	if strings.HasPrefix(r.URL.Path, "/apis/") {
+		parts = parts[1:] // apis/group/version
+	}
+	var read request
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		read.namespace, parts = parts[1], parts[2:]
+	}
+	parts = append(parts, "", "")
+	read.resource, read.name, read.subresource = parts[0], parts[1], parts[2]
+	read.verb = map[string]string{
+		http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+	}[r.Method]
+	if read.verb == "get" && read.name == "" {
+		read.verb = "list"
+	}
+	return read
+}
+
+// what is the verb and the resource, as a role names them.
+func (r request) what() string {
+	if r.subresource != "" {
+		return r.verb + " " + r.resource + "/" + r.subresource
+	}
+	return r.verb + " " + r.resource
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	wanted := read(r)
+	if !slices.Contains(s.asked, wanted.what()) {
+		s.asked = append(s.asked, wanted.what())
+	}
+	if s.refuse != nil {
+		if status := s.refuse(wanted.what()); status != nil {
+			write(w, int(status.Code), status)
+			return
+		}
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		write(w, http.StatusBadRequest, &metav1.Status{Message: err.Error()})
+		return
+	}
+	if wanted.what() == "get jobs" && len(s.changes) > 0 {
+		s.changes[0](s)
+		s.changes = s.changes[1:]
+	}
+	s.answer(w, r, wanted, body)
+}
+
+func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted request, body []byte) {
+	switch wanted.what() {
+	case "list cronjobs":
+		list := ostinatov1.CronJobList{}
+		for _, cronJob := range s.cronJobs {
+			if wanted.namespace == "" || wanted.namespace == cronJob.Namespace {
+				list.Items = append(list.Items, cronJob)
+			}
+		}
+		list.APIVersion, list.Kind = "batch.ostinato.dev/v1", "CronJobList"
+		write(w, http.StatusOK, &list)
+	case "get cronjobs", "patch cronjobs", "update cronjobs":
+		n := slices.IndexFunc(s.cronJobs, func(cronJob ostinatov1.CronJob) bool { return cronJob.Name == wanted.name })
+		if n < 0 {
+			notFound(w, wanted)
+			return
+		}
+		if wanted.verb == "patch" {
+			s.patches = append(s.patches, string(body))
+		}
+		found := s.cronJobs[n]
+		found.APIVersion, found.Kind = "batch.ostinato.dev/v1", "CronJob"
+		write(w, http.StatusOK, &found)
+	case "create cronjobs":
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(body)
+	case "list jobs":
+		write(w, http.StatusOK, &batchv1.JobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}, Items: s.jobs})
+	case "get jobs":
+		n := slices.IndexFunc(s.jobs, func(job batchv1.Job) bool { return job.Name == wanted.name })
+		if n < 0 {
+			notFound(w, wanted)
+			return
+		}
+		found := s.jobs[n]
+		found.APIVersion, found.Kind = "batch/v1", "Job"
+		write(w, http.StatusOK, &found)
+	case "create jobs":
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		if err != nil {
+			write(w, http.StatusBadRequest, &metav1.Status{Message: err.Error()})
+			return
+		}
+		job := object.(*batchv1.Job)
+		s.sent = append(s.sent, job)
+		job.APIVersion, job.Kind = "batch/v1", "Job"
+		if r.URL.Query().Get("dryRun") == "" {
+			s.jobs = append(s.jobs, *job)
+		}
+		write(w, http.StatusCreated, job)
+	case "list pods":
+		_, job, _ := strings.Cut(r.URL.Query().Get("labelSelector"), "=")
+		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+		for _, pod := range s.pods {
+			if pod.Labels[batchv1.JobNameLabel] == job {
+				list.Items = append(list.Items, pod)
+			}
+		}
+		write(w, http.StatusOK, &list)
+	case "get pods/log":
+		text, found := s.logs[wanted.name+" "+r.URL.Query().Get("container")]
+		if !found {
+			notFound(w, wanted)
+			return
+		}
+		io.WriteString(w, text)
+	default:
+		write(w, http.StatusNotImplemented, &metav1.Status{Message: wanted.what()})
+	}
+}
+
+func write(w http.ResponseWriter, code int, object any) {
+	if status, ok := object.(*metav1.Status); ok {
+		status.APIVersion, status.Kind, status.Status, status.Code = "v1", "Status", "Failure", int32(code)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	json.NewEncoder(w).Encode(object)
+}
+
+func notFound(w http.ResponseWriter, wanted request) {
+	write(w, http.StatusNotFound, &metav1.Status{Reason: metav1.StatusReasonNotFound, Message: fmt.Sprintf("%s %q not found", wanted.resource, wanted.name)})
+}
+
+// forbidden refuses a verb on a resource.
+func forbidden(what string) func(string) *metav1.Status {
+	return func(asked string) *metav1.Status {
+		if asked != what {
+			return nil
+		}
+		return &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "forbidden: you may not " + what}
+	}
+}

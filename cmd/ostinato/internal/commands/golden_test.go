@@ -1,0 +1,280 @@
+package commands
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/schedule"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// scene is one call of a command. Its output is in testdata/<command>.txt, and what it asks for in the row of the table of
+// rights in docs/cookbook.md.
+type scene struct {
+	row string
+	// given changes the world before; nil leaves it.
+	given     func(*world)
+	arguments string
+}
+
+// split parts a line at its spaces, but for those in quotes.
+func split(line string) []string {
+	parts := regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(line, -1)
+	for n := range parts {
+		parts[n] = strings.Trim(parts[n], `"`)
+	}
+	return parts
+}
+
+func active(w *world) {
+	w.api.cronJobs[0].Status.ActiveCount, w.api.cronJobs[0].Status.Active = 1, []corev1.ObjectReference{{Name: "report-29540880"}}
+}
+
+func noPods(w *world) { w.api.pods = nil }
+
+func away(w *world) { w.temporal.address = "127.0.0.1:1" }
+
+func answers(update string, answer any) func(*world) {
+	return func(w *world) { w.temporal.answers[update] = answer }
+}
+
+// fails makes the run that the workflow starts one that fails.
+func fails(w *world) {
+	w.api.jobs = []batchv1.Job{jobOf("report", "report-xk2lp", at(9, 30), batchv1.JobFailed, "BackoffLimitExceeded")}
+}
+
+// later makes the Job that is asked for first appear, then run, and then end.
+func later(w *world) {
+	ended, pods := w.api.jobs, w.api.pods
+	w.api.jobs, w.api.pods = nil, nil
+	w.api.changes = []func(*apiServer){
+		func(*apiServer) {},
+		func(s *apiServer) { s.jobs = []batchv1.Job{jobOf("report", "report-xk2lp", at(9, 30), "", "")} },
+		func(s *apiServer) { s.pods = pods },
+		func(s *apiServer) { s.jobs = ended },
+	}
+}
+
+// endless makes it one that does not end.
+func endless(w *world) {
+	w.api.jobs = []batchv1.Job{jobOf("report", "report-xk2lp", at(9, 30), "", "")}
+}
+
+// givenUp makes it one that waits, and that is given up then.
+func givenUp(w *world) {
+	w.temporal.answers[protocol.TriggerUpdate], w.api.jobs = queued, nil
+	w.api.changes = []func(*apiServer){func(*apiServer) {}, func(s *apiServer) {
+		s.cronJobs[0].Status.RecentRuns = append(s.cronJobs[0].Status.RecentRuns, ostinatov1.RecentRun{
+			ScheduledTime: at(9, 30), Outcome: "FailedToCreate", Reason: "Forbidden", Message: "exceeded quota", Manual: true, By: "ada", Through: "update",
+		})
+	}}
+}
+
+// deleted makes it one whose Job somebody deletes.
+func deleted(w *world) {
+	endless(w)
+	w.api.changes = []func(*apiServer){func(*apiServer) {}, func(s *apiServer) { s.jobs = nil }}
+}
+
+var queued = protocol.TriggerAnswer{Job: "report-xk2lp", Runs: schedule.RunsQueued, Reason: "JobAlreadyActive"}
+
+// scenes are what a person does with each command.
+var scenes = []scene{
+	{row: "status", arguments: "status"},
+	{row: "status", arguments: "status -A"},
+	{row: "status", arguments: "status -o json"},
+	{row: "status", arguments: "status -o name"},
+	{row: "status", given: func(w *world) { w.api.cronJobs = w.api.cronJobs[:1] }, arguments: "status"},
+	{row: "get", arguments: "get"},
+	{row: "get", arguments: "get -A -o wide"},
+	{row: "get", arguments: "get -o name"},
+	{row: "get", arguments: "get --no-headers"},
+	{row: "get", given: func(w *world) { w.api.cronJobs = nil }, arguments: "get"},
+	{row: "get", given: func(w *world) { w.api.cronJobs = nil }, arguments: "get -o json"},
+	{row: "get", given: func(w *world) { w.api.refuse = forbidden("list cronjobs") }, arguments: "get"},
+	{row: "get NAME", arguments: "get report -o yaml"},
+	{row: "get NAME", arguments: "get nobody"},
+	{arguments: "get report -A"},
+	{arguments: "get -o table"},
+	{row: "next", arguments: "next 30m"},
+	{row: "next", arguments: "next -A -o json 20m"},
+	{row: "next", arguments: "next -o name"},
+	{arguments: "next soon"},
+	{row: "runs", arguments: "runs orders --limit 3"},
+	{row: "runs", arguments: "runs report -o json"},
+	{row: "runs", arguments: "runs report -o name"},
+	{row: "runs", arguments: "runs orders"},
+	{row: "runs", given: away, arguments: "runs orders"},
+	{row: "failed", arguments: "failed"},
+	{row: "failed", arguments: "failed 1h -A -o yaml"},
+	{row: "failed", arguments: "failed -o name"},
+	{row: "failed", arguments: "failed 3m"},
+	{row: "why", arguments: "why report"},
+	{row: "why", arguments: "why orders"},
+	{row: "why", arguments: "why import"},
+	{row: "why", arguments: "why import -o json"},
+	{row: "why", arguments: "why orders 07:40"},
+	{row: "why", given: away, arguments: "why orders 07:40"},
+	{row: "why", arguments: "why report 03:00 -o yaml"},
+	{row: "why", given: func(w *world) {
+		w.api.cronJobs[0].Status = ostinatov1.CronJobStatus{}
+		w.api.cronJobs[0].CreationTimestamp = at(9, 0)
+	}, arguments: "why report"},
+	{arguments: "why report yesterday"},
+	{arguments: "why"},
+	{row: "tree", arguments: "tree report"},
+	{row: "tree", arguments: "tree report -o name"},
+	{row: "logs", arguments: "logs report"},
+	{row: "logs", arguments: "logs report --run report-xk2lp"},
+	{row: "logs of Pods that are gone", given: noPods, arguments: "logs orders --at 09:20"},
+	{row: "logs of Pods that are gone", given: func(w *world) { noPods(w); away(w) }, arguments: "logs orders"},
+	{row: "logs of Pods that are gone", given: noPods, arguments: "logs report --at 04:00"},
+	{row: "logs of Pods that are gone", given: noPods, arguments: "logs orders --at 07:30"},
+	{arguments: "logs report --at then"},
+	{row: "logs job/NAME", arguments: "logs job/report-xk2lp"},
+	{row: "run", arguments: "run report --by ada"},
+	{row: "run", arguments: "run report --by ada -o name"},
+	{row: "run", given: answers(protocol.TriggerUpdate, queued), arguments: "run report --by ada"},
+	{row: "run", given: answers(protocol.TriggerUpdate, queued), arguments: "run report --by ada -o json"},
+	{row: "run", given: answers(protocol.TriggerUpdate, protocol.TriggerAnswer{Runs: schedule.RunsRefused, Reason: "JobAlreadyActive"}), arguments: "run report"},
+	{row: "run", given: away, arguments: "run report"},
+	{row: "run with overrides", arguments: "run report --by ada --env REGION=us -- --day 1"},
+	{row: "run with overrides", arguments: "run report --dry-run"},
+	{row: "run with overrides", given: active, arguments: "run report --image report:2"},
+	{row: "run with overrides", given: active, arguments: "run report --image report:2 --overlap-policy allow"},
+	{row: "run --wait", arguments: "run report --wait"},
+	{row: "run --wait", given: later, arguments: "run report --wait"},
+	{row: "run --wait", given: fails, arguments: "run report --wait"},
+	{row: "run --wait", given: endless, arguments: "run report --wait --timeout 100ms"},
+	{row: "run --logs", given: later, arguments: "run report --logs"},
+	{row: "run --logs", given: func(w *world) { noPods(w); fails(w) }, arguments: "run report --logs"},
+	{row: "run --wait", given: givenUp, arguments: "run report --wait --by ada"},
+	{row: "run --wait", given: deleted, arguments: "run report --wait -o json"},
+	{arguments: "run report --timeout 1s"},
+	{arguments: "run report --overlap-policy never"},
+	{arguments: "run report --image x --overlap-policy Queue"},
+	{arguments: "run report --image x --note why"},
+	{arguments: "run report --dry-run --wait"},
+	{arguments: "run report --day 1"},
+	{row: "backfill", arguments: `backfill report "2026-03-02 01:00" 02:00 --dry-run --by ada`},
+	{row: "backfill", arguments: "backfill report 02:00 --dry-run -o json"},
+	{arguments: "backfill report then"},
+	{row: "suspend NAME", arguments: "suspend report --by ada --reason upgrade"},
+	{row: "suspend NAME", arguments: "suspend import"},
+	{row: "suspend NAME", given: func(w *world) { w.api.refuse = forbidden("patch cronjobs") }, arguments: "suspend report"},
+	{row: "suspend", arguments: "suspend --all --by ada -o name"},
+	{row: "suspend", arguments: "suspend -l team=billing -o json"},
+	{arguments: "suspend"},
+	{arguments: "suspend report -A"},
+	{row: "resume NAME", arguments: "resume import"},
+	{row: "resume NAME", arguments: "resume import --by bob --reason other"},
+	{row: "resume", arguments: "resume --all --by bob"},
+	{row: "resume", arguments: `resume --all --by ada --reason "an upgrade"`},
+	{row: "resume", arguments: "resume --all --by bob -o json"},
+	{row: "check", arguments: "check -f testdata/cronjobs.yaml"},
+	{row: "check", arguments: "check -f testdata/cronjobs.yaml -o json"},
+	{arguments: "check"},
+}
+
+// Each command has its outputs and exit codes in a golden file, through the front door.
+func TestEachCommandHasItsOutputs(t *testing.T) {
+	texts := map[string]string{}
+	for _, one := range scenes {
+		w := newWorld(t)
+		if one.given != nil {
+			one.given(w)
+		}
+		arguments := split(one.arguments)
+		texts[arguments[0]] += w.transcript(t, arguments...) + "\n"
+	}
+	for _, cmd := range New("ostinato").Commands() {
+		if name := cmd.Name(); name != "help" && name != "completion" && name != "ui" { // ui prints nothing but its address
+			assert.Contains(t, texts, name, "a command without a golden output")
+		}
+	}
+	for name, got := range texts {
+		file := filepath.Join("testdata", name+".txt")
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		}
+		want, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), got, "go test ./cmd/ostinato/internal/commands -update writes %s", file)
+	}
+}
+
+// The table of docs/cookbook.md says what each command asks for, and no more.
+func TestEachCommandAsksForWhatTheTableOfRightsSays(t *testing.T) {
+	documented := rights(t)
+	asked := map[string][2][]string{}
+	for _, one := range scenes {
+		w := newWorld(t)
+		if one.given != nil {
+			one.given(w)
+		}
+		w.run(t, split(one.arguments)...)
+		if one.row == "" {
+			assert.Empty(t, append(w.api.asked, w.temporal.asked...), "%q is a mistake on the command line, and asks for nothing", one.arguments)
+			continue
+		}
+		row := asked[one.row]
+		row[0], row[1] = append(row[0], w.api.asked...), append(row[1], w.temporal.asked...)
+		asked[one.row] = row
+	}
+	for row, got := range asked {
+		want, known := documented[row]
+		if assert.True(t, known, "the table has no row %q", row) {
+			assert.ElementsMatch(t, want[0], unique(got[0]), "what %q asks of Kubernetes", row)
+			assert.ElementsMatch(t, want[1], unique(got[1]), "what %q asks of Temporal", row)
+		}
+		delete(documented, row)
+	}
+	delete(documented, "completion of names") // TestNamesAreCompleted
+	assert.Empty(t, documented, "rows that no scene asks for")
+}
+
+func unique(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// rights are the rows of the table, a first cell of several names as several rows.
+func rights(t *testing.T) map[string][2][]string {
+	t.Helper()
+	page, err := os.ReadFile("../../../../docs/cookbook.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## Which rights it needs\n")
+	require.True(t, found)
+	rows := map[string][2][]string{}
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 3 || strings.Contains(cells[0], "---") || strings.Contains(cells[0], "command") {
+			continue
+		}
+		for name := range strings.SplitSeq(strings.ReplaceAll(cells[0], "`", ""), ",") {
+			rows[strings.TrimSpace(name)] = [2][]string{list(cells[1]), list(cells[2])}
+		}
+	}
+	require.NotEmpty(t, rows)
+	return rows
+}
+
+func list(cell string) []string {
+	if cell = strings.TrimSpace(cell); cell == "-" {
+		return nil
+	}
+	return strings.Split(cell, ", ")
+}

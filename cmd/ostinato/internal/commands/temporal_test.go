@@ -1,0 +1,115 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
+	updatepb "go.temporal.io/api/update/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+
+	"ostinato.dev/ostinato/internal/ledger"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// temporalServer answers queries and updates of workflows as they are set up, and notes what it was asked for.
+type temporalServer struct {
+	workflowservice.UnimplementedWorkflowServiceServer
+	address string
+	// answers are by the name of the query or update. An error refuses it.
+	answers map[string]any
+
+	mutex sync.Mutex
+	asked []string
+	// requests are the arguments of updates.
+	requests []string
+}
+
+func newTemporalServer(t *testing.T) *temporalServer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := &temporalServer{address: listener.Addr().String(), answers: map[string]any{}}
+	served := grpc.NewServer()
+	workflowservice.RegisterWorkflowServiceServer(served, server)
+	ended := make(chan error, 1)
+	go func() { ended <- served.Serve(listener) }()
+	t.Cleanup(func() {
+		served.Stop()
+		if err := <-ended; !errors.Is(err, grpc.ErrServerStopped) {
+			require.NoError(t, err)
+		}
+	})
+	return server
+}
+
+func (s *temporalServer) note(what string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !slices.Contains(s.asked, what) {
+		s.asked = append(s.asked, what)
+	}
+}
+
+func (s *temporalServer) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
+	return &workflowservice.GetSystemInfoResponse{}, nil
+}
+
+func (s *temporalServer) QueryWorkflow(_ context.Context, request *workflowservice.QueryWorkflowRequest) (*workflowservice.QueryWorkflowResponse, error) {
+	name := request.Query.QueryType
+	s.note("query " + name)
+	answer, known := s.answers[name]
+	if !known {
+		return nil, serviceerror.NewNotFound("workflow not found")
+	}
+	if kept, isLedger := answer.(ledger.Ledger); isLedger {
+		var question protocol.LedgerQuestion
+		if err := converter.GetDefaultDataConverter().FromPayloads(request.Query.QueryArgs, &question); err != nil {
+			return nil, err
+		}
+		answer = kept.Page(ledger.Question(question), nil)
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(answer)
+	return &workflowservice.QueryWorkflowResponse{QueryResult: payloads}, err
+}
+
+func (s *temporalServer) UpdateWorkflowExecution(
+	_ context.Context, request *workflowservice.UpdateWorkflowExecutionRequest,
+) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
+	input := request.Request.Input
+	s.note("update " + input.Name)
+	var argument string
+	if len(input.Args.GetPayloads()) > 0 {
+		argument = string(input.Args.Payloads[0].Data)
+	}
+	s.mutex.Lock()
+	s.requests = append(s.requests, argument)
+	s.mutex.Unlock()
+	outcome := &updatepb.Outcome{}
+	switch answer := s.answers[input.Name].(type) {
+	case error:
+		outcome.Value = &updatepb.Outcome_Failure{Failure: &failurepb.Failure{
+			Message: answer.Error(), FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{}},
+		}}
+	default:
+		payloads, err := converter.GetDefaultDataConverter().ToPayloads(answer)
+		if err != nil {
+			return nil, err
+		}
+		outcome.Value = &updatepb.Outcome_Success{Success: payloads}
+	}
+	return &workflowservice.UpdateWorkflowExecutionResponse{
+		UpdateRef: &updatepb.UpdateRef{WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: request.WorkflowExecution.WorkflowId}, UpdateId: request.Request.Meta.UpdateId},
+		Outcome:   outcome, Stage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED,
+	}, nil
+}
