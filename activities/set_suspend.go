@@ -212,7 +212,7 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 }
 
 // signalAnswer is the Event of a suspend or resume that was written. The signal counts
-// whatever its argument; the Event says if the argument was unreadable.
+// whatever its argument; the Event says if the argument, or a part of it, was unreadable.
 func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event {
 	taken := "Signal " + suspendSignal(request)
 	if already {
@@ -223,7 +223,11 @@ func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event 
 		taken += fmt.Sprintf(" in place of %d before it", request.Superseded)
 	}
 	if request.Unread != "" {
-		return event.Warning(event.SignalUnread, taken+" without its argument: "+k8s.Truncated(request.Unread, maxAnnotation)+
+		without := " without its argument: "
+		if request.Note != (protocol.SignalNote{}) || request.Reason != "" || request.Force {
+			without = " without a part of its argument: "
+		}
+		return event.Warning(event.SignalUnread, taken+without+k8s.Truncated(request.Unread, maxAnnotation)+
 			`; want text, or JSON such as {"note": "maintenance", "by": "ada"}`)
 	}
 	if by := request.Note.By; by != "" {

@@ -26,6 +26,9 @@ func TestAnEventAnswersSuspendAndResume(t *testing.T) {
 		}, "Normal SignalTaken Signal suspend was taken in place of 190 before it: enough"},
 		{"an argument that can't be read", func(request *protocol.SetSuspendRequest) { request.Unread = "it is not text" },
 			`Warning SignalArgumentUnread Signal suspend was taken without its argument: it is not text; want text, or JSON such as {"note": "maintenance", "by": "ada"}`},
+		{"an argument that can be read in part", func(request *protocol.SetSuspendRequest) {
+			request.Unread, request.Note = `there is no field "args"; use note, by, reason`, protocol.SignalNote{By: "ada"}
+		}, `Warning SignalArgumentUnread Signal suspend was taken without a part of its argument: there is no field "args"; use note, by, reason; want text, or JSON such as {"note": "maintenance", "by": "ada"}`},
 	} {
 		for kind, object := range map[string]protocol.ObjectReference{protocol.CronJobKind: cronJobRef, protocol.JobKind: jobRef} {
 			t.Run(kind+", "+test.name, func(t *testing.T) {

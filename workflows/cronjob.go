@@ -15,6 +15,7 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // cronJobWorkflow is the workflow of one CronJob object. It sleeps until the next scheduled time, asks the planner and
@@ -66,6 +67,8 @@ type runningCronJob struct {
 		history int
 		began   time.Time
 	}
+	// unknown are the unknown signals of the minute.
+	unknown steering.Unknown
 	// unread says that the object's status and Jobs are still to be read.
 	unread bool
 	// pause follows calls that failed.
@@ -100,7 +103,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		c.state = schedule.State{Identity: identity}
 		c.unread = true
 	}
-	c.heard.steering = input.Wishes
+	c.heard.steering, c.unknown = input.Wishes, input.Unknown
 	if input.Heard != nil {
 		c.heard.look, c.heard.runs = true, input.Heard.Runs
 	}
@@ -290,6 +293,7 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 		State:            &state,
 		Heard:            heard,
 		Wishes:           c.heard.steering,
+		Unknown:          c.unknown,
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // cronJobHeard is what signals ask for and is not done yet. What they say is only a reason to look.
@@ -68,10 +69,19 @@ func (c *runningCronJob) take(ctx workflow.Context) {
 		case protocol.BackfillSignal:
 			c.takeBackfill(ctx, received)
 		default:
-			workflow.GetLogger(ctx).Warn("Signal dropped: a CronJob takes suspend, resume, trigger and backfill", "signal", received.signal)
+			c.answerUnknown(ctx, received.signal)
 		}
 	}
 	c.takeAsked(ctx)
+}
+
+// answerUnknown says by an Event that nothing was made of a signal.
+func (c *runningCronJob) answerUnknown(ctx workflow.Context, signal string) {
+	var answer string
+	if c.unknown, answer = c.unknown.Hear(signal, steering.CronJobTakes, workflow.Now(ctx)); answer != "" {
+		workflow.GetLogger(ctx).Warn(answer)
+		c.state = schedule.Announce(c.state, event.Warning(event.SignalUnknown, answer))
+	}
 }
 
 // takeSpec takes the bridge's word that a CronJob has changed or is new. If the spec is known, the bridge misses our

@@ -56,6 +56,9 @@ func TestCronJobSuspendAndResumeBySignal(t *testing.T) {
 
 func TestCronJobTriggerBySignal(t *testing.T) {
 	for name, argument := range arguments {
+		if name == "bytes" || name == "list" {
+			continue // TestACronJobRefusesATriggerWhoseArgumentCannotBeRead
+		}
 		t.Run(name, func(t *testing.T) {
 			k := newCronJobKube(t)
 			k.signal(10*time.Second, protocol.TriggerSignal, argument)
@@ -115,7 +118,7 @@ func TestCronJobTellsWhatAResumeTakesBack(t *testing.T) {
 			protocol.SetSuspendRequest{Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{Note: "upgrade"}}}},
 		"a suspend with a note too": {protocol.SuspendSignal, map[string]any{"reason": "upgrade", "note": "a note"},
 			protocol.SetSuspendRequest{Wish: protocol.Wish{Suspend: true, Note: protocol.SignalNote{Note: "a note"}}}},
-		"nothing that is known": {protocol.ResumeSignal, map[string]any{"forced": true}, protocol.SetSuspendRequest{Wish: protocol.Wish{Unread: "it has no field that is known"}}},
+		"nothing that is known": {protocol.ResumeSignal, map[string]any{"forced": true}, protocol.SetSuspendRequest{Wish: protocol.Wish{Unread: `there is no field "forced"; use note, by, reason, force`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newCronJobKube(t)

@@ -13,15 +13,17 @@ import (
 	"ostinato.dev/ostinato/internal/schedule"
 )
 
-// takeTrigger asks the planner for a manual run.
+// takeTrigger asks the planner for a manual run. Of an argument that can't be read nobody knows what it asks for.
 func (c *runningCronJob) takeTrigger(ctx workflow.Context, received message) {
 	read := argumentOf(ctx, received)
 	request := schedule.TriggerRequest{
 		Note: read.Note, Overlap: batchv1.ConcurrencyPolicy(read.overlap),
 		Asked: ledger.Asked{By: read.By, Through: ledger.ThroughSignal},
 	}
-	if read.unread != "" && read.overlap == "" {
-		request.Note = "the signal's argument was left unread: " + read.unread
+	if read.unread != "" {
+		c.state = schedule.RefuseTrigger(c.state, request, "the signal's argument can't be read: "+read.unread+
+			`; want text, or JSON such as {"overlap": "Queue", "note": "once more", "by": "ada"}`, workflow.Now(ctx))
+		return
 	}
 	c.state = schedule.AddTrigger(c.state, request, workflow.Now(ctx))
 }

@@ -77,7 +77,6 @@ func TestForgedSignalsChangeNothing(t *testing.T) {
 		name     string
 		argument any
 	}{
-		"a made-up signal":             {"kill", nil},
 		"facts of no Job":              {protocol.PodsSignal, protocol.PodFacts{Facts: []job.PodFact{{Name: "x", UID: "y", Phase: corev1.PodFailed, Tracked: true}}}},
 		"negative facts":               {protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Facts: []job.PodFact{{Name: "x", UID: "y", Index: &negative}}}},
 		"too many facts":               {protocol.PodsSignal, protocol.PodFacts{JobUID: hello.UID, Facts: make([]job.PodFact, 600)}},

@@ -11,6 +11,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 const (
@@ -60,6 +61,8 @@ type runningJob struct {
 	// pause follows looks at the Job that failed.
 	pause backoff
 	heard heard
+	// unknown are the unknown signals of the minute.
+	unknown steering.Unknown
 	// deleting are the Pods that were being deleted when this run of the workflow heard of the Job's last edit, nil before one.
 	deleting []string
 	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
@@ -84,6 +87,7 @@ func newJob(ctx workflow.Context, cluster names.Cluster, input *protocol.JobInpu
 		state:   state,
 		mailbox: newMailbox(ctx),
 		heard:   heard{look: input.Look, steering: input.Wishes},
+		unknown: input.Unknown,
 	}
 }
 
@@ -259,6 +263,6 @@ func (w *runningJob) continueAsNew(ctx workflow.Context) error {
 	input := w.input
 	input.Spec, input.Begun = w.spec, false
 	input.State, input.Pods = &w.state, nil
-	input.Look, input.Wishes = w.heard.reasonToLook(), w.heard.steering
+	input.Look, input.Wishes, input.Unknown = w.heard.reasonToLook(), w.heard.steering, w.unknown
 	return workflow.NewContinueAsNewError(ctx, protocol.JobWorkflow, input)
 }

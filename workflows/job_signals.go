@@ -8,8 +8,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/protocol"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // maxOrphans bounds the Jobs of the same name whose Pods are looked after at a
@@ -32,6 +34,8 @@ type heard struct {
 	orphans []string
 	// steering are wishes of people to suspend and resume, in their order.
 	steering wishes
+	// answers are Events about signals that nothing is made of.
+	answers []event.Event
 }
 
 // hear takes all waiting signals and carries out what they ask for.
@@ -53,7 +57,7 @@ func (w *runningJob) hear(ctx workflow.Context) error {
 // pending reports whether something is left to be done.
 func (h *heard) pending() bool { return h.reasonToLook() || len(h.steering) > 0 }
 
-func (h *heard) reasonToLook() bool { return h.look || h.successor != nil }
+func (h *heard) reasonToLook() bool { return h.look || h.successor != nil || len(h.answers) > 0 }
 
 // take takes all waiting signals in the order of the history.
 func (w *runningJob) take(ctx workflow.Context) {
@@ -70,8 +74,20 @@ func (w *runningJob) take(ctx workflow.Context) {
 		case protocol.SuspendSignal, protocol.ResumeSignal:
 			w.heard.steering = w.heard.steering.and(steeringOf(ctx, received))
 		default:
-			workflow.GetLogger(ctx).Warn("Signal dropped: a Job takes suspend and resume", "signal", received.signal)
+			w.answerUnknown(ctx, received.signal)
 		}
+	}
+}
+
+// maxAnswers bounds the Events about unknown signals that wait for the API server.
+const maxAnswers = 10
+
+// answerUnknown says by an Event that nothing was made of a signal. The Event goes with a look at the Job.
+func (w *runningJob) answerUnknown(ctx workflow.Context, signal string) {
+	var answer string
+	if w.unknown, answer = w.unknown.Hear(signal, steering.JobTakes, workflow.Now(ctx)); answer != "" && len(w.heard.answers) < maxAnswers {
+		workflow.GetLogger(ctx).Warn(answer)
+		w.heard.answers = append(w.heard.answers, event.Warning(event.SignalUnknown, answer))
 	}
 }
 
@@ -140,7 +156,7 @@ func (w *runningJob) look(ctx workflow.Context) error {
 	result, err := perform[protocol.JobResult](ctx, call{
 		summary:  "look at job " + w.input.Job.Name,
 		activity: protocol.CarryOutActivity,
-		request:  protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec)},
+		request:  protocol.JobRequest{Job: w.input.Job, Digest: digest(w.spec), Events: w.heard.answers},
 	})
 	if err != nil {
 		w.pause.failed(workflow.Now(ctx))
@@ -148,7 +164,7 @@ func (w *runningJob) look(ctx workflow.Context) error {
 	}
 	w.pause.reset()
 	w.learn(result)
-	w.heard.look, w.heard.edit = false, false
+	w.heard.look, w.heard.edit, w.heard.answers = false, false, nil
 	if !w.gone {
 		w.heard.successor = nil
 	}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -20,7 +23,8 @@ const maxNote = 512
 // Why nothing is made of an argument.
 const (
 	unreadBytes  = "it is not text"
-	unreadFields = "it has no field that is known"
+	unreadObject = "it begins as a JSON object and is none"
+	unreadList   = "it is a list"
 )
 
 // argument is what a signal says that people send.
@@ -28,22 +32,29 @@ type argument struct {
 	protocol.ResumeRequest
 	// overlap is a trigger's.
 	overlap string
-	// unread says why the argument has no meaning, or an object neither note nor by.
+	// unread says why nothing, or not all, is made of the argument.
 	unread string
 }
 
-// argumentOf reads the argument of a signal that people type. The signal counts whatever it is.
+// fieldsOf are the fields that a signal's argument may have.
+var fieldsOf = map[string][]string{
+	protocol.SuspendSignal: {"note", "by", "reason"},
+	protocol.ResumeSignal:  {"note", "by", "reason", "force"},
+	protocol.TriggerSignal: {"note", "by", "overlap"},
+}
+
+// argumentOf reads the argument of a signal that people type.
 func argumentOf(ctx workflow.Context, received message) argument {
-	read := decodeArgument(received.payload.GetData())
+	read := decodeArgument(received.payload.GetData(), fieldsOf[received.signal])
 	workflow.GetLogger(ctx).Info("Signal received", "signal", received.signal, "by", read.By, "note", read.Note, "unread", read.unread)
 	return read
 }
 
-// decodeArgument reads a JSON object (possibly quoted as a string); other JSON and bare text become the note. Values
-// that are not strings are kept as their JSON text.
+// decodeArgument reads a JSON object (possibly quoted as a string) with some of these fields; other JSON than a list, and bare
+// text, become the note. Values that are not strings are kept as their JSON text.
 //
 //workflowcheck:ignore encoding/json uses reflection; decoding these bytes into strings is deterministic.
-func decodeArgument(data []byte) argument {
+func decodeArgument(data []byte, known []string) argument {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || bytes.Equal(data, []byte("null")) {
 		return argument{}
@@ -53,22 +64,47 @@ func decodeArgument(data []byte) argument {
 	if !quoted {
 		text = string(data)
 	}
-	var fields struct{ Note, By, Reason, Overlap, Force json.RawMessage }
-	object := strings.TrimSpace(text)
-	switch {
-	case strings.HasPrefix(object, "{") && json.Unmarshal([]byte(object), &fields) == nil:
-		read := argument{overlap: decodeField(fields.Overlap)}
-		read.Note, read.By = decodeField(fields.Note), decodeField(fields.By)
-		read.Reason, read.Force = decodeField(fields.Reason), string(fields.Force) == "true"
-		if fields.Note == nil && fields.By == nil && strings.Trim(object, "{} \t\r\n") != "" {
-			read.unread = unreadFields
-		}
-		return read
+	switch text = strings.TrimSpace(text); {
 	case !quoted && !utf8.Valid(data):
 		return argument{unread: unreadBytes}
+	case strings.HasPrefix(text, "{"):
+		return decodeObject([]byte(text), known)
+	case strings.HasPrefix(text, "[") && json.Valid([]byte(text)):
+		return argument{unread: unreadList}
 	}
 	var read argument
 	read.Note = trimNote(text)
+	return read
+}
+
+// maxObject bounds an object, in bytes: its fields are counted in memory. An update's is bounded alike.
+const maxObject = 8192
+
+// maxUnreadFields is how many unknown fields are named.
+const maxUnreadFields = 3
+
+//workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic, and the names are sorted.
+func decodeObject(object []byte, known []string) (read argument) {
+	if len(object) > maxObject {
+		return argument{unread: fmt.Sprintf("it is an object of %d bytes, use %d at most", len(object), maxObject)}
+	}
+	var fields struct{ Note, By, Reason, Overlap, Force json.RawMessage }
+	var all map[string]json.RawMessage
+	if json.Unmarshal(object, &fields) != nil || json.Unmarshal(object, &all) != nil {
+		return argument{unread: unreadObject}
+	}
+	read.overlap = decodeField(fields.Overlap)
+	read.Note, read.By = decodeField(fields.Note), decodeField(fields.By)
+	read.Reason, read.Force = decodeField(fields.Reason), string(fields.Force) == "true"
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !slices.ContainsFunc(known, func(field string) bool { return strings.EqualFold(field, name) }) && len(unknown) < maxUnreadFields {
+			unknown = append(unknown, fmt.Sprintf("%.40q", name))
+		}
+	}
+	if len(unknown) > 0 {
+		read.unread = "there is no field " + strings.Join(unknown, ", ") + "; use " + strings.Join(known, ", ")
+	}
 	return read
 }
 
@@ -107,13 +143,11 @@ type wishes []protocol.Wish
 func steeringOf(ctx workflow.Context, received message) protocol.Wish {
 	read := argumentOf(ctx, received)
 	wish := protocol.Wish{Suspend: received.signal == protocol.SuspendSignal, Note: read.SignalNote, Unread: read.unread, At: workflow.Now(ctx).UTC()}
-	switch {
-	case read.Reason == "" && !read.Force:
-	case wish.Suspend:
+	if wish.Suspend {
 		// A suspend may call its note reason, as a resume does.
-		wish.Note.Note, wish.Unread = cmp.Or(read.Note, read.Reason), ""
-	default:
-		wish.Reason, wish.Force, wish.Unread = read.Reason, read.Force, ""
+		wish.Note.Note = cmp.Or(read.Note, read.Reason)
+	} else {
+		wish.Reason, wish.Force = read.Reason, read.Force
 	}
 	return wish
 }

@@ -20,28 +20,31 @@ func TestDecodeNote(t *testing.T) {
 		{"null", "null", protocol.SignalNote{}, ""},
 		{"an object", `{"note":"maintenance","by":"ann"}`, protocol.SignalNote{Note: "maintenance", By: "ann"}, ""},
 		{"an object in other case", `{"Note":"maintenance"}`, protocol.SignalNote{Note: "maintenance"}, ""},
-		{"an object with unknown fields", `{"note":"x","ticket":7}`, protocol.SignalNote{Note: "x"}, ""},
+		{"an object with unknown fields", `{"note":"x","ticket":7}`, protocol.SignalNote{Note: "x"}, `there is no field "ticket"; use note, by, reason`},
+		{"many unknown fields", `{"e":1,"d":1,"c":1,"b":1,"a":1}`, protocol.SignalNote{}, `there is no field "a", "b", "c"; use note, by, reason`},
 		{"an object with other types", `{"note":7,"by":null}`, protocol.SignalNote{Note: "7"}, ""},
 		{"an object quoted as a string", `"{\"note\":\"x\"}"`, protocol.SignalNote{Note: "x"}, ""},
 		{"a plain string", `"maintenance"`, protocol.SignalNote{Note: "maintenance"}, ""},
 		{"a number", `42`, protocol.SignalNote{Note: "42"}, ""},
-		{"an array", `["a", "b"]`, protocol.SignalNote{Note: `["a", "b"]`}, ""},
+		{"an array", `["a", "b"]`, protocol.SignalNote{}, unreadList},
+		{"text that begins as an array", `[urgent] stop it`, protocol.SignalNote{Note: "[urgent] stop it"}, ""},
 		{"bare words", `because I can`, protocol.SignalNote{Note: "because I can"}, ""},
-		{"broken JSON", `{"note":`, protocol.SignalNote{Note: `{"note":`}, ""},
+		{"broken JSON", `{"note":`, protocol.SignalNote{}, unreadObject},
 		{"line breaks", `"a\nb\u0000c"`, protocol.SignalNote{Note: "a bc"}, ""},
-		{"other fields only", `{"unknown":1}`, protocol.SignalNote{}, unreadFields},
-		{"other fields only, quoted", `"{\"unknown\":1}"`, protocol.SignalNote{}, unreadFields},
+		{"other fields only", `{"unknown":1}`, protocol.SignalNote{}, `there is no field "unknown"; use note, by, reason`},
+		{"other fields only, quoted", `"{\"unknown\":1}"`, protocol.SignalNote{}, `there is no field "unknown"; use note, by, reason`},
+		{"a book", `{"note":"` + strings.Repeat("x", 9000) + `"}`, protocol.SignalNote{}, "it is an object of 9011 bytes, use 8192 at most"},
 		{"no fields", `{}`, protocol.SignalNote{}, ""},
 		{"bytes that are no text", "\xff\xfe\x00", protocol.SignalNote{}, unreadBytes},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := decodeArgument([]byte(test.data)); got.SignalNote != test.want || got.unread != test.unread {
+			if got := decodeArgument([]byte(test.data), fieldsOf[protocol.SuspendSignal]); got.SignalNote != test.want || got.unread != test.unread {
 				t.Errorf("decodeArgument(%q) = %+v, want %+v, %q", test.data, got, test.want, test.unread)
 			}
 		})
 	}
-	if got := decodeArgument(nil); got != (argument{}) {
+	if got := decodeArgument(nil, nil); got != (argument{}) {
 		t.Errorf("decodeArgument(nil) = %+v, want nothing", got)
 	}
 }
@@ -59,7 +62,7 @@ func TestDecodeResume(t *testing.T) {
 		`{"force":1}`:                     {},
 		`{"reason":null,"force":null}`:    {},
 	} {
-		if got := decodeArgument([]byte(data)); got.Reason != want.reason || got.Force != want.force {
+		if got := decodeArgument([]byte(data), fieldsOf[protocol.ResumeSignal]); got.Reason != want.reason || got.Force != want.force {
 			t.Errorf("decodeArgument(%q) = %+v", data, got)
 		}
 	}
@@ -69,7 +72,7 @@ func FuzzDecodeResume(f *testing.F) {
 	f.Add([]byte(`{"reason":"x","force":true}`))
 	f.Add([]byte(`"{\"reason\":\"` + strings.Repeat("é", maxNote) + `\"}"`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if reason := decodeArgument(data).Reason; len(reason) > maxNote || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
+		if reason := decodeArgument(data, fieldsOf[protocol.ResumeSignal]).Reason; len(reason) > maxNote || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
 			t.Errorf("decodeArgument(%q) gives %q, which is not fit for an Event", data, reason)
 		}
 	})
@@ -82,7 +85,7 @@ func FuzzDecodeNote(f *testing.F) {
 	f.Add([]byte(`"{\"overlap\":{\"a\":\"\\n\"}}"`))
 	f.Add([]byte(`{"overlap":"Forbid"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		read := decodeArgument(data)
+		read := decodeArgument(data, fieldsOf[protocol.TriggerSignal])
 		for _, text := range []string{read.Note, read.By, read.overlap} {
 			if len(text) > maxNote || !utf8.ValidString(text) || strings.ContainsAny(text, "\n\r\x00") {
 				t.Errorf("of %q comes %q, which is not fit for an annotation", data, text)

@@ -40,6 +40,7 @@ const (
 	SignalTaken        = "SignalTaken"
 	SignalUnread       = "SignalArgumentUnread"
 	SignalRefused      = "SignalRefused"
+	SignalUnknown      = "SignalUnknown"
 	InvalidTemplate    = "InvalidTemplate"
 )
 
@@ -79,7 +80,7 @@ var reasons = map[string][]string{
 		"BackfillAccepted", "BackfillDryRun", "BackfillCancelled", "JobAlreadyActive", "MissingJob", "SawCompletedJob",
 	},
 	"Warning": {
-		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, InvalidTemplate, WorkflowCancelled,
+		FailedCreate, FailedDelete, FailedUpdateStatus, SignalUnread, SignalRefused, SignalUnknown, InvalidTemplate, WorkflowCancelled,
 		batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
 		batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
 		UnknownReason, "PendingDeadlineExceeded", "TooManySucceededPods", "UnknownCompletionMode", "InvalidAnnotation",

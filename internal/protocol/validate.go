@@ -43,7 +43,7 @@ func (i JobInput) Validate() error {
 	if i.Job.Native {
 		return errors.New("job: native says of a CronJob that it is one of batch/v1, and of nothing else")
 	}
-	return cmp.Or(in("job", i.Job), in("spec", i.Spec), validateReferences("pods", pods, job.MaxFirst), validateWishes(i.Wishes), in("state", ptr.Deref(i.State, job.State{})))
+	return cmp.Or(in("job", i.Job), in("spec", i.Spec), validateReferences("pods", pods, job.MaxFirst), validateWishes(i.Wishes), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, job.State{})))
 }
 
 // Validate reports whether the input is one that the bridge or the run before may send.
@@ -54,7 +54,7 @@ func (i CronJobInput) Validate() error {
 			heard = append(heard, ObjectReference{Namespace: i.CronJob.Namespace, Name: run.Name, UID: run.UID})
 		}
 	}
-	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateReferences("heard: runs", heard, MaxLooks), validateWishes(i.Wishes), in("state", ptr.Deref(i.State, schedule.State{})))
+	return cmp.Or(in("cronJob", i.CronJob), in("spec", i.Spec), validateReferences("heard: runs", heard, MaxLooks), validateWishes(i.Wishes), in("unknown", i.Unknown), in("state", ptr.Deref(i.State, schedule.State{})))
 }
 
 // in says which part of an input can't be.

@@ -6,6 +6,7 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/schedule"
+	"ostinato.dev/ostinato/internal/steering"
 )
 
 // Workflow types, as the Temporal UI shows them.
@@ -81,6 +82,8 @@ type CronJobInput struct {
 	Heard *CronJobHeard `json:"heard,omitempty"`
 	// Wishes are set by continue-as-new: they could not be written yet. MaxWishes at most.
 	Wishes []Wish `json:"wishes,omitempty"`
+	// Unknown are set by continue-as-new: the unknown signals that were answered within the minute.
+	Unknown steering.Unknown `json:"unknown,omitzero"`
 }
 
 // CronJobHeard is what signals have said to a CronJob's workflow and what was not looked at.
@@ -108,6 +111,8 @@ type JobInput struct {
 	// some could not be written yet, MaxWishes at most.
 	Look   bool   `json:"look,omitempty"`
 	Wishes []Wish `json:"wishes,omitempty"`
+	// Unknown are set by continue-as-new: the unknown signals that were answered within the minute.
+	Unknown steering.Unknown `json:"unknown,omitzero"`
 }
 
 // PodWatchInput starts the workflow of one watch shard.

@@ -41,19 +41,11 @@ type Trigger struct {
 
 // AddTrigger returns the state with one more trigger, or its row if refused. Its number is TriggerSequence.
 func AddTrigger(state State, request TriggerRequest, now time.Time) State {
-	p := begin(state, Spec{}, now)
-	p.state.TriggerSequence++
-	trigger := Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: request}
-	trigger.Asked = request.Asked.Bounded()
 	if mistake := OverlapMistake(request.Overlap); mistake != "" {
-		p.emit(event.Warning("TriggerRefused", mistake))
-		if trigger.Note != "" {
-			mistake += "; " + trigger.Note
-		}
-		trigger.Note = mistake
-		p.record(trigger.entry(ledger.FailedToCreate, ledger.ReasonInvalidSignal, p.now))
-		return p.state
+		return RefuseTrigger(state, request, mistake, now)
 	}
+	p := begin(state, Spec{}, now)
+	trigger := p.number(request)
 	trigger.Asked = changing(trigger.Asked, request.Overlap)
 	if len(p.state.Triggers) >= maxTriggers {
 		p.record(trigger.entry(ledger.SkippedOverlap, ledger.ReasonTooManyTriggers, p.now))
@@ -61,6 +53,27 @@ func AddTrigger(state State, request TriggerRequest, now time.Time) State {
 	}
 	p.state.Triggers = append(p.state.Triggers, trigger)
 	return p.state
+}
+
+// RefuseTrigger returns the state with the row of a trigger that can't be carried out, and an Event that says what is wrong.
+func RefuseTrigger(state State, request TriggerRequest, mistake string, now time.Time) State {
+	p := begin(state, Spec{}, now)
+	trigger := p.number(request)
+	p.emit(event.Warning("TriggerRefused", mistake))
+	if trigger.Note != "" {
+		mistake += "; " + trigger.Note
+	}
+	trigger.Note = mistake
+	p.record(trigger.entry(ledger.FailedToCreate, ledger.ReasonInvalidSignal, p.now))
+	return p.state
+}
+
+// number returns the next trigger.
+func (p *pass) number(request TriggerRequest) Trigger {
+	p.state.TriggerSequence++
+	trigger := Trigger{Sequence: p.state.TriggerSequence, At: p.now, TriggerRequest: request}
+	trigger.Asked = request.Asked.Bounded()
+	return trigger
 }
 
 // start returns the start of the trigger's run, but for its Job's name.

@@ -124,16 +124,26 @@ func patchSuspend(t *testing.T, namespace, name string, suspend bool) {
 	}
 }
 
-// A trigger works while suspended, and a signal with an argument nobody
-// understands is a signal without one.
-func TestTriggerWhileSuspendedWithGarbage(t *testing.T) {
+// A trigger works while suspended. One with an argument that nobody understands, and a signal that there is not, are answered
+// by an Event.
+func TestTriggerWhileSuspended(t *testing.T) {
 	t.Parallel()
 	namespace := stack.Namespace(t)
 	cronJob := harness.NewCronJob(namespace, "paused", harness.Minutely, harness.JobSpec())
 	cronJob.Spec.Suspend = ptr.To(true)
 	stack.CreateCronJob(t, cronJob)
 	awaitWorkflow(t, namespace, "paused")
-	stack.Signal(t, harness.CronJobWorkflow(namespace, "paused"), protocol.TriggerSignal, []any{1, map[string]any{"note": 7}})
+	workflow := harness.CronJobWorkflow(namespace, "paused")
+	stack.Signal(t, workflow, "triger", nil)
+	stack.Signal(t, workflow, protocol.TriggerSignal, map[string]any{"args": []string{"x"}})
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		reasons, err := stack.EventReasons(ctx, namespace, "CronJob", "paused")
+		if err == nil && (reasons["SignalUnknown"] != 1 || reasons["TriggerRefused"] != 1) {
+			err = fmt.Errorf("the Events are %v", reasons)
+		}
+		return err
+	})
+	stack.Signal(t, workflow, protocol.TriggerSignal, "once more")
 	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error { return complete(ctx, namespace, 1) })
 	if err := suspended(namespace, "paused", true)(t.Context()); err != nil {
 		t.Error(err)
