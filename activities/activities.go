@@ -54,7 +54,9 @@ type Options struct {
 	// AcceptSignals are the signals that people may send to objects through Temporal; an
 	// object can narrow them by annotation.
 	AcceptSignals steering.Signals
-	Logs          LogLimits
+	// StampedUsers says that admission writes who has suspended a CronJob or made a Job for it.
+	StampedUsers bool
+	Logs         LogLimits
 	// StartLead is how long before its time the start of a run may be asked for, clocks apart.
 	StartLead time.Duration
 	// MaxHeld is how many starts may wait for their time at once; 0 means 1000. Each takes an

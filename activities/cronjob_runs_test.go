@@ -15,6 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -67,6 +68,19 @@ func TestSearchFindsTheJobsThatTheCronJobControls(t *testing.T) {
 	}
 	if len(s.writes()) != 0 {
 		t.Errorf("writes %v", s.writes())
+	}
+}
+
+// Where admission stamps users, the name of one who has made a Job is no claim.
+func TestAJobMadeByHandNamesTheUserWhereAdmissionStampsIt(t *testing.T) {
+	for stamped, want := range map[bool]string{true: "ada@example.com", false: "bob"} {
+		byHand := cronJobsJob("hello-by-hand")
+		byHand.Annotations = map[string]string{names.AskedByAnnotation: "bob", names.RunUserAnnotation: "ada@example.com"}
+		s := newStage(t, []runtime.Object{byHand}, []*ostinatov1.CronJob{helloCronJob()}, func(options *activities.Options) { options.StampedUsers = stamped })
+		result := must[protocol.FindRunsResult](s, protocol.FindRunsActivity, protocol.FindRunsRequest{CronJob: cronJobRef, All: true})
+		if len(result.Running) != 1 || result.Running[0].By != want {
+			t.Errorf("stamped %t: running %+v, want one made by %q", stamped, result.Running, want)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (a *Activities) replace(ctx context.Context, cronJob *ostinatov1.CronJob, r
 			return part, outage(err, "get Job %s/%s, which is to be replaced", cronJob.Namespace, target.Name)
 		}
 		if found != nil && (!made || found.DeletionTimestamp == nil) {
-			if ended := finishedJob(found, runOf(cronJob, found)); ended != nil {
+			if ended := finishedJob(found, a.runOf(cronJob, found)); ended != nil {
 				part.Ended = []schedule.Finished{*ended}
 				return part, nil
 			}

@@ -108,7 +108,7 @@ const maxChildren = 100
 // report adds a Job of the CronJob to the result. The workflow of one that was made by hand
 // is the bridge's to start.
 func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
-	run := runOf(cronJob, found)
+	run := a.runOf(cronJob, found)
 	if finished := finishedJob(found, run); finished != nil {
 		result.Ended = append(result.Ended, *finished)
 		return
@@ -123,7 +123,7 @@ func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1
 
 // runOf is the run that a Job of the CronJob says to be. One that has not the name of the
 // time it says was started by hand.
-func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
+func (a *Activities) runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 	run := schedule.Run{
 		Name: found.Name, UID: string(found.UID), ResourceVersion: found.ResourceVersion,
 		Started: found.CreationTimestamp.UTC(), Scheduled: k8s.ScheduledTime(found),
@@ -134,7 +134,11 @@ func runOf(cronJob *ostinatov1.CronJob, found *batchv1.Job) schedule.Run {
 		run.Scheduled = run.Started
 	}
 	if run.Manual {
-		run.By = k8s.Truncated(found.Annotations[names.AskedByAnnotation], maxAnnotation)
+		run.By = found.Annotations[names.AskedByAnnotation]
+		if user := found.Annotations[names.RunUserAnnotation]; a.StampedUsers && user != "" {
+			run.By = user
+		}
+		run.By = k8s.Truncated(run.By, maxAnnotation)
 		run.Changed = k8s.Truncated(found.Annotations[names.ChangedAnnotation], maxAnnotation)
 	}
 	return run

@@ -100,7 +100,7 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 	if overtaken(annotations, request.At) {
 		return found.answer, nil
 	}
-	if why := notTakenBack(request, found); why != "" {
+	if why := a.notTakenBack(request, found); why != "" {
 		a.Events.on(object, event.Warning(event.SignalRefused, why))
 		return found.answer, nil
 	}
@@ -151,11 +151,11 @@ func (a *Activities) patchSuspend(
 
 // notTakenBack says why a resume leaves the object suspended, which is not what it takes back;
 // empty where it does not.
-func notTakenBack(request protocol.SetSuspendRequest, found suspendable) string {
+func (a *Activities) notTakenBack(request protocol.SetSuspendRequest, found suspendable) string {
 	if request.Suspend || request.Force || !found.suspended {
 		return ""
 	}
-	why := k8s.SuspenderOf(found.object).Refuses(request.Note.By, request.Reason)
+	why := k8s.SuspenderOf(found.object, a.StampedUsers).Refuses(request.Note.By, request.Reason)
 	if why == "" {
 		return ""
 	}

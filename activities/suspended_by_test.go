@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/activities"
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -63,6 +64,27 @@ func TestTheStatusSaysWhoHasSuspended(t *testing.T) {
 		assert.NoError(t, err)
 	}
 	assert.Regexp(t, `^at [-0-9]{10}T[0-9:]{8}Z through kubectl-patch$`, said(), "although the annotations name ada")
+}
+
+// TestTheStatusNamesTheUserWhereAdmissionStampsIt, and nowhere else.
+func TestTheStatusNamesTheUserWhereAdmissionStampsIt(t *testing.T) {
+	for stamped, want := range map[bool]string{true: "by ada@example.com through kubectl-patch", false: "through kubectl-patch"} {
+		cronJob := helloCronJob()
+		cronJob.Annotations = map[string]string{names.SuspendUserAnnotation: "ada@example.com"}
+		cronJob.Spec.Suspend = ptr.To(true)
+		cronJob.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "kubectl-patch", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: ostinatov1.GroupVersion.String(),
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`),
+		}}
+		s := newStage(t, nil, []*ostinatov1.CronJob{cronJob}, func(options *activities.Options) { options.StampedUsers = stamped })
+		status := &ostinatov1.CronJobStatus{ObservedGeneration: cronJob.Generation, Conditions: []metav1.Condition{{
+			Type: ostinatov1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: "Suspended", LastTransitionTime: metav1.NewTime(scheduled),
+		}}}
+		must[protocol.WriteStatusResult](s, protocol.WriteStatusActivity, protocol.WriteStatusRequest{
+			CronJob: cronJobRef, Status: status, Digest: schedule.SpecOf(s.cronJob()).Digest(),
+		})
+		assert.Equal(t, want, meta.FindStatusCondition(s.cronJob().Status.Conditions, ostinatov1.ConditionSuspended).Message)
+	}
 }
 
 // TestASuspendedJobSaysOnWhoHasSuspendedIt, whoever suspends it once more.

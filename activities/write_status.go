@@ -160,7 +160,7 @@ func (a *Activities) writeCronJobStatus(
 	a.cronJobCache.Remove(knownCronJob{cronJobReference(cronJob), digest})
 	var stored *ostinatov1.CronJob
 	if fresh == cached {
-		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
+		stored, err = k8s.WriteCronJobStatus(ctx, store, cronJob, a.suspendedBy(cronJob, status))
 		if apierrors.IsConflict(err) {
 			if cronJob, changed, err = a.unedited(ctx, cronJobReference(cronJob), digest); err != nil || cronJob == nil {
 				return changed, err
@@ -169,7 +169,7 @@ func (a *Activities) writeCronJobStatus(
 		}
 	}
 	if fresh == live {
-		stored, err = k8s.ApplyCronJobStatus(ctx, store, cronJob, suspendedBy(cronJob, status))
+		stored, err = k8s.ApplyCronJobStatus(ctx, store, cronJob, a.suspendedBy(cronJob, status))
 	}
 	if err == nil && len(status.Active) > 0 {
 		a.remember(stored)
@@ -178,8 +178,8 @@ func (a *Activities) writeCronJobStatus(
 }
 
 // suspendedBy returns the status with who has suspended the CronJob, by the object and not by the request.
-func suspendedBy(cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) *ostinatov1.CronJobStatus {
-	named := schedule.StatusSuspendedBy(*status, cronJob.Status, k8s.SuspenderOf(cronJob))
+func (a *Activities) suspendedBy(cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) *ostinatov1.CronJobStatus {
+	named := schedule.StatusSuspendedBy(*status, cronJob.Status, k8s.SuspenderOf(cronJob, a.StampedUsers))
 	return &named
 }
 

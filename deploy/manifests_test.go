@@ -136,7 +136,7 @@ func programs(lookup config.LookupEnv) map[string]*cobra.Command {
 
 // componentsWithSettings change Deployments.
 var componentsWithSettings = []string{
-	"components/takeover-jobs", "components/takeover-cronjobs", "components/takeover-all", "components/without-pod-logs", "components/namespaced", "components/metrics-authentication",
+	"components/takeover-jobs", "components/takeover-cronjobs", "components/takeover-all", "components/without-pod-logs", "components/namespaced", "components/metrics-authentication", "components/who",
 }
 
 func TestEverySettingIsOne(t *testing.T) {

@@ -44,6 +44,7 @@ func run(ctx context.Context, settings config.Worker) (err error) {
 		StartLead:        settings.StartLead,
 		MaxHeld:          settings.MaxHeld(),
 		AcceptSignals:    settings.AcceptSignals,
+		StampedUsers:     settings.StampedUsers,
 		Weights:          settings.Weights,
 		Logs:             activities.LogLimits{Lines: settings.EvidenceLogLines, Bytes: settings.EvidenceLogBytes},
 	}), fatal)

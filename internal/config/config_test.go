@@ -175,6 +175,15 @@ func TestAcceptedSignals(t *testing.T) {
 	}
 }
 
+func TestStampedUsersAreBelievedOnRequest(t *testing.T) {
+	worker, err := parseWorker(nil, environment(nil))
+	require.NoError(t, err)
+	assert.False(t, worker.StampedUsers)
+	worker, err = parseWorker(nil, environment(map[string]string{"OSTINATO_STAMPED_USERS": "true"}))
+	require.NoError(t, err)
+	assert.True(t, worker.StampedUsers)
+}
+
 // Both programs encrypt alike, and only with keys.
 func TestPayloadsAreEncryptedWithKeysOnly(t *testing.T) {
 	keys := t.TempDir()

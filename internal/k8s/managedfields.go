@@ -63,9 +63,17 @@ func CountersByOthers(object *batchv1.Job) job.ByOthers {
 }
 
 // SuspenderOf says who has written spec.suspend of an object last: by its managed fields, which name no person, and where
-// Ostinato did it for a signal or the ostinato command did, by the annotations that were written with it. The annotations alone tell nothing: they stay
-// when others suspend.
-func SuspenderOf(object metav1.Object) schedule.Suspender {
+// Ostinato did it for a signal or the ostinato command did, by the annotations that were written with it. The annotations alone
+// tell nothing: they stay when others suspend. Where admission stamps the user (stamped), it is named too.
+func SuspenderOf(object metav1.Object, stamped bool) schedule.Suspender {
+	suspender := suspenderOf(object)
+	if stamped && suspender.Through != "" {
+		suspender.User = object.GetAnnotations()[names.SuspendUserAnnotation]
+	}
+	return suspender
+}
+
+func suspenderOf(object metav1.Object) schedule.Suspender {
 	var writer *metav1.ManagedFieldsEntry
 	entries := object.GetManagedFields()
 	for i := range entries {

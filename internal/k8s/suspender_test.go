@@ -51,7 +51,19 @@ func TestWhoHasWrittenSuspend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &metav1.ObjectMeta{Annotations: test.notes, ManagedFields: test.managers}
-			assert.Equal(t, test.want, k8s.SuspenderOf(object))
+			assert.Equal(t, test.want, k8s.SuspenderOf(object, false))
 		})
 	}
+}
+
+// Without the admission policies anybody who may edit the object could write the name.
+func TestAStampedUserCountsWhereAdmissionStampsIt(t *testing.T) {
+	object := &metav1.ObjectMeta{
+		Annotations:   map[string]string{names.SuspendUserAnnotation: "ada@example.com"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl-edit", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:suspend":{}}}`)}},
+	}
+	assert.Equal(t, schedule.Suspender{User: "ada@example.com", Through: "kubectl-edit"}, k8s.SuspenderOf(object, true))
+	assert.Equal(t, schedule.Suspender{Through: "kubectl-edit"}, k8s.SuspenderOf(object, false))
+	object.ManagedFields = nil
+	assert.Equal(t, schedule.Suspender{}, k8s.SuspenderOf(object, true), "nobody has written the field")
 }

@@ -52,6 +52,11 @@ const (
 	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
 	SuspendNoteAnnotation = "ostinato.dev/suspend-note"
 
+	// SuspendUserAnnotation and RunUserAnnotation are what deploy/components/who stamps: the user, as the
+	// API server knows it, who has changed spec.suspend of a CronJob, or who has made a Job for one.
+	SuspendUserAnnotation = "ostinato.dev/suspend-changed-by-user"
+	RunUserAnnotation     = "ostinato.dev/run-by-user"
+
 	// PendingDeadlineAnnotation says on a Job or its Pod template how many seconds a
 	// Pod may wait for its start before its attempt fails. The Job's own wins.
 	PendingDeadlineAnnotation = "ostinato.dev/pending-deadline-seconds"

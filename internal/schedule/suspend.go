@@ -106,10 +106,15 @@ const (
 	throughFailures = "pauseAfterFailures"
 )
 
+// maxClaimed bounds a claimed name beside that of a user, in bytes.
+const maxClaimed = 64
+
 // Suspender says who has suspended an object, as far as the object tells.
 type Suspender struct {
 	// By is the name that somebody has claimed; empty where nobody has.
 	By string
+	// User is the name that the API server knows; empty where nothing has stamped it.
+	User string
 	// At is when.
 	At time.Time
 	// Through is ledger.ThroughSignal, or the field manager that has written spec.suspend; empty where nothing tells.
@@ -124,7 +129,12 @@ func (s Suspender) String() string {
 		return ""
 	}
 	var parts []string
-	if s.By != "" {
+	switch {
+	case s.User != "" && s.By != "" && s.By != s.User:
+		parts = append(parts, "by "+ledger.Bounded(s.User)+" (claims to be "+ledger.Truncated(s.By, maxClaimed)+")")
+	case s.User != "":
+		parts = append(parts, "by "+ledger.Bounded(s.User))
+	case s.By != "":
 		parts = append(parts, "by "+ledger.Bounded(s.By)+" (claimed)")
 	}
 	if !s.At.IsZero() {
@@ -139,7 +149,7 @@ func (s Suspender) String() string {
 
 // Refuses says why a resume does not end the suspension; empty if it does, as without a name and a reason.
 func (s Suspender) Refuses(by, reason string) string {
-	if (by == "" || by == s.By) && (reason == "" || reason == s.Why) {
+	if (by == "" || by == s.By || by == s.User) && (reason == "" || reason == s.Why) {
 		return ""
 	}
 	var asked []string

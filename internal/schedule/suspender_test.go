@@ -34,10 +34,20 @@ func TestTheConditionSaysWhoHasSuspended(t *testing.T) {
 	}{
 		"a person by a signal":    {suspended, ostinatov1.CronJobStatus{}, ada, "by ada (claimed) at 2016-05-19T10:00:00Z through signal: maintenance"},
 		"a signal without a word": {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{At: at("10:00"), Through: ledger.ThroughSignal}, "at 2016-05-19T10:00:00Z through signal"},
-		"kubectl":                 {suspended, ostinatov1.CronJobStatus{}, kubectl, "at 2016-05-19T10:00:00Z through kubectl-edit"},
-		"nothing tells":           {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{}, ""},
-		"nothing tells any more":  {suspended, suspendedStatus(at("10:01"), "Suspended", "as before"), schedule.Suspender{}, "as before"},
-		"nothing names another":   {suspended, suspendedStatus(at("09:01"), "Suspended", "of another"), schedule.Suspender{}, ""},
+		"a user that is known":    {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{User: "ada@example.com", At: at("10:00"), Through: "kubectl-edit"}, "by ada@example.com at 2016-05-19T10:00:00Z through kubectl-edit"},
+		"a user who claims another name": {
+			suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{User: "bob@example.com", By: "ada", At: at("10:00"), Through: "ostinato"},
+			"by bob@example.com (claims to be ada) at 2016-05-19T10:00:00Z through ostinato",
+		},
+		"a user of the name that he claims": {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{User: "ada", By: "ada", Through: "ostinato"}, "by ada through ostinato"},
+		"long names beside each other": {
+			suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{User: long, By: "y" + long, Through: long, Why: long},
+			"by " + long[:253] + "... (claims to be y" + long[:60] + "...) through " + long[:253] + "...: " + long[:253] + "...",
+		},
+		"kubectl":                {suspended, ostinatov1.CronJobStatus{}, kubectl, "at 2016-05-19T10:00:00Z through kubectl-edit"},
+		"nothing tells":          {suspended, ostinatov1.CronJobStatus{}, schedule.Suspender{}, ""},
+		"nothing tells any more": {suspended, suspendedStatus(at("10:01"), "Suspended", "as before"), schedule.Suspender{}, "as before"},
+		"nothing names another":  {suspended, suspendedStatus(at("09:01"), "Suspended", "of another"), schedule.Suspender{}, ""},
 		"its manager has written something else since": {
 			suspended, suspendedStatus(at("10:01"), "Suspended", ada.String()), later, ada.String(),
 		},
@@ -79,6 +89,7 @@ func TestAResumeTakesBackWhatItNames(t *testing.T) {
 		"that of the name":               {who: ada, by: "ada"},
 		"that of the reason":             {who: ada, reason: "upgrade"},
 		"that of both":                   {who: ada, by: "ada", reason: "upgrade"},
+		"that of a user who is known":    {who: schedule.Suspender{User: "ada", Through: "kubectl-edit"}, by: "ada"},
 		"not that of another name":       {ada, "bob", "", `not suspended by bob, but by ada (claimed) at 2016-05-19T10:00:00Z through signal: upgrade: send {"force": true} to resume it all the same`},
 		"not that of another reason":     {ada, "ada", "fire", `not suspended by ada for the reason "fire", but by ada`},
 		"not that of nobody":             {schedule.Suspender{}, "ada", "", "but by nobody that the object names"},

@@ -39,7 +39,11 @@ var (
 	crds   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-var client dynamic.Interface
+// configuration is that of client, who may do everything.
+var (
+	configuration *rest.Config
+	client        dynamic.Interface
+)
 
 func TestMain(m *testing.M) {
 	code, err := run(m)
@@ -71,9 +75,9 @@ func run(m *testing.M) (code int, err error) {
 			err = stopped
 		}
 	}()
-	config := rest.CopyConfig(plane.RESTConfig())
-	config.QPS = -1
-	if client, err = dynamic.NewForConfig(config); err != nil {
+	configuration = rest.CopyConfig(plane.RESTConfig())
+	configuration.QPS = -1
+	if client, err = dynamic.NewForConfig(configuration); err != nil {
 		return 1, err
 	}
 	if err := install(ctx); err != nil {

@@ -13,6 +13,6 @@ func NotTakenBack(cronJob *ostinatov1.CronJob, by, why string, named bool) strin
 	if named && why == "" {
 		return ""
 	}
-	refused, _, _ := strings.Cut(k8s.SuspenderOf(cronJob).Refuses(by, why), ": send ")
+	refused, _, _ := strings.Cut(k8s.SuspenderOf(cronJob, false).Refuses(by, why), ": send ")
 	return refused
 }
