@@ -45,9 +45,10 @@ func cronJobWorkflow(ctx workflow.Context, options *Options, input *protocol.Cro
 type runningCronJob struct {
 	cluster names.Cluster
 	// startLead is recorded with new scheduled times.
-	startLead        time.Duration
-	cronJob          protocol.ObjectReference
-	searchAttributes bool
+	startLead time.Duration
+	cronJob   protocol.ObjectReference
+	// searchAttributes and statusAttributes say which search attributes the Temporal namespace has.
+	searchAttributes, statusAttributes bool
 
 	// spec and state are what the planner works on.
 	spec  schedule.Spec
@@ -69,6 +70,8 @@ type runningCronJob struct {
 	}
 	// unknown are the unknown signals of the minute.
 	unknown steering.Unknown
+	// runsEnded says that runs have ended since the search attributes were set.
+	runsEnded bool
 	// unread says that the object's status and Jobs are still to be read.
 	unread bool
 	// pause follows calls that failed.
@@ -88,6 +91,7 @@ func newCronJob(ctx workflow.Context, options *Options, input *protocol.CronJobI
 		startLead:        options.StartLead,
 		cronJob:          input.CronJob,
 		searchAttributes: input.SearchAttributes,
+		statusAttributes: input.StatusAttributes,
 		spec:             input.Spec,
 		mailbox:          newMailbox(ctx),
 	}
@@ -290,6 +294,7 @@ func (c *runningCronJob) continueAsNew(ctx workflow.Context) error {
 		Created:          c.state.Created,
 		Spec:             c.spec,
 		SearchAttributes: c.searchAttributes,
+		StatusAttributes: c.statusAttributes,
 		State:            &state,
 		Heard:            heard,
 		Wishes:           c.heard.steering,

@@ -140,6 +140,7 @@ func (c *runningCronJob) runEnded(ctx workflow.Context, ended schedule.Finished)
 		// A failed Job has no completion time.
 		ended.EndTime = workflow.Now(ctx)
 	}
+	c.runsEnded = true
 	switch {
 	case ended.Gone():
 		c.state = schedule.Missing(c.state, ended.Run, workflow.Now(ctx))

@@ -57,6 +57,9 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 	for _, ended := range result.Ended {
 		c.runEnded(ctx, ended)
 	}
+	if plan.Status != nil {
+		c.attribute(ctx)
+	}
 	if result.Started == nil || !result.Started.Managed {
 		return
 	}
@@ -79,6 +82,9 @@ func (c *runningCronJob) writeStatus(ctx workflow.Context, plan schedule.Plan) {
 	})
 	if c.answeredFor(ctx, result.Gone, result.CurrentSpec, err) {
 		c.state = schedule.Apply(plan, schedule.Report{Deleted: result.Pruned, StatusFailed: result.StatusFailed, Judgement: result.Judgement}, workflow.Now(ctx))
+		if plan.Status != nil {
+			c.attribute(ctx)
+		}
 	}
 }
 

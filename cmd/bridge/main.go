@@ -44,9 +44,10 @@ func run(ctx context.Context, settings config.Bridge) (err error) {
 	return err
 }
 
-func searchAttributes(ctx context.Context, settings config.Bridge, p *process.Process) bool {
+func searchAttributes(ctx context.Context, settings config.Bridge, p *process.Process) bridge.SearchAttributes {
 	if settings.SearchAttributes != config.SearchAttributesAuto {
-		return settings.SearchAttributes == config.SearchAttributesOn
+		on := settings.SearchAttributes == config.SearchAttributesOn
+		return bridge.SearchAttributes{AtStart: on, WithStatus: on}
 	}
 	return bridge.HaveSearchAttributes(ctx, p.Temporal, p.TemporalNamespace, p.Logger)
 }

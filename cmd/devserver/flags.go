@@ -22,6 +22,9 @@ var defaultSearchAttributes = map[string]enums.IndexedValueType{
 	"CronJobName":         enums.INDEXED_VALUE_TYPE_KEYWORD,
 	"JobName":             enums.INDEXED_VALUE_TYPE_KEYWORD,
 	"ScheduledTime":       enums.INDEXED_VALUE_TYPE_DATETIME,
+	"CronJobSuspended":    enums.INDEXED_VALUE_TYPE_BOOL,
+	"CronJobLastResult":   enums.INDEXED_VALUE_TYPE_KEYWORD,
+	"CronJobNextRun":      enums.INDEXED_VALUE_TYPE_DATETIME,
 }
 
 // newCommand returns the command that calls run with the options that its flags and the environment give.

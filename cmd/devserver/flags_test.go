@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 	}{
 		{name: "defaults", check: func(o temporal.Options) bool {
 			return o.DataDir == "" && o.IP == "127.0.0.1" && o.FrontendPort == 7233 && o.UIPort == 0 && o.Namespace == "default" &&
-				o.Retention == 72*time.Hour && len(o.SearchAttributes) == 4
+				o.Retention == 72*time.Hour && len(o.SearchAttributes) == 7
 		}},
 		{
 			name:      "flags",

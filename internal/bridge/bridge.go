@@ -49,8 +49,7 @@ type Options struct {
 	// CronJobs' status names.
 	Temporal          Temporal
 	TemporalNamespace string
-	// SearchAttributes says that the Temporal namespace has Ostinato's.
-	SearchAttributes bool
+	SearchAttributes  SearchAttributes
 	// Recorder emits Events on CronJobs.
 	Recorder record.EventRecorder
 	Metrics  *Metrics

@@ -33,7 +33,7 @@ func (c *controller) cronJobMessages(cronJob *ostinatov1.CronJob, overdue bool) 
 	}
 	created, spec := cronJob.CreationTimestamp.UTC(), schedule.SpecOf(cronJob)
 	start := c.start(cronJobKey(cronJob), order.Due, cronJob.Name, "")
-	start.Input = protocol.CronJobInput{CronJob: reference, Created: created, Spec: spec, SearchAttributes: c.SearchAttributes}
+	start.Input = protocol.CronJobInput{CronJob: reference, Created: created, Spec: spec, SearchAttributes: c.SearchAttributes.AtStart, StatusAttributes: c.SearchAttributes.WithStatus}
 	return start, Signal{protocol.CronJobSpecSignal, protocol.CronJobSpec{CronJob: reference, Created: created, Spec: spec, Overdue: overdue}}
 }
 
@@ -58,7 +58,7 @@ func (c *controller) start(item key, work order.Work, cronJob, job string) Start
 		Place:   order.Place{Work: work, Namespace: item.Namespace},
 		Summary: item.kind.word() + " " + item.String(),
 	}
-	if c.SearchAttributes {
+	if c.SearchAttributes.AtStart {
 		start.Attributes = attributes(item.Namespace, cronJob, job)
 	}
 	return start
@@ -69,45 +69,61 @@ func (c *controller) reference(cronJob *ostinatov1.CronJob) ostinatov1.WorkflowR
 	return ostinatov1.WorkflowReference{Namespace: c.TemporalNamespace, ID: c.workflowID(cronJobKey(cronJob))}
 }
 
-// searchAttributes are those that Ostinato sets, with their types.
-var searchAttributes = map[string]enumspb.IndexedValueType{
+// SearchAttributes says which search attributes the Temporal namespace has: those that are set when a workflow starts, and
+// those that a CronJob's workflow sets with its status.
+type SearchAttributes struct{ AtStart, WithStatus bool }
+
+// startAttributes and statusAttributes are those that Ostinato sets, with their types.
+var startAttributes = map[string]enumspb.IndexedValueType{
 	protocol.NamespaceAttribute:     enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 	protocol.CronJobNameAttribute:   enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 	protocol.JobNameAttribute:       enumspb.INDEXED_VALUE_TYPE_KEYWORD,
 	protocol.ScheduledTimeAttribute: enumspb.INDEXED_VALUE_TYPE_DATETIME,
 }
 
-// HaveSearchAttributes asks Temporal whether the namespace has the search
-// attributes that Ostinato sets. Where some are missing it logs the command that
-// adds them. Where Temporal won't say, it says so in the log and returns false.
-func HaveSearchAttributes(ctx context.Context, sdk client.Client, namespace string, logger *slog.Logger) bool {
+var statusAttributes = map[string]enumspb.IndexedValueType{
+	protocol.CronJobSuspendedAttribute:  enumspb.INDEXED_VALUE_TYPE_BOOL,
+	protocol.CronJobLastResultAttribute: enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+	protocol.CronJobNextRunAttribute:    enumspb.INDEXED_VALUE_TYPE_DATETIME,
+}
+
+// HaveSearchAttributes asks Temporal which search attributes of Ostinato's the namespace has. Where some are missing it logs
+// the command that adds them. Where Temporal won't say, it says so in the log and returns that it has none.
+func HaveSearchAttributes(ctx context.Context, sdk client.Client, namespace string, logger *slog.Logger) SearchAttributes {
 	response, err := sdk.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
 		logger.Warn("Temporal did not list its search attributes, so none are set; with --search-attributes=on they are taken as existing",
 			"error", err)
-		return false
+		return SearchAttributes{}
 	}
-	command, ok := missingAttributes(response.GetCustomAttributes(), namespace)
-	if !ok {
-		logger.Warn("search attributes are missing, so none are set on workflows; add them and restart the bridge", "command", command)
+	found, command := judgeAttributes(response.GetCustomAttributes(), namespace)
+	if command != "" {
+		logger.Warn("search attributes are missing, so they are not set on workflows; add them and restart the bridge",
+			"command", command)
 	}
-	return ok
+	return found
 }
 
-// missingAttributes returns the command that adds the missing search attributes,
-// or ok when there are none. An attribute of another type counts as missing: the
-// command then says so by failing.
-func missingAttributes(have map[string]enumspb.IndexedValueType, namespace string) (command string, ok bool) {
+// judgeAttributes says which of the attributes there are, and returns the command that adds the missing ones; empty where none
+// is. An attribute of another type counts as missing: the command then says so by failing.
+func judgeAttributes(have map[string]enumspb.IndexedValueType, namespace string) (found SearchAttributes, command string) {
+	names, status := missingAttributes(have, startAttributes), missingAttributes(have, statusAttributes)
+	found = SearchAttributes{AtStart: names == "", WithStatus: status == ""}
+	if names+status != "" {
+		command = "temporal operator search-attribute create --namespace " + namespace + names + status
+	}
+	return found, command
+}
+
+// missingAttributes returns the flags that add those that are missing.
+func missingAttributes(have, want map[string]enumspb.IndexedValueType) string {
 	var missing strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(searchAttributes)) {
-		if have[name] != searchAttributes[name] {
-			fmt.Fprintf(&missing, " --name %s --type %s", name, searchAttributes[name])
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if have[name] != want[name] {
+			fmt.Fprintf(&missing, " --name %s --type %s", name, want[name])
 		}
 	}
-	if missing.Len() == 0 {
-		return "", true
-	}
-	return "temporal operator search-attribute create --namespace " + namespace + missing.String(), false
+	return missing.String()
 }
 
 // attributes returns the search attributes of an object's workflow; empty names

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -190,10 +191,18 @@ func TestTrimmedObjectsHoldNoTemplate(t *testing.T) {
 }
 
 func TestMissingSearchAttributesComeWithTheirCommand(t *testing.T) {
-	command, ok := missingAttributes(nil, "jobs")
-	assert.False(t, ok)
+	found, command := judgeAttributes(nil, "jobs")
+	assert.Equal(t, SearchAttributes{}, found)
 	assert.Equal(t, "temporal operator search-attribute create --namespace jobs --name CronJobName --type Keyword"+
-		" --name JobName --type Keyword --name KubernetesNamespace --type Keyword --name ScheduledTime --type Datetime", command)
-	_, ok = missingAttributes(searchAttributes, "jobs")
-	assert.True(t, ok)
+		" --name JobName --type Keyword --name KubernetesNamespace --type Keyword --name ScheduledTime --type Datetime"+
+		" --name CronJobLastResult --type Keyword --name CronJobNextRun --type Datetime --name CronJobSuspended --type Bool", command)
+	found, command = judgeAttributes(startAttributes, "jobs")
+	assert.Equal(t, SearchAttributes{AtStart: true}, found, "those of an older version are enough for what they are for")
+	assert.Equal(t, "temporal operator search-attribute create --namespace jobs"+
+		" --name CronJobLastResult --type Keyword --name CronJobNextRun --type Datetime --name CronJobSuspended --type Bool", command)
+	all := maps.Clone(startAttributes)
+	maps.Copy(all, statusAttributes)
+	found, command = judgeAttributes(all, "jobs")
+	assert.Equal(t, SearchAttributes{true, true}, found)
+	assert.Empty(t, command)
 }

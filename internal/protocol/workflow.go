@@ -47,6 +47,13 @@ const (
 	ScheduledTimeAttribute = "ScheduledTime"
 )
 
+// Search attributes that a CronJob's workflow sets with writes of its status.
+const (
+	CronJobSuspendedAttribute  = "CronJobSuspended"
+	CronJobLastResultAttribute = "CronJobLastResult"
+	CronJobNextRunAttribute    = "CronJobNextRun"
+)
+
 // ObjectReference names one Kubernetes object; UID tells a re-created object
 // from its predecessor of the same name.
 type ObjectReference struct {
@@ -73,8 +80,10 @@ type CronJobInput struct {
 	// while there is no lastScheduleTime.
 	Created time.Time     `json:"created"`
 	Spec    schedule.Spec `json:"spec"`
-	// SearchAttributes says that the Temporal namespace has the four attributes.
+	// SearchAttributes says that the Temporal namespace has the four attributes that are set at the start, and
+	// StatusAttributes that it has those that are set with the status.
 	SearchAttributes bool `json:"searchAttributes,omitempty"`
+	StatusAttributes bool `json:"statusAttributes,omitempty"`
 	// State is set by continue-as-new. A workflow without it, which is new or in whose place another one ran,
 	// reads the object's status and its Jobs itself, and goes on where they say it was.
 	State *schedule.State `json:"state,omitempty"`

@@ -152,6 +152,20 @@ var (
 
 var lastResultPattern, nextPattern = regexp.MustCompile(LastResultPattern), regexp.MustCompile(NextPattern)
 
+// LastEnded says how the run that ended last has ended; empty where none has.
+func (s State) LastEnded() ledger.Result {
+	var last ledger.Entry
+	for _, entry := range s.Ledger.Entries {
+		if entry.Result != "" && !entry.Ended.Before(last.Ended) {
+			last = entry
+		}
+	}
+	return last.Result
+}
+
+// NextTime is the scheduled time of the next run; zero where there is none.
+func (s State) NextTime(spec Spec) time.Time { return s.nextTime(spec) }
+
 // lastResult says how the run that started last has ended.
 func (s State) lastResult() string {
 	for _, entry := range slices.Backward(s.Ledger.Entries) {

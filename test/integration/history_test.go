@@ -30,8 +30,9 @@ import (
 // Budgets of DESIGN: raise one only with its reason.
 const (
 	jobEventBudget = 13
-	// One of them is the write of the status after the start, which nothing of the run waits for.
-	fireEventBudget = 22
+	// One of them is the write of the status after the start, which nothing of the run waits for, and one sets the search
+	// attributes at its end.
+	fireEventBudget = 23
 )
 
 // A one-Pod run stays within the history budgets and the budget of writes.

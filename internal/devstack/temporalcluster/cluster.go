@@ -38,6 +38,7 @@ const (
 // searchAttributes are those that Ostinato's workflows set.
 var searchAttributes = map[string]string{
 	"KubernetesNamespace": "Keyword", "CronJobName": "Keyword", "JobName": "Keyword", "ScheduledTime": "Datetime",
+	"CronJobSuspended": "Bool", "CronJobLastResult": "Keyword", "CronJobNextRun": "Datetime",
 }
 
 // Options say where a cluster keeps its data and where it listens. All are required but UIPort and Log.
