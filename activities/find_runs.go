@@ -38,7 +38,8 @@ func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequ
 	if err := a.lookAtRuns(ctx, cronJob, request.Look, &result); err != nil || !request.All {
 		return result, err
 	}
-	result.Status = &cronJob.Status
+	result.Status = cronJob.Status.DeepCopy()
+	result.Status.LastScheduleTime = schedule.LastScheduleTime(cronJob, a.Clock.Now())
 	owned, err := a.searchJobs(ctx, cronJob)
 	if err != nil {
 		return result, err

@@ -159,7 +159,7 @@ func (a *Activities) writeStartedStatus(ctx context.Context, cronJob *ostinatov1
 // if an earlier attempt has made its Job, or if the status says so and the Job is gone since.
 func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob, start schedule.Start) (*protocol.StartedJob, *protocol.Refusal, error) {
 	refused, err := a.refuseStart(ctx, cronJob, start)
-	ran := hasRun(cronJob, start)
+	ran := hasRun(cronJob, start, a.Clock.Now())
 	if refused == nil && !ran || err != nil {
 		return nil, nil, err
 	}
@@ -178,9 +178,9 @@ func (a *Activities) judgeStart(ctx context.Context, cronJob *ostinatov1.CronJob
 // ranAndIsGone reports whether a run has started whose Job is gone since.
 func ranAndIsGone(started *protocol.StartedJob) bool { return started != nil && started.Run.UID == "" }
 
-// hasRun reports whether the CronJob's status says that the scheduled run has started.
-func hasRun(cronJob *ostinatov1.CronJob, start schedule.Start) bool {
-	last := cronJob.Status.LastScheduleTime
+// hasRun reports whether the CronJob says that the scheduled run has started.
+func hasRun(cronJob *ostinatov1.CronJob, start schedule.Start, now time.Time) bool {
+	last := schedule.LastScheduleTime(cronJob, now)
 	return !start.Manual && last != nil && !start.Scheduled.After(last.Time)
 }
 

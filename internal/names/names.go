@@ -74,6 +74,14 @@ const (
 	// takes from Temporal (internal/steering).
 	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
 
+	// MovedFromAnnotation says on a CronJob which object a move made it from ("<API version>/<UID>").
+	// LastScheduleTimeAnnotation (RFC 3339) is the time up to which that one has run: it stands in for
+	// status.lastScheduleTime while there is no status. SuspendedForMoveAnnotation (RFC 3339) says that a
+	// move has suspended the object, and when.
+	MovedFromAnnotation        = "ostinato.dev/moved-from"
+	LastScheduleTimeAnnotation = "ostinato.dev/last-schedule-time"
+	SuspendedForMoveAnnotation = "ostinato.dev/suspended-for-move"
+
 	// AskedByAnnotation and ChangedAnnotation say on a Job that somebody makes for a CronJob who
 	// that is, as claimed, and in what the Job is not as the CronJob prescribes it. The
 	// ledger has both.

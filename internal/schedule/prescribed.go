@@ -5,6 +5,7 @@ import (
 	"time"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/names"
 	"ostinato.dev/ostinato/internal/times"
 )
@@ -35,7 +36,7 @@ func Prescribed(object *ostinatov1.CronJob, start Start, now time.Time) string {
 		return "a backfilled run is a manual one"
 	case !start.Manual && spec.Suspend:
 		return "the CronJob is suspended"
-	case !start.Manual && object.Status.LastScheduleTime != nil && start.Scheduled.Before(object.Status.LastScheduleTime.Time):
+	case !start.Manual && start.Scheduled.Before(ledger.Time(LastScheduleTime(object, now))):
 		return "a later run has started"
 	case (!start.Manual || start.Backfill != 0) && !isScheduledTime(spec, start.Scheduled):
 		return times.Format(start.Scheduled) + " is no time of the schedule"

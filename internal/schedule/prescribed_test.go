@@ -78,6 +78,8 @@ func TestPrescribed(t *testing.T) {
 		"the time that was missed before":    {stored(), run(at("08:00")), ""},
 		"the last one again":                 {stored(lastRun("10:00")), run(at("10:00")), ""},
 		"the next one":                       {stored(lastRun("09:00")), run(at("10:00")), ""},
+		"the next one after a move":          {stored(noted("2016-05-19T09:00:00Z")), run(at("10:00")), ""},
+		"one before a move":                  {stored(noted("2016-05-19T09:00:00Z")), run(at("08:00")), "a later run has started"},
 		"due by a clock that is ahead":       {stored(by("* * * * *")), run(at("10:01")), ""},
 		"a time of its zone":                 {stored(by("0 12 * * *"), inZone("Europe/Berlin")), run(at("10:00")), ""},
 		"an interval":                        {stored(by("@every 90s")), run(at("09:59:17")), ""},
