@@ -128,6 +128,10 @@ trial-kills: tools ## Kill everything at random moments while 1,000 runs start, 
 trial-slow: tools ## Measure what a webhook that hangs and a node that does not answer cost other namespaces, and suspend a Job of 10,000 Pods (ten minutes).
 	$(GO) test -tags trial -count=1 -timeout 40m -v ./test/failure/slow
 
+.PHONY: trial-move
+trial-move: tools ## Move 200 minutely CronJobs from kube-controller-manager to Ostinato, back and there again, and look for a minute that is missed (fifteen minutes).
+	$(GO) test -tags trial -count=1 -timeout 40m -v ./test/move
+
 .PHONY: trial-pauses
 trial-pauses: tools ## Stop every kind of process again and again (SIGSTOP) while 1,000 runs start and 100 Jobs run (twenty minutes).
 	@for seed in $(PAUSE_SEEDS); do OSTINATO_TRIAL=1 $(GO) test -count=1 -timeout 40m -v ./test/failure/chaos -run 'TestPauses$$' -args -chaos.seed=$$seed; done
@@ -145,7 +149,7 @@ check: devstack ## Run every static check: format, vet, staticcheck, workflowche
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean: $$unformatted; run gofmt -w"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
-	$(GO) vet -tags trial ./test/hostile ./test/failure/slow
+	$(GO) vet -tags trial ./test/hostile ./test/failure/slow ./test/move
 	$(call TOOL,staticcheck) ./...
 	$(call TOOL,workflowcheck) ./workflows/...
 	$(call TOOL,promtool) check rules --lint=all --lint-fatal deploy/monitoring/rules.yaml

@@ -34,6 +34,8 @@ var expectations = map[string][]string{
 	"ostinato run hello":                                  {"job.batch/hello-"},
 	"job/default/fails --type describe":                   {`xitCode`, `3`},
 	"diff <(kubectl kustomize":                            {"< apiVersion: batch/v1", "> apiVersion: batch.ostinato.dev/v1"},
+	"ostinato move nightly --yes":                         {"+apiVersion: batch.ostinato.dev/v1", "default/nightly moved"},
+	"ostinato move nightly --undo":                        {"-apiVersion: batch.ostinato.dev/v1", "default/nightly moved; the one of batch.ostinato.dev/v1 is deleted"},
 	"ostinato get -A":                                     {"report", "hello", "OUTCOMES"},
 	"ostinato status -A":                                  {"CronJobs"},
 	"ostinato tree report":                                {"CronJob default/report", "Job report-"},

@@ -19,6 +19,12 @@ import (
 	"ostinato.dev/ostinato/internal/names"
 )
 
+// Requests a second to the API server, and at once: client-go's 5 and 10 are for controllers that nobody waits for.
+const (
+	requestsPerSecond = 50
+	requestsAtOnce    = 100
+)
+
 // pageSize is how many objects the API server sends at a time.
 const pageSize = 500
 
@@ -33,6 +39,10 @@ type Cluster struct {
 
 // NewCluster returns the API server of a configuration.
 func NewCluster(config *rest.Config, namespace, selector string) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 {
+		config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	}
 	clients, err := k8s.NewClients(config)
 	if err != nil {
 		return nil, err

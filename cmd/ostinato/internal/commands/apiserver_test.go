@@ -11,33 +11,48 @@ import (
 	"sync"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/names"
 )
 
 // apiServer answers as an API server with a few objects of one namespace would, and notes what it was asked for.
 type apiServer struct {
 	*httptest.Server
 	cronJobs []ostinatov1.CronJob
-	jobs     []batchv1.Job
-	pods     []corev1.Pod
-	logs     map[string]string
+	// natives are those of batch/v1.
+	natives []batchv1.CronJob
+	jobs    []batchv1.Job
+	pods    []corev1.Pod
+	events  []corev1.Event
+	// deployments are Ostinato's, and programs their Pods.
+	deployments []appsv1.Deployment
+	programs    []corev1.Pod
+	logs        map[string]string
 	// refuse answers a request with a failure; nil answers all.
 	refuse func(verb string) *metav1.Status
+	// keeps: what is written to CronJobs is kept; seen: Ostinato sees those that are created.
+	keeps, seen bool
 	// changes are called one after the other, each before a Job is read.
 	changes []func(*apiServer)
 
 	mutex sync.Mutex
 	// asked are verbs with resources, in the order of the first request.
 	asked []string
+	// paths are those of all requests.
+	paths []string
 	// sent are the Jobs that were to be created.
 	sent []*batchv1.Job
 	// patches are those of merge patches.
 	patches []string
+	// deleted are the resources that were deleted, with the options.
+	deleted []string
 }
 
 func newAPIServer(t *testing.T) *apiServer {
@@ -52,6 +67,9 @@ func newAPIServer(t *testing.T) *apiServer {
 type request struct{ verb, namespace, resource, name, subresource string }
 
 func read(r *http.Request) request {
+	if r.URL.Path == "/version" {
+		return request{verb: "get", resource: "version"}
+	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	parts = parts[2:] // api/v1
 	if strings.HasPrefix(r.URL.Path, "/apis/") {
@@ -63,6 +81,9 @@ func read(r *http.Request) request {
 	}
 	parts = append(parts, "", "")
 	read.resource, read.name, read.subresource = parts[0], parts[1], parts[2]
+	if read.resource == "cronjobs" && strings.HasPrefix(r.URL.Path, "/apis/batch/") {
+		read.resource = "cronjobs.batch"
+	}
 	read.verb = map[string]string{
 		http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 	}[r.Method]
@@ -84,7 +105,9 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	wanted := read(r)
-	if !slices.Contains(s.asked, wanted.what()) {
+	s.paths = append(s.paths, r.URL.Path)
+	// Everybody may ask for the version.
+	if !slices.Contains(s.asked, wanted.what()) && wanted.resource != "version" {
 		s.asked = append(s.asked, wanted.what())
 	}
 	if s.refuse != nil {
@@ -101,6 +124,9 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if wanted.what() == "get jobs" && len(s.changes) > 0 {
 		s.changes[0](s)
 		s.changes = s.changes[1:]
+	}
+	if s.keeps && s.keep(w, r, wanted, body) {
+		return
 	}
 	s.answer(w, r, wanted, body)
 }
@@ -158,8 +184,13 @@ func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted reques
 	case "list pods":
 		_, job, _ := strings.Cut(r.URL.Query().Get("labelSelector"), "=")
 		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+		if strings.Contains(r.URL.Query().Get("labelSelector"), "ostinato-worker") {
+			list.Items = s.programs
+			write(w, http.StatusOK, &list)
+			return
+		}
 		for _, pod := range s.pods {
-			if pod.Labels[batchv1.JobNameLabel] == job {
+			if r.URL.Query().Get("labelSelector") == names.WatchBucketLabel || pod.Labels[batchv1.JobNameLabel] == job {
 				list.Items = append(list.Items, pod)
 			}
 		}
@@ -171,6 +202,14 @@ func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted reques
 			return
 		}
 		io.WriteString(w, text)
+	case "list cronjobs.batch":
+		write(w, http.StatusOK, &batchv1.CronJobList{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "CronJobList"}, Items: s.natives})
+	case "list events":
+		write(w, http.StatusOK, &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: s.events})
+	case "list deployments":
+		write(w, http.StatusOK, &appsv1.DeploymentList{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DeploymentList"}, Items: s.deployments})
+	case "get version":
+		write(w, http.StatusOK, &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"})
 	default:
 		write(w, http.StatusNotImplemented, &metav1.Status{Message: wanted.what()})
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
 )
 
 // completionPatience bounds how long a shell waits for names.
@@ -46,16 +48,21 @@ func (p *person) completeJobs(cmd *cobra.Command, given []string, prefix string)
 	return p.complete(cmd.Context(), true, nil, prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete returns the names of CronJobs or Jobs that begin with a prefix, without those that were given. An error is no
-// names: a shell would print it into the line that is being typed.
+// complete returns the names of CronJobs or Jobs.
 func (p *person) complete(ctx context.Context, jobs bool, given []string, prefix string) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
+	return p.completeFrom(func(cluster *ask.Cluster) ([]string, error) { return cluster.Names(ctx, jobs) }, given, prefix)
+}
+
+// completeFrom returns the names of a list that begin with a prefix, without those that were given. An error is no
+// names: a shell would print it into the line that is being typed.
+func (p *person) completeFrom(list func(*ask.Cluster) ([]string, error), given []string, prefix string) []cobra.Completion {
 	cluster, err := p.cluster()
 	if err != nil {
 		return nil
 	}
-	names, err := cluster.Names(ctx, jobs)
+	names, err := list(cluster)
 	if err != nil {
 		return nil
 	}
@@ -70,4 +77,18 @@ func (p *person) complete(ctx context.Context, jobs bool, given []string, prefix
 		}
 	}
 	return found
+}
+
+// completeMoves completes the names of the CronJobs that a move begins from.
+func (p *person) completeMoves(wanted *wantedMove) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		return p.completeFrom(func(cluster *ask.Cluster) ([]string, error) {
+			if wanted.undo {
+				return cluster.Names(ctx, false)
+			}
+			return cluster.NativeNames(ctx)
+		}, given, prefix), cobra.ShellCompDirectiveNoFileComp
+	}
 }

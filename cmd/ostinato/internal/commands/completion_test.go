@@ -29,12 +29,14 @@ func TestNamesAreCompleted(t *testing.T) {
 		"a CronJob or a Job's prefix":      {[]string{"logs", "re"}, []string{"report"}},
 		"a Job":                            {[]string{"logs", "job/o"}, []string{"job/orders-29541330"}},
 		"a Job of the CronJob":             {[]string{"logs", "report", "--run", ""}, []string{"report-xk2lp"}},
+		"one of batch/v1, to be moved":     {[]string{"move", "n"}, []string{"nightly"}},
+		"one of ours, to be moved back":    {[]string{"move", "--undo", ""}, []string{"report", "orders", "import"}},
 		"nothing, where a time is written": {[]string{"next", ""}, []string{}},
 		"the ways to write an answer":      {[]string{"get", "-o", ""}, []string{"json", "yaml", "wide", "name"}},
 		"concurrency policies":             {[]string{"run", "report", "--overlap-policy", ""}, []string{"Allow", "Forbid", "Replace", "Queue"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, completions(t, newWorld(t), test.line...))
+			assert.Equal(t, test.want, completions(t, worldWith(t, natives("nightly")), test.line...))
 		})
 	}
 }
@@ -50,9 +52,17 @@ func TestCompletionIsSilentOnErrors(t *testing.T) {
 }
 
 func TestCompletionAsksForWhatTheTableOfRightsSays(t *testing.T) {
-	w := newWorld(t)
+	w := worldWith(t, natives("nightly"))
 	completions(t, w, "why", "")
+	completions(t, w, "move", "")
 	completions(t, w, "logs", "job/")
 	assert.ElementsMatch(t, rights(t)["completion of names"][0], w.api.asked)
 	assert.Empty(t, w.temporal.asked)
+}
+
+func worldWith(t *testing.T, change func(*world)) *world {
+	t.Helper()
+	w := newWorld(t)
+	change(w)
+	return w
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
@@ -50,7 +51,7 @@ func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
 			"Exit codes: 0 for an answer or a deed; 1 if the answer of why, check or a resume is no, or something was refused or failed;\n" +
 			"2 for a mistake on the command line; 124 if the --timeout of a wait ran out.",
 	}, append([]*cobra.Command{
-		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newUI(),
+		p.newStatus(), p.newGet(), p.newNext(), p.newRuns(), p.newFailed(), p.newWhy(), p.newTree(), p.newLogs(), p.newRun(), p.newBackfill(), p.newSuspend(), p.newResume(), p.newCheck(), p.newMove(), p.newUI(),
 	}, more...)...)
 	flags := root.PersistentFlags()
 	p.kubernetes.AddFlags(flags)
@@ -69,6 +70,11 @@ func (p *person) listFlags(cmd *cobra.Command) {
 
 // cluster returns the API server for the namespace of the flags.
 func (p *person) cluster() (*ask.Cluster, error) {
+	return p.clusterOf(func(config *rest.Config) *rest.Config { return config })
+}
+
+// clusterOf is cluster with a configuration that was changed.
+func (p *person) clusterOf(change func(*rest.Config) *rest.Config) (*ask.Cluster, error) {
 	config, err := p.kubernetes.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the Kubernetes configuration: %w", err)
@@ -79,7 +85,7 @@ func (p *person) cluster() (*ask.Cluster, error) {
 			return nil, fmt.Errorf("read the Kubernetes configuration: %w", err)
 		}
 	}
-	return ask.NewCluster(config, namespace, p.selector)
+	return ask.NewCluster(change(config), namespace, p.selector)
 }
 
 // chosen reads the CronJobs of the names, or those that the flags choose.
