@@ -192,7 +192,7 @@ var scenes = []scene{
 // Each command has its outputs and exit codes in a golden file, through the front door.
 func TestEachCommandHasItsOutputs(t *testing.T) {
 	texts := map[string]string{}
-	for _, one := range slices.Concat(scenes, moveScenes) {
+	for _, one := range slices.Concat(scenes, moveScenes, reportScenes) {
 		w := newWorld(t)
 		if one.given != nil {
 			one.given(w)
@@ -220,7 +220,7 @@ func TestEachCommandHasItsOutputs(t *testing.T) {
 func TestEachCommandAsksForWhatTheTableOfRightsSays(t *testing.T) {
 	documented := rights(t)
 	asked := map[string][2][]string{}
-	for _, one := range slices.Concat(scenes, moveScenes) {
+	for _, one := range slices.Concat(scenes, moveScenes, reportScenes) {
 		w := newWorld(t)
 		if one.given != nil {
 			one.given(w)
