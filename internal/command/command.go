@@ -82,8 +82,8 @@ func TimedOut(err error) error {
 	return timedOut{err}
 }
 
-// No is the error of a command that has printed its answer, and the answer is no: Execute returns 1 and prints nothing more.
-var No = errors.New("no")
+// ErrNo is the error of a command that has printed its answer, and the answer is no: Execute returns 1 and prints nothing more.
+var ErrNo = errors.New("no")
 
 // NewParent completes a command that only has others below it.
 func NewParent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
@@ -137,7 +137,7 @@ func Execute(ctx context.Context, cmd *cobra.Command, arguments []string, stdout
 	if err == nil {
 		return 0
 	}
-	if errors.Is(err, No) {
+	if errors.Is(err, ErrNo) {
 		return exitFailed
 	}
 	if errors.As(err, &failure{}) {

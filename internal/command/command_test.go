@@ -149,7 +149,7 @@ func TestExitCodes(t *testing.T) {
 		"no mistake":                      {command.Mistake(nil), 0, ""},
 		"no time that ran out":            {command.TimedOut(nil), 0, ""},
 		"a failure":                       {errors.New("no luck"), 1, "tool: no luck\n"},
-		"the answer no":                   {command.No, 1, ""},
+		"the answer no":                   {command.ErrNo, 1, ""},
 		"a mistake that is found later":   {command.Mistake(errors.New("say which")), 2, "tool: say which\n"},
 		"a mistake within another error":  {fmt.Errorf("try: %w", command.Mistake(errors.New("say which"))), 2, "tool: try: say which\n"},
 		"a time that ran out":             {command.TimedOut(errors.New("not ended within 1s")), 124, "tool: not ended within 1s\n"},

@@ -230,7 +230,7 @@ func (p *person) verdict(verdict answer.Verdict) error {
 		_, err = fmt.Fprintln(p.out, verdict.Text)
 	}
 	if err == nil && !verdict.Ran {
-		err = command.No
+		err = command.ErrNo
 	}
 	return err
 }

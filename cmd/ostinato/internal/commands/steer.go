@@ -94,7 +94,7 @@ func (p *person) steer(ctx context.Context, cluster *ask.Cluster, cronJobs []ost
 		p.tell(done, len(cronJobs))
 	}
 	if len(failed) == 0 && refused && named {
-		return command.No
+		return command.ErrNo
 	}
 	return errors.Join(failed...)
 }
