@@ -68,8 +68,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Activities implements the activities of internal/protocol. It is safe for
-// concurrent use.
+// Activities implements the activities of internal/protocol. It is safe for concurrent use.
 type Activities struct {
 	Options
 	bulk     *rate.Limiter
@@ -129,8 +128,7 @@ func (a *Activities) RegisterControl(registry Registry) {
 	register(a, registry, protocol.SetSuspendActivity, func(r protocol.SetSuspendRequest) subject { return subject{r.Object, r.Kind == protocol.JobKind} }, a.SetSuspend)
 }
 
-// RegisterBulk registers the activities that may be about many Pods, which then run on the bulk
-// task queue.
+// RegisterBulk registers the activities that may be about many Pods, which then run on the bulk task queue.
 func (a *Activities) RegisterBulk(registry Registry) {
 	register(a, registry, protocol.CarryOutActivity, func(r protocol.JobRequest) subject { return aJob(r.Job) }, a.CarryOut)
 	register(a, registry, protocol.TerminatePodsActivity, func(r protocol.TerminatePodsRequest) subject { return aJob(r.Job) }, a.TerminatePods)

@@ -107,8 +107,7 @@ func (a *Activities) unplanned(owner *batchv1.Job, digest string, base *job.Base
 	return true
 }
 
-// matched reports whether the indexes meet a rule of the Job's success policy, and answers
-// with the rule.
+// matched reports whether the indexes meet a rule of the Job's success policy, and answers with the rule.
 func matched(owner *batchv1.Job, completed job.Indexes, result *protocol.JobResult) bool {
 	rule, ok := job.MatchedRule(owner, completed)
 	if ok {
@@ -140,8 +139,7 @@ func (a *Activities) applyJobStatus(ctx context.Context, owner *batchv1.Job, fre
 	return claim.Finished(before) == nil, true, nil
 }
 
-// refuseStatus reports the refusal and the Job as it now is, so that the next
-// plan starts from there.
+// refuseStatus reports the refusal and the Job as it now is, so that the next plan starts from there.
 func (a *Activities) refuseStatus(ctx context.Context, owner *batchv1.Job, refused *protocol.Refusal, result *protocol.JobResult) error {
 	current, err := k8s.GetJob(ctx, a.Kubernetes, owner.Namespace, owner.Name, owner.UID)
 	switch {

@@ -17,22 +17,18 @@ import (
 
 // Types of the application errors that activities return.
 const (
-	// KubernetesErrorType: the API server could not be asked or could not do it
-	// now; retryable.
+	// KubernetesErrorType: the API server could not be asked or could not do it now; retryable.
 	KubernetesErrorType = "KubernetesAPI"
-	// RefusedErrorType: the API server refused something whose result has no room
-	// for a Refusal; not retryable.
+	// RefusedErrorType: the API server refused something whose result has no room for a Refusal; not retryable.
 	RefusedErrorType = "Refused"
-	// TooEarlyErrorType: the time of the run has not come, and the start can't wait for it
-	// here. It is repeated.
+	// TooEarlyErrorType: the time of the run has not come, and the start can't wait for it here. It is repeated.
 	TooEarlyErrorType = "TooEarly"
 	// WorkerStoppingErrorType: the worker shuts down; retryable, at once, elsewhere.
 	WorkerStoppingErrorType = "WorkerStopping"
 )
 
-// refusal returns the Refusal that an error amounts to, or nil when the same
-// request may well succeed later without anyone's doing: the API server was not
-// reached, was overloaded or failed, or another writer came first.
+// refusal returns the Refusal that an error amounts to, or nil when the same request may well succeed later without
+// anyone's doing: the API server was not reached, was overloaded or failed, or another writer came first.
 //
 // This is the one place that judges errors of the API server.
 func refusal(err error) *protocol.Refusal {
@@ -59,8 +55,7 @@ func refusal(err error) *protocol.Refusal {
 	return refused
 }
 
-// answered reports whether the API server itself said no, in contrast to not
-// being reached.
+// answered reports whether the API server itself said no, in contrast to not being reached.
 func answered(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
@@ -80,9 +75,8 @@ func outage(err error, doing string, arguments ...any) error {
 	return temporal.NewApplicationErrorWithOptions(k8s.Bounded(doing+": "+err.Error()), KubernetesErrorType, options)
 }
 
-// concernsOne reports whether an error is about one object, so that others are worth trying: a policy,
-// an admission webhook that does not answer, a bug. An API server that is not reached, starts, or is
-// overloaded concerns all.
+// concernsOne reports whether an error is about one object, so that others are worth trying: a policy, an admission
+// webhook that does not answer, a bug. An API server that is not reached, starts, or is overloaded concerns all.
 func concernsOne(err error) bool {
 	var status apierrors.APIStatus
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &status) {

@@ -20,8 +20,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// Source components of Events, upstream's own (parity 0.9), so that what reads
-// Events by source goes on working.
+// Source components of Events, upstream's own (parity 0.9), so that what reads Events by source goes on working.
 const (
 	jobComponent     = "job-controller"
 	cronJobComponent = "cronjob-controller"
@@ -37,11 +36,10 @@ type Recorders struct {
 	gate *eventGate
 }
 
-// StartEvents returns recorders that write to the API server with upstream's
-// aggregation and limits, with one difference: the limit of 25 Events in a row on
-// one object is for each reason, so that the Events about a Job's many Pods don't
-// hide how the Job ended. What is beyond a worker's room is dropped and counted in the
-// registerer's metrics. stop writes what is queued and ends them.
+// StartEvents returns recorders that write to the API server with upstream's aggregation and limits, with one
+// difference: the limit of 25 Events in a row on one object is for each reason, so that the Events about a Job's many
+// Pods don't hide how the Job ended. What is beyond a worker's room is dropped and counted in the registerer's metrics.
+// stop writes what is queued and ends them.
 func StartEvents(ctx context.Context, client kubernetes.Interface, registerer prometheus.Registerer) (recorders Recorders, stop func()) {
 	limits := record.WithCorrelatorOptions(record.CorrelatorOptions{SpamKeyFunc: spamKey})
 	cronJobs, stopCronJobs := k8s.StartEvents(ctx, client, cronJobComponent, limits)
@@ -131,14 +129,12 @@ const (
 	eventsPerSecond, eventsBurst = 50, 500
 	// namespacesHeard bounds the namespaces that are known apart.
 	namespacesHeard = 1000
-	// namespaceHeard is for how long a namespace counts after its last Event: as long as a
-	// bucket takes to fill.
+	// namespaceHeard is for how long a namespace counts after its last Event: as long as a bucket takes to fill.
 	namespaceHeard = eventsBurst / eventsPerSecond * time.Second
 )
 
-// eventGate lets the Events of a worker through that it has room for. Half of the burst is kept
-// for namespaces that keep to an equal share, with one share left free: a herd of one, or herds
-// of many, silence no other.
+// eventGate lets the Events of a worker through that it has room for. Half of the burst is kept for namespaces that
+// keep to an equal share, with one share left free: a herd of one, or herds of many, silence no other.
 type eventGate struct {
 	all        *rate.Limiter
 	mutex      sync.Mutex

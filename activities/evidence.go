@@ -26,8 +26,7 @@ const (
 const (
 	// namespaceFresh is how long a Namespace's annotation counts without another look.
 	namespaceFresh = time.Minute
-	// namespaceRetry is the same after a look that failed; one that is forbidden
-	// stays so for forbiddenPause.
+	// namespaceRetry is the same after a look that failed; one that is forbidden stays so for forbiddenPause.
 	namespaceRetry = 10 * time.Second
 	// namespaceTimeout bounds a look.
 	namespaceTimeout = 2 * time.Second
@@ -57,9 +56,8 @@ func newNamespaceEvidence(client kubernetes.Interface, clock clock.PassiveClock)
 	return &namespaceEvidence{client: client, clock: clock, known: lru.New(maxNamespaces)}
 }
 
-// of returns what the Namespace asks for. When that can't be read, what it asked for
-// before counts, and without that evidence.Reason: words that are missing can be
-// looked for elsewhere, words in a history can't be taken back.
+// of returns what the Namespace asks for. When that can't be read, what it asked for before counts, and without that
+// evidence.Reason: words that are missing can be looked for elsewhere, words in a history can't be taken back.
 func (n *namespaceEvidence) of(ctx context.Context, namespace string) namespaceAnswer {
 	answer, _, _ := n.reading.Do(namespace, func() (any, error) {
 		value, _ := n.known.Get(namespace)

@@ -21,9 +21,8 @@ import (
 // maxFound bounds the Jobs that one search returns, newest first.
 const maxFound = 1000
 
-// FindRuns looks up the runs that are said to have started or ended, and with All the status, all
-// Jobs that the CronJob controls, and the status' runs whose Jobs are gone. An error means that the API
-// server could not be asked.
+// FindRuns looks up the runs that are said to have started or ended, and with All the status, all Jobs that the CronJob
+// controls, and the status' runs whose Jobs are gone. An error means that the API server could not be asked.
 func (a *Activities) FindRuns(ctx context.Context, request protocol.FindRunsRequest) (result protocol.FindRunsResult, err error) {
 	if err := invalidRequest(bounded(list{"look", len(request.Look), protocol.MaxLooks})); err != nil {
 		return result, err
@@ -87,8 +86,7 @@ func (a *Activities) lookAtRuns(ctx context.Context, cronJob *ostinatov1.CronJob
 	return err
 }
 
-// searchJobs lists the Jobs that the CronJob controls, not from the watch cache: what was created just
-// now counts.
+// searchJobs lists the Jobs that the CronJob controls, not from the watch cache: what was created just now counts.
 func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob) ([]*batchv1.Job, error) {
 	var owned []*batchv1.Job
 	err := a.jobSearch.ControlledBy(ctx, a.Kubernetes, cronJob.Namespace, cronJob.UID, func(one *batchv1.Job) {
@@ -106,8 +104,7 @@ func (a *Activities) searchJobs(ctx context.Context, cronJob *ostinatov1.CronJob
 // maxChildren bounds the Jobs of one result that come with what a Job workflow needs.
 const maxChildren = 100
 
-// report adds a Job of the CronJob to the result. The workflow of one that was made by hand
-// is the bridge's to start.
+// report adds a Job of the CronJob to the result. The workflow of one that was made by hand is the bridge's to start.
 func (a *Activities) report(result *protocol.FindRunsResult, cronJob *ostinatov1.CronJob, found *batchv1.Job) {
 	run := a.runOf(cronJob, found)
 	if finished := finishedJob(found, run); finished != nil {

@@ -29,8 +29,7 @@ const (
 	clockRetry        = 3 * time.Second
 )
 
-// early returns how long the time of a run is away, by the clock of this process: 0 for a
-// manual run, which has none.
+// early returns how long the time of a run is away, by the clock of this process: 0 for a manual run, which has none.
 func (a *Activities) early(start schedule.Start) time.Duration {
 	if start.Manual && start.Backfill == 0 {
 		return 0
@@ -47,8 +46,7 @@ func (a *Activities) giveBack(start schedule.Start) error {
 	return a.givenBack(givenBackForClock, start, clockRetry)
 }
 
-// givenBack is the error of an attempt whose run has not come due, to be repeated after a
-// time.
+// givenBack is the error of an attempt whose run has not come due, to be repeated after a time.
 func (a *Activities) givenBack(reason string, start schedule.Start, retry time.Duration) error {
 	a.Metrics.startsGivenBack.WithLabelValues(reason).Inc()
 	return temporal.NewApplicationErrorWithOptions("the time of the run of "+start.Scheduled.UTC().Format(time.RFC3339)+" has not come",

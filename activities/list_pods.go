@@ -24,11 +24,10 @@ import (
 // request can ask for one, by an unknown UID.
 const maxLists = 4
 
-// ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in
-// the order of their names. Package claim decides what is written to a Pod: matching Pods
-// without a controller are adopted, Pods that PodWatch can't see get its label, and Pods that
-// are no longer the Job's are let go and listed as disowned. Nothing else is said about the Pods
-// of others.
+// ListPods lists the Pods of a Job that can still run, were not released, or are asked for, in the order of their
+// names. Package claim decides what is written to a Pod: matching Pods without a controller are adopted, Pods that
+// PodWatch can't see get its label, and Pods that are no longer the Job's are let go and listed as disowned. Nothing
+// else is said about the Pods of others.
 //
 // The list is read in pages and only facts are kept: a Job may have had any number of Pods.
 func (a *Activities) ListPods(ctx context.Context, request protocol.ListPodsRequest) (protocol.PodList, error) {
@@ -60,8 +59,7 @@ func (a *Activities) takeCensus(ctx context.Context, owner *batchv1.Job, request
 		return nil, err
 	}
 	if len(census.undecided) > 0 {
-		// They are gone, or their labels were changed: only a look at all Pods of the
-		// namespace tells.
+		// They are gone, or their labels were changed: only a look at all Pods of the namespace tells.
 		leave, err := a.lists.Take(ctx, request.Job.Namespace)
 		if err != nil {
 			return nil, outage(err, "list all Pods of namespace %s", request.Job.Namespace)
@@ -91,8 +89,7 @@ type census struct {
 	// undecided are the UIDs whose Pods were not met yet.
 	undecided sets.Set[string]
 	facts     []job.PodFact
-	// failed is the Pod that tells most of the failures of an index, of those that
-	// were released.
+	// failed is the Pod that tells most of the failures of an index, of those that were released.
 	failed   map[int32]job.PodFact
 	attempts int64
 }

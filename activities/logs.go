@@ -153,8 +153,7 @@ func unreadable(pod *corev1.Pod, release job.Release) string {
 	return ""
 }
 
-// tail reads the last lines of a container's log; cut is set when they are so long
-// that their end is not there.
+// tail reads the last lines of a container's log; cut is set when they are so long that their end is not there.
 func (a *Activities) tail(ctx context.Context, pod *corev1.Pod, container string, lines int) (text string, cut bool, err error) {
 	count, limit := int64(lines), int64(maxLogTransfer)
 	stream, err := a.Kubernetes.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{

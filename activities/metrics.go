@@ -47,8 +47,7 @@ type Metrics struct {
 	watch           *podwatch.Metrics
 }
 
-// NewMetrics returns metrics registered with the registerer; it panics when they
-// are registered already.
+// NewMetrics returns metrics registered with the registerer; it panics when they are registered already.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	factory := promauto.With(registerer)
 	const jobs, cronJobs, ostinato = "job_controller", "cronjob_controller", "ostinato"
@@ -135,9 +134,8 @@ func (m *Metrics) countHandled(handled map[batchv1.PodFailurePolicyAction]int32)
 	}
 }
 
-// countIndexes counts the indexes that are over; it returns how many succeeded. Both
-// statuses are read up to the completions that the Job has now, so that indexes lost
-// by scaling it down don't count against new ones (parity 2.16).
+// countIndexes counts the indexes that are over; it returns how many succeeded. Both statuses are read up to the
+// completions that the Job has now, so that indexes lost by scaling it down don't count against new ones (parity 2.16).
 func (m *Metrics) countIndexes(before, after *batchv1.Job) (succeeded int32) {
 	completions := ptr.Deref(after.Spec.Completions, 0)
 	added := func(after, before string) int32 {

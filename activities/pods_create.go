@@ -33,10 +33,9 @@ type creation struct {
 	before func(context.Context) error
 }
 
-// createPods creates Pods in batches of 1, 2, 4, ... as upstream does (parity 2.10 e), so that a
-// refused template costs one request and not hundreds. No batch follows one with a refusal or an
-// error. It returns the Pods that exist, and the first refusal: one that a person has to do
-// something about before that of a name that is taken.
+// createPods creates Pods in batches of 1, 2, 4, ... as upstream does (parity 2.10 e), so that a refused template costs
+// one request and not hundreds. No batch follows one with a refusal or an error. It returns the Pods that exist, and
+// the first refusal: one that a person has to do something about before that of a name that is taken.
 func (a *Activities) createPods(ctx context.Context, c creation) (created []job.CreatedPod, refused *protocol.Refusal, err error) {
 	type outcome struct {
 		made    *job.CreatedPod
@@ -111,8 +110,7 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
 }
 
-// refuseCreates says why Pods may not be created for the Job as it now is, whatever a
-// plan says; nil when they may.
+// refuseCreates says why Pods may not be created for the Job as it now is, whatever a plan says; nil when they may.
 func (a *Activities) refuseCreates(ctx context.Context, owner *batchv1.Job, creates []job.Create) (*protocol.Refusal, error) {
 	if len(creates) == 0 {
 		return nil, nil
@@ -142,8 +140,7 @@ func unselectable(owner *batchv1.Job, creates []job.Create) bool {
 	return len(owner.Spec.Template.Labels) == 0 && slices.ContainsFunc(creates, func(create job.Create) bool { return create.Index == nil })
 }
 
-// runningPods returns the Job's Pods that can still run, as the API server's watch cache
-// has them.
+// runningPods returns the Job's Pods that can still run, as the API server's watch cache has them.
 func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job.PodFact, error) {
 	selector, err := claim.Selector(owner)
 	if err != nil {
@@ -166,8 +163,7 @@ func (a *Activities) runningPods(ctx context.Context, owner *batchv1.Job) ([]job
 	return running, nil
 }
 
-// refusedJob answers with a refusal. A caller whose Pods the Job does not prescribe gets the Job
-// as it is.
+// refusedJob answers with a refusal. A caller whose Pods the Job does not prescribe gets the Job as it is.
 func (a *Activities) refusedJob(owner *batchv1.Job, refused *protocol.Refusal) protocol.JobResult {
 	result := protocol.JobResult{Refused: refused}
 	if refused.Reason == protocol.RefusedNotPrescribed {

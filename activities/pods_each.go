@@ -16,9 +16,8 @@ const (
 	podBatch = 100
 )
 
-// eachPod calls look with every Pod of a namespace, or of all, that matches the selector. A Pod
-// for which look returns a function is written to: these functions are called some
-// at a time, until one fails.
+// eachPod calls look with every Pod of a namespace, or of all, that matches the selector. A Pod for which look returns
+// a function is written to: these functions are called some at a time, until one fails.
 func (a *Activities) eachPod(ctx context.Context, namespace string, selector labels.Selector, look func(*corev1.Pod) (write func() error)) error {
 	var batch []func() error
 	var failed error

@@ -14,10 +14,9 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// WatchPods watches the Pods of one shard (internal/podwatch) for the PodWatch workflow
-// of that shard, and for nobody else: two watches of a shard would tell everything twice.
-// It runs until it is cancelled, or until its worker stops or the Pods can't be watched,
-// and then returns a retryable error, so that another worker takes over.
+// WatchPods watches the Pods of one shard (internal/podwatch) for the PodWatch workflow of that shard, and for nobody
+// else: two watches of a shard would tell everything twice. It runs until it is cancelled, or until its worker stops or
+// the Pods can't be watched, and then returns a retryable error, so that another worker takes over.
 func (a *Activities) WatchPods(ctx context.Context, input protocol.PodWatchInput) (err error) {
 	defer func() { a.countRefused(ctx, protocol.WatchPodsActivity, refusedFor(err), err) }()
 	watcher, err := podwatch.New(podwatch.Options{

@@ -17,13 +17,12 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// ReleaseOrphans removes the tracking finalizer of every Pod of a Job that is gone or being
-// deleted: those that the Job controls, and those with its label that garbage collection has cut
-// loose. It releases none of a Job that lives or is another controller's. A Pod that can't be
-// released holds up no other.
+// ReleaseOrphans removes the tracking finalizer of every Pod of a Job that is gone or being deleted: those that the Job
+// controls, and those with its label that garbage collection has cut loose. It releases none of a Job that lives or is
+// another controller's. A Pod that can't be released holds up no other.
 //
-// The Job's selector may no longer be known. So Pods are found by the label with the Job's UID,
-// which the API server puts into the template, and, for manual selectors, by watch bucket.
+// The Job's selector may no longer be known. So Pods are found by the label with the Job's UID, which the API server
+// puts into the template, and, for manual selectors, by watch bucket.
 func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.ReleaseOrphansRequest) (protocol.ReleaseOrphansResult, error) {
 	found, err := k8s.GetJob(ctx, a.Kubernetes, request.Job.Namespace, request.Job.Name, types.UID(request.Job.UID))
 	switch {

@@ -24,9 +24,8 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// SetSuspend writes spec.suspend of a CronJob or Job of ours, and who says that he did
-// it, when and why. It returns the spec that results. An answer that a repetition can't
-// change is a RefusedErrorType error.
+// SetSuspend writes spec.suspend of a CronJob or Job of ours, and who says that he did it, when and why. It returns the
+// spec that results. An answer that a repetition can't change is a RefusedErrorType error.
 func (a *Activities) SetSuspend(ctx context.Context, request protocol.SetSuspendRequest) (result protocol.SetSuspendResult, err error) {
 	if request.Kind != protocol.CronJobKind && request.Kind != protocol.JobKind {
 		return result, invalidRequest(fmt.Errorf("kind %.70q can't be suspended: want %s or %s", request.Kind, protocol.CronJobKind, protocol.JobKind))
@@ -149,8 +148,7 @@ func (a *Activities) patchSuspend(
 	return suspendableCronJob(patched).answer, nil
 }
 
-// notTakenBack says why a resume leaves the object suspended, which is not what it takes back;
-// empty where it does not.
+// notTakenBack says why a resume leaves the object suspended, which is not what it takes back; empty where it does not.
 func (a *Activities) notTakenBack(request protocol.SetSuspendRequest, found suspendable) string {
 	if request.Suspend || request.Force || !found.suspended {
 		return ""
@@ -166,10 +164,9 @@ func (a *Activities) notTakenBack(request protocol.SetSuspendRequest, found susp
 // older by more than that is not overtaken: a clock was set.
 const longestOvertaken = time.Minute
 
-// overtaken reports whether the object has taken this wish, or one that was heard after it. An
-// attempt whose answer was lost has written the wish, and somebody may have taken it back since.
-// An attempt that was given up may still write when the next wish is carried out: without this a
-// suspend of long ago could have the last word.
+// overtaken reports whether the object has taken this wish, or one that was heard after it. An attempt whose answer was
+// lost has written the wish, and somebody may have taken it back since. An attempt that was given up may still write
+// when the next wish is carried out: without this a suspend of long ago could have the last word.
 func overtaken(annotations map[string]string, heard time.Time) bool {
 	last, err := time.Parse(time.RFC3339Nano, annotations[names.SuspendedAtAnnotation])
 	ahead := last.Sub(heard)
@@ -200,9 +197,8 @@ func (a *Activities) SignalAccepted(ctx context.Context, request protocol.Signal
 	return result, nil
 }
 
-// refuseSignal says why an object does not take a signal that people send through
-// Temporal; nil when it does. An Event on the object answers for it, since Temporal
-// tells the sender nothing.
+// refuseSignal says why an object does not take a signal that people send through Temporal; nil when it does. An Event
+// on the object answers for it, since Temporal tells the sender nothing.
 func (a *Activities) refuseSignal(annotations map[string]string, signal string) *protocol.Refusal {
 	accepted, why := steering.Accepts(a.AcceptSignals, annotations, signal)
 	if accepted {

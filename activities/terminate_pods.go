@@ -67,9 +67,8 @@ func (a *Activities) TerminatePods(ctx context.Context, request protocol.Termina
 	return list, nil
 }
 
-// namespaceGoes reports whether a namespace is being deleted: its Pods go before its Jobs, and
-// none of these has failed by that. A worker that may not read namespaces, which is optional,
-// does not know.
+// namespaceGoes reports whether a namespace is being deleted: its Pods go before its Jobs, and none of these has failed
+// by that. A worker that may not read namespaces, which is optional, does not know.
 func (a *Activities) namespaceGoes(ctx context.Context, name string) bool {
 	namespace, err := a.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	return err == nil && namespace.DeletionTimestamp != nil

@@ -223,8 +223,7 @@ func (a *Activities) remember(cronJob *ostinatov1.CronJob) {
 	})
 }
 
-// judgePatience bounds a dry run: a webhook that does not answer must not hold up the
-// status.
+// judgePatience bounds a dry run: a webhook that does not answer must not hold up the status.
 const judgePatience = 2 * time.Second
 
 // judgeTemplate asks the API server, without effect, for the Job of the next run. It

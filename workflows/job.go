@@ -18,8 +18,7 @@ const (
 	// jobHistoryLimit is the number of events after which a Job workflow continues
 	// as new at the next quiet moment, so that a replay stays cheap.
 	jobHistoryLimit = 1000
-	// maxStateBytes is the size up to which a state is carried over: Temporal takes
-	// payloads of 2 MB.
+	// maxStateBytes is the size up to which a state is carried over: Temporal takes payloads of 2 MB.
 	maxStateBytes = 1_500_000
 	// busyPasses is the number of plans in a row, without waiting, after which the
 	// workflow pauses: no misunderstanding with the API server may become a hot loop.
@@ -29,8 +28,7 @@ const (
 	// how long the creates of a Job begin outside after that was not enough.
 	jobLocalBudget = time.Second
 	slowPause      = time.Minute
-	// abandonBudget bounds the release of the Pods of a Job that is gone; PodWatch
-	// releases what is left.
+	// abandonBudget bounds the release of the Pods of a Job that is gone; PodWatch releases what is left.
 	abandonBudget = time.Minute
 )
 
@@ -67,8 +65,7 @@ type runningJob struct {
 	deleting []string
 	// slowUntil is until when creates do not begin inside a workflow task: one has taken too long.
 	slowUntil time.Time
-	// gone says that the Job object is gone, foreign that it is another controller's:
-	// an activity has seen it.
+	// gone says that the Job object is gone, foreign that it is another controller's: an activity has seen it.
 	gone, foreign bool
 }
 
@@ -174,8 +171,7 @@ func (w *runningJob) wait(ctx workflow.Context, wake job.Wake) error {
 	return workflow.Await(ctx, func() bool { return w.mailbox.pending() || w.alarm.ringing() })
 }
 
-// finish ends the workflow of a Job that has ended. Temporal shows the workflow of a
-// failed Job as failed.
+// finish ends the workflow of a Job that has ended. Temporal shows the workflow of a failed Job as failed.
 func (w *runningJob) finish(ctx workflow.Context, result job.Result) (job.Result, error) {
 	if err := w.last(ctx); err != nil {
 		return result, err
@@ -198,8 +194,7 @@ func (w *runningJob) abandon(ctx workflow.Context) (job.Result, error) {
 	return w.state.ResultSoFar(), w.last(ctx)
 }
 
-// handOver ends the workflow of a Job that is another controller's now. Its Pods are
-// left as they are.
+// handOver ends the workflow of a Job that is another controller's now. Its Pods are left as they are.
 func (w *runningJob) handOver(ctx workflow.Context) (job.Result, error) {
 	result := w.state.ResultSoFar()
 	result.Outcome = job.HandedOver
@@ -239,9 +234,8 @@ func (w *runningJob) last(ctx workflow.Context) error {
 	return nil
 }
 
-// historyIsLong reports whether to continue as new; a busy Job may never be idle, so no signal
-// left is enough. A state that Temporal would not take has to shrink first: most of it are Pods
-// that ended at once and are not released yet.
+// historyIsLong reports whether to continue as new; a busy Job may never be idle, so no signal left is enough. A state
+// that Temporal would not take has to shrink first: most of it are Pods that ended at once and are not released yet.
 func (w *runningJob) historyIsLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	if w.mailbox.pending() || !info.GetContinueAsNewSuggested() && info.GetCurrentHistoryLength() <= jobHistoryLimit {

@@ -69,10 +69,9 @@ func (w *runningJob) record(ctx workflow.Context, plan job.Plan, result protocol
 	}
 }
 
-// list compares the state with the cluster. Its answer is in the history before anything follows
-// from it: a list taken again would lack the Pods that were released since, and a late fact would
-// count one of them twice. What follows is carried out before anything else is heard, since on a
-// busy Job there is always something.
+// list compares the state with the cluster. Its answer is in the history before anything follows from it: a list taken
+// again would lack the Pods that were released since, and a late fact would count one of them twice. What follows is
+// carried out before anything else is heard, since on a busy Job there is always something.
 func (w *runningJob) list(ctx workflow.Context) error {
 	asked := workflow.Now(ctx)
 	list, err := w.pods(ctx, protocol.ListPodsRequest{Job: w.input.Job, Undecided: w.state.Undecided()})

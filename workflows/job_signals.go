@@ -18,8 +18,7 @@ import (
 // time: somebody may send any number of UIDs.
 const maxOrphans = 10
 
-// heard is what signals have asked for and what is not done yet. What they say is not
-// believed: it is a reason to look.
+// heard is what signals have asked for and what is not done yet. What they say is not believed: it is a reason to look.
 type heard struct {
 	// look: the Job may have been edited or deleted.
 	look bool

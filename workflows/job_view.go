@@ -79,8 +79,7 @@ func writePods(text *strings.Builder, pods []job.Pod) {
 	}
 }
 
-// writeAttempts shows what is left of the Pods that failed, the newest first, and
-// the ends of the newest logs.
+// writeAttempts shows what is left of the Pods that failed, the newest first, and the ends of the newest logs.
 func writeAttempts(text *strings.Builder, attempts []job.Attempt, omitted int) {
 	if len(attempts) == 0 {
 		return

@@ -1,5 +1,4 @@
-// Command codecserver decrypts for people what worker and bridge have encrypted in
-// Temporal.
+// Command codecserver decrypts for people what worker and bridge have encrypted in Temporal.
 package main
 
 import (

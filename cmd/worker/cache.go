@@ -43,8 +43,7 @@ func readMemory() memory {
 type cacheBound struct {
 	// limit is in bytes.
 	limit uint64
-	// last is the time and collections that of the last purge, pause the least time to the
-	// next.
+	// last is the time and collections that of the last purge, pause the least time to the next.
 	last        time.Time
 	collections uint64
 	pause       time.Duration
@@ -67,10 +66,9 @@ func (b *cacheBound) exceeded(now time.Time, found memory) bool {
 	return true
 }
 
-// keepCacheBounded purges the cache of sleeping workflows when the process holds more than
-// limit bytes, until the context is done. A workflow that was purged is replayed when it has
-// something to do. The SDK evicts each under the workflow's own lock, as when the cache is
-// full: a workflow task in progress ends first.
+// keepCacheBounded purges the cache of sleeping workflows when the process holds more than limit bytes, until the
+// context is done. A workflow that was purged is replayed when it has something to do. The SDK evicts each under the
+// workflow's own lock, as when the cache is full: a workflow task in progress ends first.
 func keepCacheBounded(ctx context.Context, limit uint64, registerer prometheus.Registerer, logger *slog.Logger) {
 	purges := telemetry.StickyCachePurges(registerer)
 	bound := cacheBound{limit: limit, pause: cacheLookPeriod}

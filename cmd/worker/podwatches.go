@@ -24,10 +24,9 @@ const (
 	podWatchJitter = 0.1
 )
 
-// keepPodWatches starts PodWatch workflows that have ended until the context is done:
-// somebody has ended one by hand or runs another workflow under its ID, or a worker of
-// another number of shards has refused it, as happens while workers are replaced to change
-// that number.
+// keepPodWatches starts PodWatch workflows that have ended until the context is done: somebody has ended one by hand or
+// runs another workflow under its ID, or a worker of another number of shards has refused it, as happens while workers
+// are replaced to change that number.
 func keepPodWatches(ctx context.Context, temporal client.Client, settings config.Worker, logger *slog.Logger) {
 	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := startPodWatches(ctx, temporal, settings, logger); err != nil && ctx.Err() == nil {

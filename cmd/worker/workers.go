@@ -24,9 +24,8 @@ type queueWorker struct {
 
 type workers []queueWorker
 
-// maxJobActivities bounds the regular activities of Jobs that this process has at a time: those that
-// the API server did not answer at once, and lists. Each may hold a Job of 1.3 MB, and the API
-// server is no faster with more.
+// maxJobActivities bounds the regular activities of Jobs that this process has at a time: those that the API server did
+// not answer at once, and lists. Each may hold a Job of 1.3 MB, and the API server is no faster with more.
 const maxJobActivities = 64
 
 // turnTimeout is how long workflow code may run without letting other code of its workflow go on before the SDK takes it
@@ -34,8 +33,7 @@ const maxJobActivities = 64
 // short for a busy machine and for large values, which wait to be decoded.
 const turnTimeout = 8 * time.Second
 
-// newWorkers makes the workers. The first error that a worker can't recover from
-// goes to fatal.
+// newWorkers makes the workers. The first error that a worker can't recover from goes to fatal.
 func newWorkers(settings config.Worker, temporal client.Client, activities *activities.Activities, fatal chan<- error) (all workers) {
 	worker.SetStickyWorkflowCacheSize(settings.StickyCacheSize)
 	pollers := worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{

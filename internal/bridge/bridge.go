@@ -1,12 +1,9 @@
-// Package bridge brings Kubernetes objects to their Temporal workflows: it starts
-// and signals CronJob and Job workflows for what is added, edited or deleted,
-// and nudges CronJob workflows that are overdue.
+// Package bridge brings Kubernetes objects to their Temporal workflows: it starts and signals CronJob and Job workflows
+// for what is added, edited or deleted, and nudges CronJob workflows that are overdue.
 //
-// What to send for an object is decided by pure functions (rules_*.go) from the
-// object and from what was sent before. The object's status is the
-// acknowledgement, so a restarted bridge sends again only what was not taken.
-// Every call is idempotent and carries the object's UID: two bridges that lead
-// at the same time for a moment do no harm.
+// What to send for an object is decided by pure functions (rules_*.go) from the object and from what was sent before.
+// The object's status is the acknowledgement, so a restarted bridge sends again only what was not taken. Every call is
+// idempotent and carries the object's UID: two bridges that lead at the same time for a moment do no harm.
 package bridge
 
 import (
@@ -45,8 +42,7 @@ var ErrLeadershipLost = errors.New("leadership lost")
 type Options struct {
 	Config  config.Bridge
 	Clients *k8s.Clients
-	// Temporal is usually NewTemporal's; TemporalNamespace is its namespace, which
-	// CronJobs' status names.
+	// Temporal is usually NewTemporal's; TemporalNamespace is its namespace, which CronJobs' status names.
 	Temporal          Temporal
 	TemporalNamespace string
 	SearchAttributes  SearchAttributes
@@ -91,9 +87,8 @@ func (b *Bridge) Ready(context.Context) error {
 	return nil
 }
 
-// Run watches, and sends while it leads, until the context is done; then it
-// gives the lease back and returns nil. Any error means that the process should
-// exit; ErrBuiltInRuns says what to change before it is started again.
+// Run watches, and sends while it leads, until the context is done; then it gives the lease back and returns nil. Any
+// error means that the process should exit; ErrBuiltInRuns says what to change before it is started again.
 func (b *Bridge) Run(ctx context.Context) error {
 	b.objects.jobs.run(ctx)
 	b.objects.nativeCronJobs.run(ctx)
@@ -199,8 +194,7 @@ func (b *Bridge) newController() *controller {
 	return c
 }
 
-// kindPoll is how often the API server is asked for the kind CronJob while it
-// does not have it.
+// kindPoll is how often the API server is asked for the kind CronJob while it does not have it.
 const kindPoll = 5 * time.Second
 
 // serveCronJobs runs the informers of CronJobs once the API server has the kind, until the
@@ -219,8 +213,7 @@ func (b *Bridge) serveCronJobs(ctx context.Context) {
 	b.Metrics.cronJobsServed.Set(1)
 }
 
-// awaitKind returns true when the API server has the kind, and false when the context
-// is done before.
+// awaitKind returns true when the API server has the kind, and false when the context is done before.
 func (b *Bridge) awaitKind(ctx context.Context) bool {
 	ticker := b.Clock.NewTicker(kindPoll)
 	defer ticker.Stop()

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// pendingAfter is how long a Job may be under way without a Pod that is ready before
-	// it counts as pending.
+	// pendingAfter is how long a Job may be under way without a Pod that is ready before it counts as pending.
 	pendingAfter = 5 * time.Minute
 	// noOutcome stands for that of a CronJob that has not had a scheduled time yet.
 	noOutcome = "None"
@@ -27,8 +26,7 @@ const (
 type namespaceCount struct {
 	// cronJobs are the CronJobs by the outcome of their last scheduled time.
 	cronJobs map[string]int
-	// failing are those whose last run to end has failed, failures the most failures in a
-	// row of one of them.
+	// failing are those whose last run to end has failed, failures the most failures in a row of one of them.
 	failing  int
 	failures int32
 	// queued are the runs that wait in queues; longestQueued is how long ago the first of them was due.

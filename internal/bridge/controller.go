@@ -75,10 +75,9 @@ func (k key) to(task task) key {
 	return k
 }
 
-// controller acts while this process leads. Three queues hold what is to be looked
-// at: main for what changed, sweep for everything, slowly, and reminders for CronJobs
-// whose workflow is late with something. Each handles a key once at a time; busy keeps
-// them from handling one object at the same time.
+// controller acts while this process leads. Three queues hold what is to be looked at: main for what changed, sweep for
+// everything, slowly, and reminders for CronJobs whose workflow is late with something. Each handles a key once at a
+// time; busy keeps them from handling one object at the same time.
 type controller struct {
 	*Bridge
 
@@ -224,8 +223,7 @@ func (c *controller) workflowID(item key) string {
 	return cronJob.CronJobWorkflowID(c.Config.Cluster)
 }
 
-// sayGone tells the workflow that objects of these UIDs are gone. Where none
-// runs, none needs to know.
+// sayGone tells the workflow that objects of these UIDs are gone. Where none runs, none needs to know.
 func (c *controller) sayGone(ctx context.Context, item key, uids ...string) error {
 	for _, uid := range uids {
 		if _, err := c.signal(ctx, item, Signal{protocol.DeletedSignal, protocol.Deleted{UID: uid}}); err != nil {

@@ -21,8 +21,7 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// syncCronJob sends what a CronJob's workflow needs to hear, and of reminders what the
-// turn allows.
+// syncCronJob sends what a CronJob's workflow needs to hear, and of reminders what the turn allows.
 func (c *controller) syncCronJob(ctx context.Context, item key, sweep bool, turn *turn) (time.Duration, error) {
 	// In this order: what is gone by now is no longer in the cache.
 	gone := c.memory.gone.get(item)
@@ -145,8 +144,7 @@ func (c *controller) closings(cronJob *ostinatov1.CronJob, known cronJobMemory, 
 	return closingsOf(c.objects.owner, cronJob.Status.Active, known.closings, find, now)
 }
 
-// live returns the object of a key that the API server has, since the cache may be behind; nil
-// where there is none.
+// live returns the object of a key that the API server has, since the cache may be behind; nil where there is none.
 func (c *controller) live(ctx context.Context, item key) (object metav1.Object, err error) {
 	if item.kind == jobKind {
 		object, err = c.Clients.Kubernetes.BatchV1().Jobs(item.Namespace).Get(ctx, item.Name, metav1.GetOptions{})
@@ -186,11 +184,10 @@ func earliest(a, b time.Duration) time.Duration {
 // reminderShare is the part of the sweep's rate that reminders may take.
 const reminderShare = 0.1
 
-// turn says whether a pass over a CronJob may send a reminder of an overdue run, of a Job that
-// status does not list, or of the end of a run that it still lists. In a herd, and after an
-// outage, all workflows are late and catch up by themselves, so reminders have a queue and a
-// rate of their own. A pass in that queue sends one, so that namespaces share the rate; a
-// pass elsewhere sends none.
+// turn says whether a pass over a CronJob may send a reminder of an overdue run, of a Job that status does not list, or
+// of the end of a run that it still lists. In a herd, and after an outage, all workflows are late and catch up by
+// themselves, so reminders have a queue and a rate of their own. A pass in that queue sends one, so that namespaces
+// share the rate; a pass elsewhere sends none.
 type turn struct {
 	// limiter is nil where the pass may send none, or no more.
 	limiter flowcontrol.RateLimiter

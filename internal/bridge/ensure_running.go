@@ -17,10 +17,9 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// makeRound looks for the workflows of CronJobs and of Jobs under way: one that somebody has
-// cancelled, terminated, paused or replaced tells nobody. A round writes nothing. It reads
-// the list of the workflows that run, and asks for those that are not in it: visibility may
-// be behind, so only a description says that a workflow does not run.
+// makeRound looks for the workflows of CronJobs and of Jobs under way: one that somebody has cancelled, terminated,
+// paused or replaced tells nobody. A round writes nothing. It reads the list of the workflows that run, and asks for
+// those that are not in it: visibility may be behind, so only a description says that a workflow does not run.
 func (c *controller) makeRound(ctx context.Context) {
 	begun := c.Clock.Now()
 	if err := c.ensureRunning(ctx); err != nil && ctx.Err() == nil {
@@ -50,9 +49,8 @@ func (c *controller) ensureRunning(ctx context.Context) error {
 	return err
 }
 
-// ensureRunningOf makes the part of a round that looks for the workflows of one type. It goes on
-// after the ID upTo, and after a question that fails, unless so many fail in a row that
-// Temporal does not answer at all.
+// ensureRunningOf makes the part of a round that looks for the workflows of one type. It goes on after the ID upTo, and
+// after a question that fails, unless so many fail in a row that Temporal does not answer at all.
 func (c *controller) ensureRunningOf(ctx context.Context, workflowType string, due map[string]key, upTo *string) error {
 	round := newEnsureRound(due)
 	if round.wantsPage() {
@@ -126,9 +124,8 @@ func (c *controller) runs(item key) {
 	}
 }
 
-// restart starts the workflow of an object anew that no longer has one, when the API server
-// confirms that the object is there, and a Job under way: a workflow that did its work ends
-// before the cache says that its Job has.
+// restart starts the workflow of an object anew that no longer has one, when the API server confirms that the object is
+// there, and a Job under way: a workflow that did its work ends before the cache says that its Job has.
 func (c *controller) restart(ctx context.Context, item key) error {
 	item = item.to(follow)
 	live, err := c.live(ctx, item)

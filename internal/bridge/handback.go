@@ -11,10 +11,9 @@ import (
 
 const drainRetry = time.Second
 
-// syncForeignJob ends the workflow of a Job that another controller has, when the API server
-// confirms it: take-over was given up, or the built-in controller ended the Job meanwhile. A
-// Job that the other controller has not written yet is drained first. The Pods that are left
-// keep their finalizers, which are the other controller's.
+// syncForeignJob ends the workflow of a Job that another controller has, when the API server confirms it: take-over was
+// given up, or the built-in controller ended the Job meanwhile. A Job that the other controller has not written yet is
+// drained first. The Pods that are left keep their finalizers, which are the other controller's.
 func (c *controller) syncForeignJob(ctx context.Context, item key) (again time.Duration, err error) {
 	found, err := c.liveJob(ctx, item.NamespacedName)
 	if err != nil {
@@ -86,8 +85,7 @@ func (c *controller) endStale(ctx context.Context, item key, before time.Time) e
 	return err
 }
 
-// terminate ends the workflow of an object that began before a time; reason is for Temporal,
-// why for the log.
+// terminate ends the workflow of an object that began before a time; reason is for Temporal, why for the log.
 func (c *controller) terminate(ctx context.Context, item key, before time.Time, reason, why string) (ended bool, err error) {
 	ended, err = c.Temporal.Terminate(ctx, c.workflowID(item), before, reason)
 	if ended {

@@ -35,8 +35,7 @@ func (c *controller) syncJob(ctx context.Context, item key, sweep bool) (time.Du
 	return 0, nil
 }
 
-// actOnJob carries out a decision; reached reports whether a workflow has the
-// Job's spec now.
+// actOnJob carries out a decision; reached reports whether a workflow has the Job's spec now.
 func (c *controller) actOnJob(ctx context.Context, job *batchv1.Job, decision decision) (reached bool, err error) {
 	start, spec := c.jobMessages(job)
 	if err := c.endStale(ctx, jobKey(job), decision.stale); err != nil {

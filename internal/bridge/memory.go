@@ -16,8 +16,7 @@ type memory struct {
 	paused table[metav1.ConditionStatus]
 	// foreign are Jobs to be handed back, with what each was last seen to wait for.
 	foreign table[string]
-	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may
-	// have been asked to look.
+	// pruned holds the finished Jobs of each CronJob seen deleted, until its workflow may have been asked to look.
 	pruned backlog[pruned]
 	// gone holds the UIDs of objects seen deleted, until that was sent.
 	gone backlog[string]

@@ -126,8 +126,7 @@ func missingAttributes(have, want map[string]enumspb.IndexedValueType) string {
 	return missing.String()
 }
 
-// attributes returns the search attributes of an object's workflow; empty names
-// are left out.
+// attributes returns the search attributes of an object's workflow; empty names are left out.
 func attributes(namespace, cronJob, job string) temporal.SearchAttributes {
 	var updates []temporal.SearchAttributeUpdate
 	for _, attribute := range []struct{ name, value string }{

@@ -13,8 +13,7 @@ import (
 	"ostinato.dev/ostinato/internal/k8s"
 )
 
-// probeLabel marks the CronJobs and Jobs by which a bridge asks whether the built-in
-// controllers run.
+// probeLabel marks the CronJobs and Jobs by which a bridge asks whether the built-in controllers run.
 const probeLabel = "ostinato.dev/takeover-probe"
 
 // builtInManager is the field manager of Kubernetes' own controllers.
@@ -63,8 +62,7 @@ func builtInWroteLast(object metav1.Object) (before time.Time, last bool) {
 	return theirs.Time.Add(time.Second), true
 }
 
-// statusWrite returns what the API server noted of the manager's last write of
-// the status, or nil.
+// statusWrite returns what the API server noted of the manager's last write of the status, or nil.
 func statusWrite(object metav1.Object, manager string) *metav1.ManagedFieldsEntry {
 	var last *metav1.ManagedFieldsEntry
 	for _, entry := range object.GetManagedFields() {

@@ -37,8 +37,7 @@ const (
 	probeManager = "ostinato-takeover-probe"
 )
 
-// prober asks whether a built-in controller runs, by an object that only that controller
-// would touch.
+// prober asks whether a built-in controller runs, by an object that only that controller would touch.
 type prober[T metav1.Object, L runtime.Object] struct {
 	*Bridge
 	// kind is the probe's, did says what the controller does to it.
@@ -47,8 +46,7 @@ type prober[T metav1.Object, L runtime.Object] struct {
 	probe     T
 	// status is what the probe's is set to before anybody is waited for; nil leaves it alone.
 	status any
-	// rival returns who has touched the probe, empty where nobody has. An error says that the
-	// probe tells nothing.
+	// rival returns who has touched the probe, empty where nobody has. An error says that the probe tells nothing.
 	rival func(T) (string, error)
 }
 
@@ -61,8 +59,7 @@ type probeClient[T, L any] interface {
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }
 
-// probe returns an error when Jobs or CronJobs are to be taken over and their built-in
-// controller runs.
+// probe returns an error when Jobs or CronJobs are to be taken over and their built-in controller runs.
 func (b *Bridge) probe(ctx context.Context) error {
 	var group sync.WaitGroup
 	var cronJobs, jobs error
@@ -92,8 +89,7 @@ func (b *Bridge) probe(ctx context.Context) error {
 	return errors.Join(cronJobs, jobs)
 }
 
-// jobRival returns who has touched a probe, a Job. Admission may have handed it to another
-// controller, as Kueue does.
+// jobRival returns who has touched a probe, a Job. Admission may have handed it to another controller, as Kueue does.
 func jobRival(probe *batchv1.Job) (string, error) {
 	if probe.Spec.ManagedBy != nil {
 		return "", fmt.Errorf("admission handed the probe over to %s: Job %s/%s", *probe.Spec.ManagedBy, probe.Namespace, probe.Name)

@@ -61,8 +61,7 @@ func pausedAdvice(workflowID string) string {
 		"unpause or unpin it there; to stop the object, set spec.suspend", workflowID)
 }
 
-// pausedCondition returns the condition WorkflowPaused of a CronJob of ours, and whether it
-// has to be written.
+// pausedCondition returns the condition WorkflowPaused of a CronJob of ours, and whether it has to be written.
 func pausedCondition(cronJob *ostinatov1.CronJob, workflowID string, paused bool, now time.Time) (condition metav1.Condition, write bool) {
 	condition = metav1.Condition{
 		Type: ostinatov1.ConditionWorkflowPaused, Status: metav1.ConditionFalse,
@@ -74,8 +73,7 @@ func pausedCondition(cronJob *ostinatov1.CronJob, workflowID string, paused bool
 	return renewed(cronJob, condition, now)
 }
 
-// renewed completes a condition of a CronJob, and reports whether it has to be written: one
-// that was never True is not.
+// renewed completes a condition of a CronJob, and reports whether it has to be written: one that was never True is not.
 func renewed(cronJob *ostinatov1.CronJob, condition metav1.Condition, now time.Time) (_ metav1.Condition, write bool) {
 	condition.ObservedGeneration, condition.LastTransitionTime = cronJob.Generation, metav1.NewTime(now.Truncate(time.Second))
 	known := meta.FindStatusCondition(cronJob.Status.Conditions, condition.Type)

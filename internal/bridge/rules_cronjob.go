@@ -80,16 +80,14 @@ const (
 	ensure action = "ensure" // a start that does nothing when the workflow runs
 )
 
-// decision is what to do for a CronJob or a Job now, and when to look again at the
-// latest; 0 means at the next change.
+// decision is what to do for a CronJob or a Job now, and when to look again at the latest; 0 means at the next change.
 type decision struct {
 	action action
 	again  time.Duration
 	// stale asks to end a workflow that began before this time, since the built-in controller
 	// has gone on with the object; zero asks for nothing.
 	stale time.Time
-	// runningOnly asks to send a Job's spec only to a workflow that runs: the CronJob's
-	// workflow is about to start it.
+	// runningOnly asks to send a Job's spec only to a workflow that runs: the CronJob's workflow is about to start it.
 	runningOnly bool
 	// insist asks to send a Job's spec when a start meets a running workflow: it may
 	// be that of a Job of the same name that is gone.

@@ -81,8 +81,7 @@ func ofARun(job *batchv1.Job) bool {
 	return metav1.HasAnnotation(job.ObjectMeta, names.ScheduledTimestampAnnotation)
 }
 
-// settingAnnotations change what a Job's workflow does. Their edits leave the
-// generation as it is.
+// settingAnnotations change what a Job's workflow does. Their edits leave the generation as it is.
 var settingAnnotations = []string{names.PendingDeadlineAnnotation, names.BackoffBaseAnnotation, names.BackoffCapAnnotation}
 
 // changed reports whether what a workflow goes by differs: a setting, or the generation,
@@ -92,9 +91,8 @@ func changed(before, after job.Spec) bool { return !reflect.DeepEqual(before, af
 // finished reports whether the Job has condition Complete or Failed.
 func finished(job *batchv1.Job) bool { return claim.Finished(job) != nil }
 
-// acknowledgedJob reports whether a workflow of this very Job has written its
-// status: it has a start time, or was found suspended. That of a Job taken over
-// may be the built-in controller's, so there the API server's notes count.
+// acknowledgedJob reports whether a workflow of this very Job has written its status: it has a start time, or was found
+// suspended. That of a Job taken over may be the built-in controller's, so there the API server's notes count.
 func acknowledgedJob(job *batchv1.Job) bool {
 	written := job.Status.StartTime != nil || slices.ContainsFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
 		return condition.Type == batchv1.JobSuspended
@@ -115,8 +113,7 @@ var errNoFinishTime = errors.New("the Job's terminal condition has no lastTransi
 
 // ttlDecision says what spec.ttlSecondsAfterFinished asks for now.
 type ttlDecision struct {
-	// expired is when the Job's time was over: it is to be deleted. Zero before,
-	// and for a Job that stays.
+	// expired is when the Job's time was over: it is to be deleted. Zero before, and for a Job that stays.
 	expired time.Time
 	// again is when to look again; 0 means at the next change.
 	again time.Duration
@@ -130,8 +127,7 @@ func hasTTL(job *batchv1.Job) bool {
 	return job.Spec.TTLSecondsAfterFinished != nil && job.DeletionTimestamp == nil && finished(job)
 }
 
-// decideTTL decides whether a Job has outlived its TTL. The error is
-// errNoFinishTime; another look may tell more.
+// decideTTL decides whether a Job has outlived its TTL. The error is errNoFinishTime; another look may tell more.
 func decideTTL(job *batchv1.Job, now time.Time) (ttlDecision, error) {
 	if !hasTTL(job) {
 		return ttlDecision{}, nil

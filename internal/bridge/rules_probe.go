@@ -98,8 +98,7 @@ func cronJobRivalOf(probe *batchv1.CronJob) string {
 	return lastWriter(writes, k8s.CronJobFieldManager)
 }
 
-// lastWriter returns who wrote the status last, other than ours; empty where only ours
-// has.
+// lastWriter returns who wrote the status last, other than ours; empty where only ours has.
 func lastWriter(entries []metav1.ManagedFieldsEntry, ours string) string {
 	var rival string
 	var last time.Time

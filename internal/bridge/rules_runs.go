@@ -75,13 +75,11 @@ const (
 	// unlistedGrace is how long a CronJob's workflow has to write the status that lists a run
 	// it has started: in a herd after the Pods of all runs.
 	unlistedGrace = 30 * time.Second
-	// maxEndReports is how often a workflow is asked to look at a Job that has ended, which
-	// no status ever lists.
+	// maxEndReports is how often a workflow is asked to look at a Job that has ended, which no status ever lists.
 	maxEndReports = 2
 )
 
-// subject is a Job at which a CronJob's workflow is asked to look, as one under way or as
-// one that has ended.
+// subject is a Job at which a CronJob's workflow is asked to look, as one under way or as one that has ended.
 type subject struct {
 	uid   types.UID
 	ended bool

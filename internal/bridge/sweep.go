@@ -11,9 +11,8 @@ import (
 	"ostinato.dev/ostinato/internal/protocol"
 )
 
-// sweepAll puts every object into the sweep again: a workflow may have been terminated by hand or
-// lost with Temporal's data. It forgets objects that are over: a Job may have ended while a
-// message for it was under way.
+// sweepAll puts every object into the sweep again: a workflow may have been terminated by hand or lost with Temporal's
+// data. It forgets objects that are over: a Job may have ended while a message for it was under way.
 func (c *controller) sweepAll(context.Context) {
 	c.memory.jobs.retain(func(item key, _ jobMemory) bool { return c.underWay(item) })
 	c.memory.restarts.retain(func(item key, _ restarts) bool { return c.underWay(item) })
@@ -67,9 +66,8 @@ func (c *controller) judgeRunning(item key) {
 	}
 }
 
-// syncOrphan tells a workflow that its object is gone, when the API server
-// confirms it. Visibility and the cache may both be behind. The workflow is asked
-// for its object's UID, since nothing else knows it.
+// syncOrphan tells a workflow that its object is gone, when the API server confirms it. Visibility and the cache may
+// both be behind. The workflow is asked for its object's UID, since nothing else knows it.
 func (c *controller) syncOrphan(ctx context.Context, item key) error {
 	if object, err := c.live(ctx, item); err != nil || object != nil {
 		return err

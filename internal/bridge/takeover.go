@@ -21,9 +21,8 @@ const (
 	ttlWorkers = 5
 )
 
-// expire queues a Job that is added or changed and that has a TTL. All that there is to know
-// of it is in the object, so a new leader goes on where another stopped, and one more beside
-// it does no harm.
+// expire queues a Job that is added or changed and that has a TTL. All that there is to know of it is in the object, so
+// a new leader goes on where another stopped, and one more beside it does no harm.
 func (c *controller) expire(job *batchv1.Job) {
 	if c.expiring != nil && hasTTL(job) {
 		c.expiring.Add(jobKey(job))
@@ -87,8 +86,7 @@ func (c *controller) deleteExpired(ctx context.Context, job *batchv1.Job, expire
 	return nil
 }
 
-// builtInLogPeriod is the shortest time between two lines about the built-in
-// controllers' writes.
+// builtInLogPeriod is the shortest time between two lines about the built-in controllers' writes.
 const builtInLogPeriod = time.Minute
 
 // reportRival reports that a built-in controller has written the status of a Job or CronJob

@@ -63,8 +63,7 @@ type Temporal interface {
 	Signal(ctx context.Context, workflowID string, signal Signal) (found bool, err error)
 	// Look says what runs under the ID of a workflow. It needs no worker.
 	Look(ctx context.Context, workflowID string) (holder.Standing, error)
-	// Replace starts a workflow unless it runs, and ends what else runs under its ID. found
-	// is what ran there.
+	// Replace starts a workflow unless it runs, and ends what else runs under its ID. found is what ran there.
 	Replace(ctx context.Context, start Start) (found holder.Standing, err error)
 	// DescribeJob asks a Job's workflow what it knows. It needs a worker.
 	DescribeJob(ctx context.Context, workflowID string) (JobWorkflow, error)
@@ -74,8 +73,7 @@ type Temporal interface {
 	// Running calls visit with the IDs of the workflows of a type that run and are Ours, as far
 	// as visibility knows, by pages of up to 1,000, as long as visit asks for more.
 	Running(ctx context.Context, workflowType string, visit func(page []string) (more bool)) error
-	// ObjectUID asks a running workflow for the UID of its object; found is false
-	// when none runs. It needs a worker.
+	// ObjectUID asks a running workflow for the UID of its object; found is false when none runs. It needs a worker.
 	ObjectUID(ctx context.Context, workflowID string) (uid string, found bool, err error)
 }
 
@@ -269,8 +267,7 @@ func (t *temporalClient) ObjectUID(ctx context.Context, workflowID string) (stri
 	return cmp.Or(description.CronJob.UID, description.Job.UID), true, nil
 }
 
-// notFound reports whether no workflow of the ID runs. A missing Temporal
-// namespace is another error, to be repeated.
+// notFound reports whether no workflow of the ID runs. A missing Temporal namespace is another error, to be repeated.
 func notFound(err error) bool { return is[*serviceerror.NotFound](err) }
 
 // is reports whether an error is, or wraps, one of a type.

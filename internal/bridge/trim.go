@@ -51,9 +51,8 @@ const (
 	maxFailurePolicy = 4 << 10
 )
 
-// trimJob is the informer transform of Jobs: it keeps what decides when Pods
-// start and when the Job ends, and nothing of what runs in them. Of a Job that
-// is neither Ostinato's nor a CronJob's of ours, it keeps the identity and, where
+// trimJob is the informer transform of Jobs: it keeps what decides when Pods start and when the Job ends, and nothing
+// of what runs in them. Of a Job that is neither Ostinato's nor a CronJob's of ours, it keeps the identity and, where
 // Jobs are taken over, when it is to be deleted.
 func (o ownership) trimJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
@@ -87,9 +86,8 @@ func (o ownership) trimJob(object any) (any, error) {
 	return trimmed, nil
 }
 
-// trimPolicies keeps that there is a successPolicy, and a podFailurePolicy: a large one loses its
-// rules. Neither can be edited. A plan made without the rules is for another Job than there is, and
-// is answered with the whole.
+// trimPolicies keeps that there is a successPolicy, and a podFailurePolicy: a large one loses its rules. Neither can be
+// edited. A plan made without the rules is for another Job than there is, and is answered with the whole.
 func trimPolicies(spec *batchv1.JobSpec) {
 	if spec.SuccessPolicy != nil {
 		spec.SuccessPolicy = &batchv1.SuccessPolicy{}

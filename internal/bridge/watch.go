@@ -112,8 +112,7 @@ func (c *controller) jobAdded(job *batchv1.Job, initial bool) {
 	}
 }
 
-// jobUpdated looks at all that decides, since an edit of an annotation does not
-// raise the generation.
+// jobUpdated looks at all that decides, since an edit of an annotation does not raise the generation.
 func (c *controller) jobUpdated(before, after *batchv1.Job) {
 	c.expire(after)
 	if owner := c.objects.owner; owner.takeOver.Jobs && owner.ours(after) && builtInWrote(before, after) {

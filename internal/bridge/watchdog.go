@@ -33,8 +33,7 @@ func (c *controller) watchdog(ctx context.Context) {
 	})
 }
 
-// inspect queues the CronJobs that are overdue, that list runs which have ended, or that lost their
-// acknowledgement.
+// inspect queues the CronJobs that are overdue, that list runs which have ended, or that lost their acknowledgement.
 func (c *controller) inspect(now time.Time) {
 	count := 0
 	c.objects.eachCronJob(func(cronJob *ostinatov1.CronJob) {

@@ -44,8 +44,7 @@ func (v Verdict) String() string {
 	return texts[v]
 }
 
-// Own reports whether the Pod is the Job's, so that it may be read, counted, released
-// and deleted for the Job.
+// Own reports whether the Pod is the Job's, so that it may be read, counted, released and deleted for the Job.
 func (v Verdict) Own() bool { return v == Keep || v == Label }
 
 // Owner is what is known of the Job for which a Pod is judged.
@@ -68,10 +67,9 @@ func Of(job *batchv1.Job, takeOver bool) Owner {
 	return Owner{Namespace: job.Namespace, Name: job.Name, UID: job.UID, Job: job, TakeOver: takeOver}
 }
 
-// Claimant returns the owner for which a Pod without a controller is judged. found is the
-// Job of the name that the Pod's labels give, or that is known by the UID they give; nil
-// when there is none. It counts when the Pod matches it or names it; otherwise the Job
-// that the labels name is gone.
+// Claimant returns the owner for which a Pod without a controller is judged. found is the Job of the name that the
+// Pod's labels give, or that is known by the UID they give; nil when there is none. It counts when the Pod matches it
+// or names it; otherwise the Job that the labels name is gone.
 func Claimant(pod *corev1.Pod, found *batchv1.Job, takeOver bool) Owner {
 	name, uid := Labelled(pod)
 	if found != nil {
@@ -84,21 +82,18 @@ func Claimant(pod *corev1.Pod, found *batchv1.Job, takeOver bool) Owner {
 
 // Decide says what the Pod is to the Job. It is the rule of parity 2.13:
 //
-// A Job owns the Pods whose controller reference names it, by kind, name and UID, in
-// its own namespace. Of these it disowns the ones whose labels do not match its
-// selector, unless it is being deleted or has finished: then nobody counts them, and
-// they are released, so that they go with the Job. A Pod without a controller that
-// matches the selector is adopted, also when it has ended, unless the Pod or the Job is
-// being deleted or the Job has finished; then it is released, and so is one that names
-// the Job and does not match it. Pods of other controllers are left alone, and so are all
-// Pods of a Job that is not Ostinato's.
+// A Job owns the Pods whose controller reference names it, by kind, name and UID, in its own namespace. Of these it
+// disowns the ones whose labels do not match its selector, unless it is being deleted or has finished: then nobody
+// counts them, and they are released, so that they go with the Job. A Pod without a controller that matches the
+// selector is adopted, also when it has ended, unless the Pod or the Job is being deleted or the Job has finished; then
+// it is released, and so is one that names the Job and does not match it. Pods of other controllers are left alone, and
+// so are all Pods of a Job that is not Ostinato's.
 //
-// Two things go beyond the rule. A Pod that has ended without the tracking finalizer,
-// and that Ostinato made or watched, was counted already, and is not adopted again. And
-// a Job that is gone is known by what its Pods themselves say: their controller
-// reference, or, where they have none, their labels; so nobody can have Pods of a living
-// Job released by naming another. Only Pods with PodWatch's label are released then,
-// unless Jobs are taken over: others were never Ostinato's.
+// Two things go beyond the rule. A Pod that has ended without the tracking finalizer, and that Ostinato made or
+// watched, was counted already, and is not adopted again. And a Job that is gone is known by what its Pods themselves
+// say: their controller reference, or, where they have none, their labels; so nobody can have Pods of a living Job
+// released by naming another. Only Pods with PodWatch's label are released then, unless Jobs are taken over: others
+// were never Ostinato's.
 //
 // A selector that can't be read changes nothing.
 func Decide(pod *corev1.Pod, owner Owner) Verdict {
@@ -176,8 +171,7 @@ func decideOrphan(pod *corev1.Pod, job *batchv1.Job) Verdict {
 	return Adopt
 }
 
-// released is the verdict for a Pod that nobody will count: there may be nothing to
-// take off any more.
+// released is the verdict for a Pod that nobody will count: there may be nothing to take off any more.
 func released(pod *corev1.Pod) Verdict {
 	if Tracked(pod) || Watched(pod) && Ended(pod) {
 		return Release

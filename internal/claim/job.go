@@ -26,8 +26,7 @@ func Ours(job *batchv1.Job, takeOver bool) bool {
 	return false
 }
 
-// External returns the name of the controller that a Job is for, when that is neither
-// the built-in one nor Ostinato.
+// External returns the name of the controller that a Job is for, when that is neither the built-in one nor Ostinato.
 func External(job *batchv1.Job) (name string, ok bool) {
 	switch name = ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName); name {
 	case batchv1.JobControllerName, names.JobController:

@@ -27,9 +27,8 @@ const (
 type Settings struct {
 	// AddFlags declares the flags, with their defaults.
 	AddFlags func(*Flags)
-	// Validate, where there is one, is called when every flag is set. It works out what
-	// follows from several of them and returns every mistake, joined: each says in one
-	// line what to change.
+	// Validate, where there is one, is called when every flag is set. It works out what follows from several of them
+	// and returns every mistake, joined: each says in one line what to change.
 	Validate func() error
 	// Environment gives the flags variables; the zero value gives them none.
 	Environment Environment

@@ -87,9 +87,8 @@ func namesOf[T any](values []T) []string {
 	return names
 }
 
-// Environment gives each flag of a command a variable that stands in for it: with the
-// prefix OSTINATO_ that of --kube-qps is OSTINATO_KUBE_QPS. The flag wins; an empty
-// variable counts as unset. The zero value gives none.
+// Environment gives each flag of a command a variable that stands in for it: with the prefix OSTINATO_ that of
+// --kube-qps is OSTINATO_KUBE_QPS. The flag wins; an empty variable counts as unset. The zero value gives none.
 type Environment struct {
 	Prefix string
 	Lookup func(name string) (value string, set bool)

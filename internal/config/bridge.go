@@ -14,8 +14,7 @@ import (
 const (
 	// SearchAttributesAuto asks Temporal at start whether the attributes exist.
 	SearchAttributesAuto = "auto"
-	// SearchAttributesOn takes them as existing, for a Temporal whose operator
-	// service may not be asked.
+	// SearchAttributesOn takes them as existing, for a Temporal whose operator service may not be asked.
 	SearchAttributesOn = "on"
 	// SearchAttributesOff never sets them.
 	SearchAttributesOff = "off"
@@ -35,8 +34,7 @@ type Bridge struct {
 	LeaderElection LeaderElection
 }
 
-// BridgeCommand returns the command that runs a bridge with the settings that its
-// flags and the environment give.
+// BridgeCommand returns the command that runs a bridge with the settings that its flags and the environment give.
 func BridgeCommand(lookup LookupEnv, run func(context.Context, Bridge) error) *cobra.Command {
 	return program("bridge", "brings Kubernetes objects to their Temporal workflows."+connections, lookup, run)
 }

@@ -25,8 +25,7 @@ const (
 	groupObservability  = "Observability"
 )
 
-// LookupEnv returns an environment variable's value and whether it is set;
-// os.LookupEnv is one.
+// LookupEnv returns an environment variable's value and whether it is set; os.LookupEnv is one.
 type LookupEnv = func(name string) (string, bool)
 
 func environment(lookup LookupEnv) command.Environment {

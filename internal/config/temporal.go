@@ -38,11 +38,10 @@ func (t Temporal) validate(p *problems) {
 	}
 }
 
-// ClientOptions returns the options of a Temporal client as the SDK's own environment
-// configuration gives them: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE,
-// TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE and the profile file. The
-// namespace is filled in when nothing names one. Requests are not compressed:
-// ours are a few hundred bytes, and gzip took 7 % of the worker's processor time.
+// ClientOptions returns the options of a Temporal client as the SDK's own environment configuration gives them:
+// TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE and the profile file. The
+// namespace is filled in when nothing names one. Requests are not compressed: ours are a few hundred bytes, and gzip
+// took 7 % of the worker's processor time.
 func (t Temporal) ClientOptions() (client.Options, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
@@ -58,8 +57,7 @@ func (t Temporal) ClientOptions() (client.Options, error) {
 type Payloads struct {
 	// PayloadKeys is a file or directory; without it nothing is encrypted or decrypted.
 	PayloadKeys string
-	// PayloadEncryptionKey is the ID of the key that encrypts; without it the keys
-	// only decrypt.
+	// PayloadEncryptionKey is the ID of the key that encrypts; without it the keys only decrypt.
 	PayloadEncryptionKey string
 	EncryptFailures      bool
 }

@@ -52,12 +52,10 @@ type Worker struct {
 // Versioned reports whether Worker Deployment Versioning is on.
 func (w Worker) Versioned() bool { return w.BuildID != "" }
 
-// MaxHeld is how many starts may wait for the time of their runs: the other activities are
-// for what can't wait.
+// MaxHeld is how many starts may wait for the time of their runs: the other activities are for what can't wait.
 func (w Worker) MaxHeld() int { return max(w.MaxConcurrentActivities-w.MaxConcurrentActivities/5, 1) }
 
-// WorkerCommand returns the command that runs a worker with the settings that its
-// flags and the environment give.
+// WorkerCommand returns the command that runs a worker with the settings that its flags and the environment give.
 func WorkerCommand(lookup LookupEnv, run func(context.Context, Worker) error) *cobra.Command {
 	return program("worker", "hosts Ostinato's workflows and activities."+connections, lookup, run)
 }

@@ -9,9 +9,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Event asks for one Kubernetes Event on the object that is being reconciled.
-// Reasons and messages are upstream's where the meaning is the same (parity 1.9
-// and 2.16).
+// Event asks for one Kubernetes Event on the object that is being reconciled. Reasons and messages are upstream's where
+// the meaning is the same (parity 1.9 and 2.16).
 type Event struct {
 	// Type is Normal or Warning (k8s.io/api/core/v1 EventTypeNormal, EventTypeWarning).
 	Type    string `json:"type"`
@@ -44,8 +43,7 @@ const (
 	InvalidTemplate    = "InvalidTemplate"
 )
 
-// UnknownReason is the reason of the Event on a Job that somebody else has failed for a reason
-// that no plan knows.
+// UnknownReason is the reason of the Event on a Job that somebody else has failed for a reason that no plan knows.
 const UnknownReason = "UnknownReason"
 
 // WorkflowCancelled is the reason of the Event on a CronJob whose workflow somebody has cancelled.
@@ -67,8 +65,7 @@ var OfBridge = []string{RunOverdue, WorkflowRestarted, WorkflowReplaced, Workflo
 // row, and an activity emits up to three of its own.
 const MaxPerRequest = 22
 
-// MaxMessage bounds the message of an Event, in bytes: the API server's own bound of those of
-// events.k8s.io/v1.
+// MaxMessage bounds the message of an Event, in bytes: the API server's own bound of those of events.k8s.io/v1.
 const MaxMessage = 1024
 
 // reasons are all reasons of Events, by type. What a plan asks for and a request carries has one of

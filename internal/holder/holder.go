@@ -1,6 +1,5 @@
-// Package holder says what runs under the ID of a workflow of Ostinato's. Whoever may write
-// to the Temporal namespace may run any workflow under any ID, and IDs are what Ostinato
-// finds its workflows by.
+// Package holder says what runs under the ID of a workflow of Ostinato's. Whoever may write to the Temporal namespace
+// may run any workflow under any ID, and IDs are what Ostinato finds its workflows by.
 package holder
 
 import (
@@ -61,16 +60,14 @@ func isDelayed(info *workflowpb.WorkflowExecutionInfo) bool {
 	return info.GetExecutionTime().AsTime().Sub(info.GetStartTime().AsTime()) > maxDelay
 }
 
-// isPinned reports whether somebody has said which build of the worker goes on with a workflow.
-// A list of workflows does not say so. Workflows of Jobs are pinned by their workers as well,
-// which is no override.
+// isPinned reports whether somebody has said which build of the worker goes on with a workflow. A list of workflows
+// does not say so. Workflows of Jobs are pinned by their workers as well, which is no override.
 func isPinned(info *workflowpb.WorkflowExecutionInfo) bool {
 	override := info.GetVersioningInfo().GetVersioningOverride()
 	return override != nil && !override.GetAutoUpgrade()
 }
 
-// Look asks Temporal what runs under an ID, and returns what it says of it, too. It needs no
-// worker and writes nothing.
+// Look asks Temporal what runs under an ID, and returns what it says of it, too. It needs no worker and writes nothing.
 func Look(ctx context.Context, temporal client.Client, want Wanted) (Standing, *workflowservice.DescribeWorkflowExecutionResponse, error) {
 	description, err := temporal.DescribeWorkflowExecution(ctx, want.ID, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); err != nil && !missing {
@@ -79,9 +76,8 @@ func Look(ctx context.Context, temporal client.Client, want Wanted) (Standing, *
 	return Judge(description.GetWorkflowExecutionInfo(), want), description, nil
 }
 
-// ConflictPolicy returns what a start is to do with what runs under the ID: a Foreign workflow
-// ends, which takes no right but that to start. Others run on, and the start fails, or uses
-// what runs, as otherwise says.
+// ConflictPolicy returns what a start is to do with what runs under the ID: a Foreign workflow ends, which takes no
+// right but that to start. Others run on, and the start fails, or uses what runs, as otherwise says.
 func (s Standing) ConflictPolicy(otherwise enumspb.WorkflowIdConflictPolicy) enumspb.WorkflowIdConflictPolicy {
 	if s == Foreign {
 		return enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING

@@ -55,8 +55,7 @@ type Attempt struct {
 	UID   string `json:"uid"`
 	Index *int32 `json:"index,omitempty"`
 	Node  string `json:"node,omitempty"`
-	// Container, ExitCode, Signal, Reason and Message are of the container that
-	// failed first, or the Pod's own.
+	// Container, ExitCode, Signal, Reason and Message are of the container that failed first, or the Pod's own.
 	Container string `json:"container,omitempty"`
 	ExitCode  int32  `json:"exitCode,omitempty"`
 	Signal    int32  `json:"signal,omitempty"`
@@ -95,8 +94,7 @@ type Result struct {
 	CompletionTime time.Time `json:"completionTime,omitzero"`
 	Succeeded      int32     `json:"succeeded"`
 	Failed         int32     `json:"failed"`
-	// Attempts are the Pods that failed last, oldest first; AttemptsOmitted counts
-	// older ones that are not kept.
+	// Attempts are the Pods that failed last, oldest first; AttemptsOmitted counts older ones that are not kept.
 	Attempts        []Attempt `json:"attempts,omitempty"`
 	AttemptsOmitted int       `json:"attemptsOmitted,omitempty"`
 }

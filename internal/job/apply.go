@@ -27,8 +27,7 @@ type Report struct {
 	// Vanished are the UIDs of Pods that a delete or release found gone, and of those that
 	// were removed by their release.
 	Vanished []string `json:"vanished,omitempty"`
-	// Found are Pods that are not as their delete or release says, as they are; with
-	// them nothing was done.
+	// Found are Pods that are not as their delete or release says, as they are; with them nothing was done.
 	Found []PodFact `json:"found,omitempty"`
 	// Failures are the deletes and releases that the API server answered with an error.
 	Failures []PodFailure `json:"failures,omitempty"`
@@ -47,8 +46,7 @@ type CreatedPod struct {
 type PodFailure struct {
 	UID     string `json:"uid"`
 	Message string `json:"message"`
-	// Released says that the finalizer is gone and the delete failed: the Pod runs on, and is
-	// not to be counted.
+	// Released says that the finalizer is gone and the delete failed: the Pod runs on, and is not to be counted.
 	Released bool `json:"released,omitempty"`
 }
 

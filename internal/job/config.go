@@ -17,8 +17,7 @@ type Config struct {
 	BackoffBase, BackoffCap time.Duration
 	// RetryBase and RetryCap bound the delay after the API server refused.
 	RetryBase, RetryCap time.Duration
-	// MaxPods is the number of Pods that one plan creates, removes as surplus or
-	// releases at most.
+	// MaxPods is the number of Pods that one plan creates, removes as surplus or releases at most.
 	MaxPods int
 	// MaxActive bounds the Pods that run at the same time, whatever the parallelism:
 	// all of them have to fit into one payload of Temporal.
@@ -50,8 +49,7 @@ func DefaultConfig() Config {
 // podRetryCap bounds the delay of what fails for a single Pod, whose trouble may last.
 func (c Config) podRetryCap() time.Duration { return max(c.RetryCap, c.BackoffCap) }
 
-// doubled returns base doubled once per count after the first, at most limit; 0
-// for a count of 0.
+// doubled returns base doubled once per count after the first, at most limit; 0 for a count of 0.
 func doubled(base, limit time.Duration, count int32) time.Duration {
 	if count <= 0 {
 		return 0

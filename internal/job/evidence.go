@@ -29,8 +29,7 @@ func AttemptOf(pod Pod) Attempt {
 	}
 }
 
-// refreshEvidence takes over what came to be known of Pods that were counted as
-// failed before they had ended.
+// refreshEvidence takes over what came to be known of Pods that were counted as failed before they had ended.
 func (p *pass) refreshEvidence() {
 	if len(p.state.Evidence) == 0 {
 		return

@@ -43,15 +43,13 @@ type PodFact struct {
 	// Conditions are the Pod's conditions as "Type=Status", in their order, of a Pod
 	// whose phase is Failed; of one that can still run DisruptionTarget=True only.
 	Conditions []string `json:"conditions,omitempty"`
-	// Failures and Ignored are the Pod's annotations job-index-failure-count and
-	// job-index-ignored-failure-count (backoffLimitPerIndex); 0 where they are
-	// missing or no numbers.
+	// Failures and Ignored are the Pod's annotations job-index-failure-count and job-index-ignored-failure-count
+	// (backoffLimitPerIndex); 0 where they are missing or no numbers.
 	Failures int32 `json:"failures,omitempty"`
 	Ignored  int32 `json:"ignored,omitempty"`
 	// Node is spec.nodeName.
 	Node string `json:"node,omitempty"`
-	// Started is when the first app container started; zero before, and where it
-	// is not known any more.
+	// Started is when the first app container started; zero before, and where it is not known any more.
 	Started time.Time `json:"started,omitzero"`
 	// Pending says why the Pod has not started yet, and PendingMessage in whose
 	// words; empty for a Pod one of whose containers has started.
@@ -81,8 +79,7 @@ const (
 	// PendingImagePull: an image can't be pulled (ErrImagePull, ImagePullBackOff,
 	// InvalidImageName, ErrImageNeverPull and the like).
 	PendingImagePull PendingReason = "ImagePull"
-	// PendingUnschedulable: no node takes the Pod (PodScheduled is False), or none
-	// has yet.
+	// PendingUnschedulable: no node takes the Pod (PodScheduled is False), or none has yet.
 	PendingUnschedulable PendingReason = "Unschedulable"
 	// PendingConfigError: a container can't be created (CreateContainerConfigError,
 	// CreateContainerError, RunContainerError, a volume that can't be mounted and the like).
@@ -91,8 +88,7 @@ const (
 	PendingLost PendingReason = "Lost"
 )
 
-// Ended reports whether the Pod can no longer run: phase Succeeded or
-// Failed, or the object is gone.
+// Ended reports whether the Pod can no longer run: phase Succeeded or Failed, or the object is gone.
 func (f PodFact) Ended() bool {
 	return f.Gone || f.Phase == corev1.PodSucceeded || f.Phase == corev1.PodFailed
 }

@@ -67,8 +67,7 @@ func matchingExit(requirement batchv1.PodFailurePolicyOnExitCodesRequirement, ex
 	return nil
 }
 
-// matchingCondition returns the type of the first of the Pod's conditions that
-// equals a pattern; empty when none does.
+// matchingCondition returns the type of the first of the Pod's conditions that equals a pattern; empty when none does.
 func matchingCondition(patterns []batchv1.PodFailurePolicyOnPodConditionsPattern, conditions []string) string {
 	for _, condition := range conditions {
 		kind, status, _ := strings.Cut(condition, "=")

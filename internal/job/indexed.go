@@ -23,9 +23,8 @@ func (p *pass) validIndex(pod Pod) bool {
 	return pod.Index != nil && *pod.Index >= 0 && *pod.Index < p.completions()
 }
 
-// misplaced returns the active Pods of an Indexed Job that are removed in any case: those without a
-// valid index, and all but the most advanced of each index. candidates are in the order of their
-// removal (parity 2.10 c).
+// misplaced returns the active Pods of an Indexed Job that are removed in any case: those without a valid index, and
+// all but the most advanced of each index. candidates are in the order of their removal (parity 2.10 c).
 func (p *pass) misplaced(candidates []int) (misplaced, rest []int) {
 	if !p.indexed() {
 		return nil, candidates
@@ -69,8 +68,7 @@ func (p *pass) pendingIndexes(count int) (indexes []int32, due time.Time) {
 	return indexes, due
 }
 
-// taken reports whether the Pod keeps others of its index from being created: it
-// runs, or has to end first.
+// taken reports whether the Pod keeps others of its index from being created: it runs, or has to end first.
 func (p *pass) taken(pod Pod) bool {
 	return pod.active() || p.spec.PodReplacementPolicy == batchv1.Failed && pod.terminating()
 }

@@ -47,8 +47,7 @@ func ParseIndexes(text string) Indexes {
 	return Indexes{}.merged(runs)
 }
 
-// String returns the set in the format of status.completedIndexes: runs of three
-// or more as "a-b" (parity 2.11).
+// String returns the set in the format of status.completedIndexes: runs of three or more as "a-b" (parity 2.11).
 func (x Indexes) String() string {
 	var text []byte
 	for i, r := range x.runs {

@@ -107,9 +107,8 @@ func (s *State) recountIndexes(spec Spec, pods []PodFact) {
 	}
 }
 
-// Listed merges a list of the Job's Pods, asked for at an instant: Pods missing from it are
-// gone, unknown ones are taken in. A Pod leaves the State when it is counted and released, so
-// one that carries the finalizer was not counted.
+// Listed merges a list of the Job's Pods, asked for at an instant: Pods missing from it are gone, unknown ones are
+// taken in. A Pod leaves the State when it is counted and released, so one that carries the finalizer was not counted.
 func (s State) Listed(list List, asked time.Time) State {
 	listed := make(map[string]bool, len(list.Facts))
 	for _, fact := range list.Facts {
@@ -136,8 +135,7 @@ func (s State) Listed(list List, asked time.Time) State {
 	return s
 }
 
-// takePods takes in the Pods of a list that are not known. One without the finalizer was
-// counted before, or given up.
+// takePods takes in the Pods of a list that are not known. One without the finalizer was counted before, or given up.
 func (s State) takePods(pods []PodFact) State {
 	known := byUID(s.Pods)
 	s.Pods = slices.Clone(s.Pods)
@@ -165,10 +163,9 @@ func equalPods(a, b Pod) bool {
 // longList is the size from which on a list of facts is shortened, in bytes of JSON.
 const longList = 3 << 20
 
-// Shortened returns facts that are long in sum without what nothing is decided from: thousands
-// of Pods may all have failed. The last Pods, as many as keep, keep their messages, and each Pod
-// keeps the exit or condition by which a rule of the podFailurePolicy matches it. These facts are
-// sorted by attempt.
+// Shortened returns facts that are long in sum without what nothing is decided from: thousands of Pods may all have
+// failed. The last Pods, as many as keep, keep their messages, and each Pod keeps the exit or condition by which a rule
+// of the podFailurePolicy matches it. These facts are sorted by attempt.
 func Shortened(facts []PodFact, spec Spec, keep int) []PodFact {
 	if data, err := json.Marshal(facts); err == nil && len(data) <= longList {
 		return facts
@@ -183,8 +180,7 @@ func Shortened(facts []PodFact, spec Spec, keep int) []PodFact {
 	return facts
 }
 
-// decisive leaves out the exits and conditions that do not decide how the policy, which is
-// immutable, handles the Pod.
+// decisive leaves out the exits and conditions that do not decide how the policy, which is immutable, handles the Pod.
 func (f PodFact) decisive(policy *batchv1.PodFailurePolicy) PodFact {
 	handled := handle(policy, "", Pod{PodFact: f})
 	one := f

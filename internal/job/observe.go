@@ -9,10 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Observe merges facts into the State. It is a join: facts may come in any
-// order, late, and more than once, and the result is the same. No fact brings a Pod that is
-// not in the State, since anybody who may write to Temporal may have made it up: where one
-// says that such a Pod carries the finalizer, a list tells.
+// Observe merges facts into the State. It is a join: facts may come in any order, late, and more than once, and the
+// result is the same. No fact brings a Pod that is not in the State, since anybody who may write to Temporal may have
+// made it up: where one says that such a Pod carries the finalizer, a list tells.
 func (s State) Observe(facts []PodFact) State {
 	s.Pods = slices.Clone(s.Pods)
 	known := byUID(s.Pods)

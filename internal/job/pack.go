@@ -32,6 +32,5 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	return packed.UnmarshalPart(data, (*plainState)(s), MaxStateSize)
 }
 
-// Fits reports whether the State takes at most so many bytes as a payload, and can be read
-// again.
+// Fits reports whether the State takes at most so many bytes as a payload, and can be read again.
 func (s State) Fits(length int) error { return packed.Fits(plainState(s), length, MaxStateSize) }

@@ -8,8 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// PendingDeadlineExceeded is the reason of the Event, and of the evidence, of a Pod
-// that did not start in time.
+// PendingDeadlineExceeded is the reason of the Event, and of the evidence, of a Pod that did not start in time.
 const PendingDeadlineExceeded = "PendingDeadlineExceeded"
 
 // pendingDue returns when a Pod must have started; ok is false for one that has, or that may wait for

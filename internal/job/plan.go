@@ -28,8 +28,7 @@ type Plan struct {
 	Counted []string
 	// Releases follow the status: their Pods' fate is recorded in Next.
 	Releases []Release
-	// Handled counts the Pods among Releases that an explicit rule of podFailurePolicy
-	// matches, by its action.
+	// Handled counts the Pods among Releases that an explicit rule of podFailurePolicy matches, by its action.
 	Handled map[batchv1.PodFailurePolicyAction]int32
 	// Events are about the whole Job. Those about single Pods (SuccessfulCreate, FailedCreate
 	// and so on) come from the activities.

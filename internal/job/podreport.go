@@ -62,8 +62,7 @@ func (s *State) takePodReports(plan Plan, report Report, now time.Time) {
 	}
 }
 
-// delayed reports whether what failed with a Pod is not to be tried yet, and plans to wake
-// when it is.
+// delayed reports whether what failed with a Pod is not to be tried yet, and plans to wake when it is.
 func (p *pass) delayed(pod Pod) bool {
 	if !p.now.Before(pod.Retry.Until) {
 		return false

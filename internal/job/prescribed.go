@@ -98,8 +98,7 @@ func (s Spec) misnamed(object *batchv1.Job, create Create) string {
 	return ""
 }
 
-// TooMany says why creates would make more Pods than the Job is to have beside the running ones,
-// in all or of an index.
+// TooMany says why creates would make more Pods than the Job is to have beside the running ones, in all or of an index.
 func TooMany(object *batchv1.Job, creates []Create, running []PodFact) string {
 	spec := SpecOf(object)
 	total, byIndex := map[string]bool{}, map[int32]string{}

@@ -42,9 +42,8 @@ func DecideRaise(config Config, state State, from, to Spec, now time.Time) (plan
 	return plan, len(plan.Creates) > 0 && !plan.Recorded() && !plan.Bulk()
 }
 
-// Reread takes in the Job as it was read after a status or Pods were refused: it was edited, or
-// somebody else wrote its status. The delay of the next status stays even with a new spec, since
-// the refusal may have another reason.
+// Reread takes in the Job as it was read after a status or Pods were refused: it was edited, or somebody else wrote its
+// status. The delay of the next status stays even with a new spec, since the refusal may have another reason.
 func (s State) Reread(from, to Spec, status batchv1.JobStatus) (State, Spec) {
 	retry := s.StatusRetry
 	s, spec := s.Edited(from, to)
@@ -99,8 +98,7 @@ func (s State) base() Base {
 	return Base{Succeeded: status.Succeeded, Failed: status.Failed, Uncounted: uncounted(status)}
 }
 
-// ByOthers says which counters of a Job's status were written last by somebody else than
-// Ostinato.
+// ByOthers says which counters of a Job's status were written last by somebody else than Ostinato.
 type ByOthers struct{ Succeeded, Failed bool }
 
 // Overtaken reports whether somebody else, such as the built-in controller, has counted Pods

@@ -20,9 +20,8 @@ import (
 	"ostinato.dev/ostinato/internal/steering"
 )
 
-// Spec holds the fields of a batch/v1 JobSpec that decide when Pods start and
-// when the Job ends. It holds no Pod template: what runs is read from the Job
-// object by the activity that creates Pods, never from Temporal.
+// Spec holds the fields of a batch/v1 JobSpec that decide when Pods start and when the Job ends. It holds no Pod
+// template: what runs is read from the Job object by the activity that creates Pods, never from Temporal.
 type Spec struct {
 	// Generation is the Job's metadata.generation the other fields were read at.
 	Generation int64 `json:"generation"`
@@ -45,8 +44,7 @@ type Spec struct {
 	// BackoffLimitPerIndex and MaxFailedIndexes are the fields of an Indexed Job.
 	BackoffLimitPerIndex *int32 `json:"backoffLimitPerIndex,omitempty"`
 	MaxFailedIndexes     *int32 `json:"maxFailedIndexes,omitempty"`
-	// PodFailurePolicy is spec.podFailurePolicy; it names containers, exit codes
-	// and Pod conditions.
+	// PodFailurePolicy is spec.podFailurePolicy; it names containers, exit codes and Pod conditions.
 	PodFailurePolicy *batchv1.PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 	// HasSuccessPolicy says that an Indexed Job has a spec.successPolicy, which can't be
 	// edited. Its text stays in the object (MatchedRule).
@@ -60,8 +58,7 @@ type Spec struct {
 	// failures; 0 means that the Job does not say.
 	BackoffBaseSeconds int64 `json:"backoffBaseSeconds,omitempty"`
 	BackoffCapSeconds  int64 `json:"backoffCapSeconds,omitempty"`
-	// Mistakes are annotations that can't be read, in words; they are announced
-	// once and otherwise count as not given.
+	// Mistakes are annotations that can't be read, in words; they are announced once and otherwise count as not given.
 	Mistakes []string `json:"mistakes,omitempty"`
 	// Defaults are what counts where the Job does not say.
 	Defaults Defaults `json:"defaults,omitzero"`
@@ -153,8 +150,7 @@ func (s *Spec) seconds(job *batchv1.Job, key string) int64 {
 
 // Defaults apply to Jobs that do not say otherwise by annotation.
 type Defaults struct {
-	// BackoffBase and BackoffCap bound the delay of Pods after failures; 0 means
-	// DefaultConfig's.
+	// BackoffBase and BackoffCap bound the delay of Pods after failures; 0 means DefaultConfig's.
 	BackoffBase time.Duration `json:"backoffBase,omitempty"`
 	BackoffCap  time.Duration `json:"backoffCap,omitempty"`
 }

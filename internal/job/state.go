@@ -19,8 +19,7 @@ type State struct {
 	Attempts int64 `json:"attempts,omitempty"`
 	// Pods are alive, terminating, or not yet counted and released; sorted by attempt, name and UID.
 	Pods []Pod `json:"pods,omitempty"`
-	// Succeeded and Failed count all Pods of that Fate. In an Indexed Job Succeeded is the
-	// number of Completed.
+	// Succeeded and Failed count all Pods of that Fate. In an Indexed Job Succeeded is the number of Completed.
 	Succeeded int32 `json:"succeeded,omitempty"`
 	Failed    int32 `json:"failed,omitempty"`
 	// Completed and FailedIndexes are the completion indexes that are over (Indexed Jobs).
@@ -44,16 +43,14 @@ type State struct {
 	Verdict Verdict `json:"verdict,omitzero"`
 	// Concluded is set when all Pods that had not ended were deleted for the Verdict.
 	Concluded bool `json:"concluded,omitempty"`
-	// Written is the status the API server last accepted, or nil. WrittenCompleted and
-	// WrittenFailed are its indexes.
+	// Written is the status the API server last accepted, or nil. WrittenCompleted and WrittenFailed are its indexes.
 	Written          *batchv1.JobStatus `json:"written,omitempty"`
 	WrittenCompleted Indexes            `json:"writtenCompleted,omitzero"`
 	WrittenFailed    Indexes            `json:"writtenFailed,omitzero"`
 	// Evidence describes the Pods that failed last, oldest first. EvidenceOmitted counts older ones.
 	Evidence        []Attempt `json:"evidence,omitempty"`
 	EvidenceOmitted int       `json:"evidenceOmitted,omitempty"`
-	// CreateRetry and StatusRetry delay what the API server refused. After an error, ErrorRetry
-	// delays everything.
+	// CreateRetry and StatusRetry delay what the API server refused. After an error, ErrorRetry delays everything.
 	CreateRetry Retry `json:"createRetry,omitzero"`
 	StatusRetry Retry `json:"statusRetry,omitzero"`
 	ErrorRetry  Retry `json:"errorRetry,omitzero"`
@@ -92,8 +89,7 @@ type Pod struct {
 	Announced bool `json:"announced,omitempty"`
 }
 
-// Fate says how a Pod was counted. Once given it never changes, whatever facts
-// come later.
+// Fate says how a Pod was counted. Once given it never changes, whatever facts come later.
 type Fate string
 
 const (

@@ -35,8 +35,7 @@ func (s State) status(spec Spec, creating int32) *batchv1.JobStatus {
 
 		CompletedIndexes: s.Completed.String(),
 		FailedIndexes:    failedIndexes,
-		// History is the log that upstream keeps in the lists; non-nil as upstream
-		// leaves it (parity 2.11).
+		// History is the log that upstream keeps in the lists; non-nil as upstream leaves it (parity 2.11).
 		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
 	}
 }
@@ -84,8 +83,7 @@ func withoutIndexes(status batchv1.JobStatus) *batchv1.JobStatus {
 	return &status
 }
 
-// Status returns the status that the API server last accepted; the zero status
-// before the first.
+// Status returns the status that the API server last accepted; the zero status before the first.
 func (s State) Status() batchv1.JobStatus {
 	if s.Written == nil {
 		return batchv1.JobStatus{}
@@ -148,8 +146,7 @@ func (p *pass) hasCondition(kind batchv1.JobConditionType, status corev1.Conditi
 	return condition != nil && condition.Status == status
 }
 
-// setCondition sets a condition, keeping its place in the list; it reports
-// whether that changed anything.
+// setCondition sets a condition, keeping its place in the list; it reports whether that changed anything.
 func (p *pass) setCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) bool {
 	if p.hasCondition(kind, status) {
 		return false

@@ -57,9 +57,8 @@ func ConditionReasons(kind batchv1.JobConditionType) []string {
 
 var conditionStatuses = []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
 
-// ValidateStatus reports whether a status can be one that a plan writes, by what it consists
-// of and how large it is: anybody who may write to Temporal may have asked for it. It does
-// not say whether the status is true.
+// ValidateStatus reports whether a status can be one that a plan writes, by what it consists of and how large it is:
+// anybody who may write to Temporal may have asked for it. It does not say whether the status is true.
 func ValidateStatus(status batchv1.JobStatus) error {
 	if err := validateConditions(status.Conditions); err != nil {
 		return fmt.Errorf("status: %w", err)
@@ -100,9 +99,8 @@ func validateConditions(conditions []batchv1.JobCondition) error {
 	return nil
 }
 
-// takenConditions are the conditions of a Job that are Ostinato's, as a plan may write them
-// again. Anybody who may write the Job's status may have written them, and Kubernetes takes
-// some of them back for nobody.
+// takenConditions are the conditions of a Job that are Ostinato's, as a plan may write them again. Anybody who may
+// write the Job's status may have written them, and Kubernetes takes some of them back for nobody.
 func takenConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 	var taken []batchv1.JobCondition
 	for _, condition := range conditions {

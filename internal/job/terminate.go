@@ -8,16 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Termination asks to end all running Pods of a Job, including those of forgotten plans, which
-// the State does not know.
+// Termination asks to end all running Pods of a Job, including those of forgotten plans, which the State does not know.
 type Termination string
 
 const (
-	// TerminateForSuspension removes the Pods: their finalizer goes first, and they are not counted
-	// (parity 2.12).
+	// TerminateForSuspension removes the Pods: their finalizer goes first, and they are not counted (parity 2.12).
 	TerminateForSuspension Termination = "Suspension"
-	// TerminateForVerdict deletes the Pods; they keep their finalizer until they are counted
-	// (parity 2.11).
+	// TerminateForVerdict deletes the Pods; they keep their finalizer until they are counted (parity 2.11).
 	TerminateForVerdict Termination = "Verdict"
 )
 
@@ -49,10 +46,9 @@ func (t Termination) Overtaken(pods []PodFact, undecided, deleting []string) []D
 	return targets
 }
 
-// Recorded reports whether the Plan must be in the history before it is carried out: another
-// plan would not take it back, or it asks for logs, and nodes may not answer while a workflow
-// task waits. The rest follows from the Job and the history: a repeated workflow task wants the
-// same again, by the same names.
+// Recorded reports whether the Plan must be in the history before it is carried out: another plan would not take it
+// back, or it asks for logs, and nodes may not answer while a workflow task waits. The rest follows from the Job and
+// the history: a repeated workflow task wants the same again, by the same names.
 func (p Plan) Recorded() bool {
 	return p.decides() || slices.ContainsFunc(p.Releases, func(release Release) bool { return release.Logs })
 }

@@ -32,8 +32,7 @@ const (
 	// maxIndexRecords bounds the records of a State: the indexes of an Indexed Job that may run
 	// at a time or have a back-off limit of their own (parity 2.17).
 	maxIndexRecords = 100_000
-	// maxRules bounds the rules of policies, and the lists in them; the API server takes
-	// 20 rules with 255 exit codes.
+	// maxRules bounds the rules of policies, and the lists in them; the API server takes 20 rules with 255 exit codes.
 	maxRules = 1000
 	// maxList bounds the conditions and exits of a Pod or Job, evidence and mistakes.
 	maxList = 1000
@@ -47,8 +46,7 @@ const (
 	maxUID, maxMistake = 128, 1024
 )
 
-// Validate reports whether the Spec can be that of a Job object: anybody who may write
-// to Temporal may have sent it.
+// Validate reports whether the Spec can be that of a Job object: anybody who may write to Temporal may have sent it.
 func (s Spec) Validate() error {
 	err := within(
 		number{"parallelism", int64(s.Parallelism), unbounded},

@@ -112,8 +112,7 @@ func (p *pass) allIndexesOver() *Verdict {
 	return &Verdict{batchv1.JobFailureTarget, batchv1.JobReasonFailedIndexes, "Job has failed indexes"}
 }
 
-// deadline returns when activeDeadlineSeconds ends; ok is false for a Job that has
-// none or is suspended.
+// deadline returns when activeDeadlineSeconds ends; ok is false for a Job that has none or is suspended.
 func (p *pass) deadline() (deadline time.Time, ok bool) {
 	if p.spec.ActiveDeadlineSeconds == nil || p.spec.Suspend || p.state.StartTime.IsZero() {
 		return time.Time{}, false
@@ -157,8 +156,7 @@ func (p *pass) conclude(v Verdict) {
 	}
 }
 
-// exemptFromStart reports whether the API server lets the Job finish without a
-// startTime (parity 2.17).
+// exemptFromStart reports whether the API server lets the Job finish without a startTime (parity 2.17).
 func (p *pass) exemptFromStart() bool {
 	return p.spec.Suspend && p.spec.Completions != nil && *p.spec.Completions == 0
 }

@@ -46,8 +46,7 @@ func (p *pass) listAt() time.Time {
 
 func (p *pass) listDue() bool { return !p.now.Before(p.listAt()) }
 
-// unknownPodsEvery is how often facts about unknown Pods, which anybody may have sent, can have the
-// Pods listed.
+// unknownPodsEvery is how often facts about unknown Pods, which anybody may have sent, can have the Pods listed.
 const unknownPodsEvery = time.Second
 
 // unknownPodsDue reports whether they are to be listed now, and plans to wake when they are.

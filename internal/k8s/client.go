@@ -27,8 +27,7 @@ type CronJobsGetter interface {
 	CronJobs(namespace string) CronJobInterface
 }
 
-// CronJobInterface is the typed client of one namespace's CronJobs, with the
-// methods of a generated client.
+// CronJobInterface is the typed client of one namespace's CronJobs, with the methods of a generated client.
 type CronJobInterface interface {
 	Create(ctx context.Context, cronJob *ostinatov1.CronJob, options metav1.CreateOptions) (*ostinatov1.CronJob, error)
 	Update(ctx context.Context, cronJob *ostinatov1.CronJob, options metav1.UpdateOptions) (*ostinatov1.CronJob, error)

@@ -19,9 +19,8 @@ import (
 // FromCache reads from the API server's watch cache.
 var FromCache = metav1.GetOptions{ResourceVersion: "0"}
 
-// CronJobStore reads and writes the CronJobs of one of the two groups, batch.ostinato.dev
-// (OwnCronJobs) and batch (NativeCronJobs), in the shape of the former. Which of them a
-// CronJob is, IsNative tells.
+// CronJobStore reads and writes the CronJobs of one of the two groups, batch.ostinato.dev (OwnCronJobs) and batch
+// (NativeCronJobs), in the shape of the former. Which of them a CronJob is, IsNative tells.
 type CronJobStore interface {
 	// Get reads a CronJob. Errors are the API server's. FromCache is cheaper, and a moment old.
 	Get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error)
@@ -32,17 +31,15 @@ type CronJobStore interface {
 	writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error)
 }
 
-// GetCronJob reads a CronJob; the error is ErrGone when it does not exist or has
-// another UID.
+// GetCronJob reads a CronJob; the error is ErrGone when it does not exist or has another UID.
 func GetCronJob(ctx context.Context, store CronJobStore, namespace, name string, uid types.UID) (*ostinatov1.CronJob, error) {
 	cronJob, err := store.Get(ctx, namespace, name, metav1.GetOptions{})
 	return withUID(cronJob, err, uid)
 }
 
-// ApplyCronJobStatus makes status the CronJob's status and returns the CronJob as stored.
-// Fields that the status leaves out are removed. UID and resourceVersion of the CronJob as
-// just read guard the write; when another writer came first, it is read again. Errors are
-// ErrGone or the API server's, a conflict included when other writers persist.
+// ApplyCronJobStatus makes status the CronJob's status and returns the CronJob as stored. Fields that the status leaves
+// out are removed. UID and resourceVersion of the CronJob as just read guard the write; when another writer came first,
+// it is read again. Errors are ErrGone or the API server's, a conflict included when other writers persist.
 func ApplyCronJobStatus(ctx context.Context, store CronJobStore, cronJob *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error) {
 	for attempt := 1; ; attempt++ {
 		stored, err := WriteCronJobStatus(ctx, store, cronJob, status)
@@ -92,10 +89,9 @@ func (s ownCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJob, 
 	return s.client.CronJobs(read.Namespace).UpdateStatus(ctx, wanted, metav1.UpdateOptions{FieldManager: CronJobFieldManager})
 }
 
-// ApplyCronJobConditions writes the bridge's conditions of a CronJob of ours by server-side
-// apply, and leaves the rest of the status to its owner. One that it wrote before and that is
-// not among them is taken away. It is idempotent. A CronJob that is gone, or has another UID,
-// is left alone without an error.
+// ApplyCronJobConditions writes the bridge's conditions of a CronJob of ours by server-side apply, and leaves the rest
+// of the status to its owner. One that it wrote before and that is not among them is taken away. It is idempotent. A
+// CronJob that is gone, or has another UID, is left alone without an error.
 func ApplyCronJobConditions(ctx context.Context, client CronJobsGetter, cronJob *ostinatov1.CronJob, conditions ...metav1.Condition) error {
 	patch, err := json.Marshal(map[string]any{
 		"apiVersion": ostinatov1.GroupVersion.String(),

@@ -52,8 +52,7 @@ func PodFact(pod *corev1.Pod) job.PodFact {
 		Attempt:  attempt(pod),
 		Removed:  removed(pod),
 	}
-	// A deleted Pod counts as failed before it has ended (parity 2.6), so its
-	// back-off needs a finish time too.
+	// A deleted Pod counts as failed before it has ended (parity 2.6), so its back-off needs a finish time too.
 	if fact.Ended() || fact.Deleting {
 		fact.Finished = inUTC(finishTime(pod))
 	}

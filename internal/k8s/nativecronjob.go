@@ -35,16 +35,15 @@ func CronJobKindOf(cronJob *ostinatov1.CronJob) schema.GroupVersionKind {
 	return ostinatov1.CronJobKind
 }
 
-// FromNative gives a CronJob of batch/v1 the shape of Ostinato's, which holds the
-// original's parts. What the status of batch/v1 has no field for is read from
-// annotations. Conditions are kept nowhere: they are told by Events alone.
+// FromNative gives a CronJob of batch/v1 the shape of Ostinato's, which holds the original's parts. What the status of
+// batch/v1 has no field for is read from annotations. Conditions are kept nowhere: they are told by Events alone.
 //
-// The API server takes a schedule and annotations of any length, and Specs and statuses stay in
-// memory and in histories. So an overlong schedule or time zone is cut to what is still refused,
-// and annotations count only as far as Ostinato can have written them.
+// The API server takes a schedule and annotations of any length, and Specs and statuses stay in memory and in
+// histories. So an overlong schedule or time zone is cut to what is still refused, and annotations count only as far as
+// Ostinato can have written them.
 //
-// Notes of another UID were copied with the object, or restored. Notes with a next run that is
-// not after the last one are from before another controller went on with the CronJob. Neither count.
+// Notes of another UID were copied with the object, or restored. Notes with a next run that is not after the last one
+// are from before another controller went on with the CronJob. Neither count.
 func FromNative(native *batchv1.CronJob) *ostinatov1.CronJob {
 	cronJob := &ostinatov1.CronJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: nativeCronJobKind.GroupVersion().String(), Kind: nativeCronJobKind.Kind},

@@ -82,9 +82,8 @@ func isDeleted(err error) (bool, error) {
 // may have more than a megabyte. Two pages are in memory at a time.
 const ListPage = 100
 
-// EachPod calls see with every Pod of a namespace, or of all, that matches the selector, until see
-// returns an error. The list is a snapshot. It is read in pages of size Pods, and a page is dropped
-// when it is done.
+// EachPod calls see with every Pod of a namespace, or of all, that matches the selector, until see returns an error.
+// The list is a snapshot. It is read in pages of size Pods, and a page is dropped when it is done.
 func EachPod(ctx context.Context, client kubernetes.Interface, namespace string, selector labels.Selector, size int64, see func(*corev1.Pod) error) error {
 	what := fmt.Sprintf("Pods %s of namespace %q", selector, namespace)
 	return eachItem(ctx, what, selector, size, see, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

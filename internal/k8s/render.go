@@ -102,10 +102,9 @@ func inUTC(at time.Time) time.Time {
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// RenderPod returns the Pod that a Create asks for, built from the Job's template as upstream builds
-// it (parity 2.10), with two differences: the name is given, and the watch bucket label says which
-// PodWatch shard reports the Pod. The Job's evidence annotation is the Pod's where it is stricter
-// than the template's.
+// RenderPod returns the Pod that a Create asks for, built from the Job's template as upstream builds it (parity 2.10),
+// with two differences: the name is given, and the watch bucket label says which PodWatch shard reports the Pod. The
+// Job's evidence annotation is the Pod's where it is stricter than the template's.
 func RenderPod(owner *batchv1.Job, create job.Create) *corev1.Pod {
 	template := owner.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{

@@ -178,8 +178,7 @@ func trimStatuses(statuses []corev1.ContainerStatus, phase corev1.PodPhase) []co
 	return trimmed
 }
 
-// trimState keeps when a container started and how it ended, and what it waits for
-// while the Pod has not started.
+// trimState keeps when a container started and how it ended, and what it waits for while the Pod has not started.
 func trimState(state corev1.ContainerState, phase corev1.PodPhase) corev1.ContainerState {
 	var trimmed corev1.ContainerState
 	switch {

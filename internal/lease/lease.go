@@ -56,10 +56,9 @@ func (l *Lease) Keep(ctx context.Context, lost func()) {
 	}
 }
 
-// Owned returns a context that ends with the lease, for a write that only one attempt at a time may
-// make: an API server that comes back would take that of an attempt which was given up. Where too
-// little of the lease is left, it is renewed first, for as long as the context allows; an error says why
-// it is not.
+// Owned returns a context that ends with the lease, for a write that only one attempt at a time may make: an API server
+// that comes back would take that of an attempt which was given up. Where too little of the lease is left, it is
+// renewed first, for as long as the context allows; an error says why it is not.
 func (l *Lease) Owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if l.timeout < Least {
 		return nil, nil, fmt.Errorf("the heartbeat timeout is %s, want %s or more", l.timeout, Least)

@@ -15,16 +15,14 @@ import (
 )
 
 const (
-	// JobController is the value of a Job's spec.managedBy that hands the Job
-	// to Ostinato (KEP-4368).
+	// JobController is the value of a Job's spec.managedBy that hands the Job to Ostinato (KEP-4368).
 	JobController = "ostinato.dev/job-controller"
 
 	// FieldManagerPrefix begins the names of the field managers of Ostinato's writes.
 	FieldManagerPrefix = "ostinato-"
 
-	// TrackingFinalizer is the finalizer that keeps a finished Pod until it is
-	// counted; upstream's own, so that its orphan clean-up works after an
-	// uninstall (parity 2.18).
+	// TrackingFinalizer is the finalizer that keeps a finished Pod until it is counted; upstream's own, so that its
+	// orphan clean-up works after an uninstall (parity 2.18).
 	TrackingFinalizer = batchv1.JobTrackingFinalizer
 
 	// ScheduledTimestampAnnotation carries a run's scheduled time (RFC 3339).
@@ -33,21 +31,17 @@ const (
 	// InstantiateAnnotation marks a Job started by hand, as kubectl does.
 	InstantiateAnnotation = "cronjob.kubernetes.io/instantiate"
 
-	// ScheduledTimeVariableAnnotation is on a native CronJob what spec.scheduledTimeVariable
-	// is on one of ours.
+	// ScheduledTimeVariableAnnotation is on a native CronJob what spec.scheduledTimeVariable is on one of ours.
 	ScheduledTimeVariableAnnotation = "ostinato.dev/scheduled-time-variable"
 
-	// BackfillAnnotation is put on the Job of a time that a backfill asked for; its value is
-	// the backfill's number.
+	// BackfillAnnotation is put on the Job of a time that a backfill asked for; its value is the backfill's number.
 	BackfillAnnotation = "ostinato.dev/backfill"
 
-	// WatchBucketLabel is put on every Pod; its value (0 to WatchBuckets-1) says
-	// which PodWatch shard reports the Pod.
+	// WatchBucketLabel is put on every Pod; its value (0 to WatchBuckets-1) says which PodWatch shard reports the Pod.
 	WatchBucketLabel = "ostinato.dev/watch-bucket"
 
-	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say on
-	// the object who suspended or resumed it by signal, when and why. Who is as the
-	// signal claims: Temporal does not tell.
+	// SuspendedByAnnotation, SuspendedAtAnnotation and SuspendNoteAnnotation say on the object who suspended or resumed
+	// it by signal, when and why. Who is as the signal claims: Temporal does not tell.
 	SuspendedByAnnotation = "ostinato.dev/suspend-claimed-by"
 	SuspendedAtAnnotation = "ostinato.dev/suspend-changed-at"
 	SuspendNoteAnnotation = "ostinato.dev/suspend-note"
@@ -82,9 +76,8 @@ const (
 	LastScheduleTimeAnnotation = "ostinato.dev/last-schedule-time"
 	SuspendedForMoveAnnotation = "ostinato.dev/suspended-for-move"
 
-	// AskedByAnnotation and ChangedAnnotation say on a Job that somebody makes for a CronJob who
-	// that is, as claimed, and in what the Job is not as the CronJob prescribes it. The
-	// ledger has both.
+	// AskedByAnnotation and ChangedAnnotation say on a Job that somebody makes for a CronJob who that is, as claimed,
+	// and in what the Job is not as the CronJob prescribes it. The ledger has both.
 	AskedByAnnotation = "ostinato.dev/run-claimed-by"
 	ChangedAnnotation = "ostinato.dev/run-changed"
 
@@ -101,10 +94,9 @@ const (
 	// native CronJob to the workflow that has written its status.
 	WorkflowAnnotation = "ostinato.dev/workflow"
 
-	// ObservedGenerationAnnotation and NextScheduleTimeAnnotation (RFC 3339) hold of a
-	// native CronJob what the status of batch/v1 has no field for. ObservedUIDAnnotation
-	// names the CronJob that they belong to: who makes one from a copy copies annotations.
-	// They are written in the same request as the status.
+	// ObservedGenerationAnnotation and NextScheduleTimeAnnotation (RFC 3339) hold of a native CronJob what the status
+	// of batch/v1 has no field for. ObservedUIDAnnotation names the CronJob that they belong to: who makes one from a
+	// copy copies annotations. They are written in the same request as the status.
 	ObservedGenerationAnnotation = "ostinato.dev/observed-generation"
 	ObservedUIDAnnotation        = "ostinato.dev/observed-uid"
 	NextScheduleTimeAnnotation   = "ostinato.dev/next-schedule-time"
@@ -146,8 +138,7 @@ func (c Cluster) PodWatchWorkflowID(shard, shards int) string {
 	return c.prefixed(fmt.Sprintf("podwatch/%d-of-%d", shard, shards))
 }
 
-// ControlTaskQueue is where CronJob and PodWatch workflows run, with their short
-// activities.
+// ControlTaskQueue is where CronJob and PodWatch workflows run, with their short activities.
 func (c Cluster) ControlTaskQueue() string { return c.prefixed("ostinato") }
 
 // JobTaskQueue is where Job workflows run, with their short activities: apart from the CronJob
@@ -200,9 +191,8 @@ func TriggeredJob(cronJob, cronJobUID string, sequence int64) string {
 	return cronJob + "-t" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10))
 }
 
-// BackfilledJob returns the name of the Job for a scheduled time that the CronJob's
-// sequence-th backfill runs. Each backfill runs a time anew, and no name equals that of a
-// ScheduledJob or a TriggeredJob.
+// BackfilledJob returns the name of the Job for a scheduled time that the CronJob's sequence-th backfill runs. Each
+// backfill runs a time anew, and no name equals that of a ScheduledJob or a TriggeredJob.
 func BackfilledJob(cronJob, cronJobUID string, sequence int64, scheduled time.Time) string {
 	return cronJob + "-b" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10), strconv.FormatInt(scheduled.Unix(), 10))
 }

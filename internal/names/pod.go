@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// A Pod's suffix has five characters of five bits. Attempts are mapped to
-// suffixes by a permutation of these 25 bits that the Job's UID selects (a
-// Feistel network), not by a hash: with a hash two of a thousand Pods of one Job
-// would share a name once in 70 Jobs. So names are unique up to 33 million
-// attempts, and the attempt can be read back from the name.
+// A Pod's suffix has five characters of five bits. Attempts are mapped to suffixes by a permutation of these 25 bits
+// that the Job's UID selects (a Feistel network), not by a hash: with a hash two of a thousand Pods of one Job would
+// share a name once in 70 Jobs. So names are unique up to 33 million attempts, and the attempt can be read back from
+// the name.
 const (
 	suffixLength = 5
 	rightBits    = 12

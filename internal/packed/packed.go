@@ -1,8 +1,7 @@
-// Package packed keeps large values below the size that Temporal takes as one
-// payload (2 MB): their JSON is compressed. Small values stay readable JSON.
+// Package packed keeps large values below the size that Temporal takes as one payload (2 MB): their JSON is compressed.
+// Small values stay readable JSON.
 //
-// What is read may come from anybody who may write to Temporal, so it is bounded before
-// it takes memory.
+// What is read may come from anybody who may write to Temporal, so it is bounded before it takes memory.
 package packed
 
 import (
@@ -37,8 +36,7 @@ type envelope struct {
 	GZIP []byte `json:"gzip"`
 }
 
-// Marshal returns the JSON of a value, or, when that is long, of an object with
-// the compressed JSON as its only field.
+// Marshal returns the JSON of a value, or, when that is long, of an object with the compressed JSON as its only field.
 func Marshal(value any) ([]byte, error) {
 	plain, err := json.Marshal(value)
 	if err != nil {
@@ -79,9 +77,8 @@ func compress(plain []byte) ([]byte, error) {
 	return json.Marshal(envelope{compressed.Bytes()})
 }
 
-// Unmarshal reads what Marshal returned. A value that is larger than any that Ostinato
-// writes is an error, found before it takes memory. One that is compressed, or longer than
-// what is not, waits until few others are read.
+// Unmarshal reads what Marshal returned. A value that is larger than any that Ostinato writes is an error, found before
+// it takes memory. One that is compressed, or longer than what is not, waits until few others are read.
 func Unmarshal(data []byte, value any) error { return UnmarshalWithin(data, value, maxSize) }
 
 // UnmarshalWithin is Unmarshal with another bound, in bytes.
@@ -131,8 +128,7 @@ func check(plain []byte, size int) error {
 	return bounded(plain)
 }
 
-// bounded counts what the JSON consists of, without taking memory for it. It need not be
-// valid JSON.
+// bounded counts what the JSON consists of, without taking memory for it. It need not be valid JSON.
 func bounded(data []byte) error {
 	elements, values, text := 0, 0, false
 	for i := 0; i < len(data); i++ {

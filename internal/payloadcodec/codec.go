@@ -37,8 +37,7 @@ type Options struct {
 	// Path is a file with a key, or a directory (such as a mounted Secret) with a
 	// file for each. A key's ID is its file's name; the file holds 32 bytes in base64.
 	Path string
-	// EncryptWith is the ID of the key that encrypts; every key decrypts. Without
-	// one nothing is encrypted.
+	// EncryptWith is the ID of the key that encrypts; every key decrypts. Without one nothing is encrypted.
 	EncryptWith string
 	// Logger is told when keys change, and when they can't be read.
 	Logger *slog.Logger
@@ -46,9 +45,8 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Apply makes a Temporal client, and the workers made of it, use the codec for all
-// they send and read. With failures, messages and stack traces of failures are
-// encoded too; those that are encoded are read either way.
+// Apply makes a Temporal client, and the workers made of it, use the codec for all they send and read. With failures,
+// messages and stack traces of failures are encoded too; those that are encoded are read either way.
 func Apply(options *client.Options, codec converter.PayloadCodec, failures bool) {
 	options.DataConverter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), codec)
 	options.FailureConverter = temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{
@@ -57,15 +55,12 @@ func Apply(options *client.Options, codec converter.PayloadCodec, failures bool)
 	})
 }
 
-// New reads the keys and returns a codec, which is safe for concurrent use and
-// follows changes of the files within seconds. The error says what is wrong with
-// the keys.
+// New reads the keys and returns a codec, which is safe for concurrent use and follows changes of the files within
+// seconds. The error says what is wrong with the keys.
 //
-// Encode encrypts each payload whole, its metadata included, under a random nonce.
-// Decode takes what Encode made, with any of the keys, and passes on as they are
-// payloads of other encodings: what was written before encryption was switched on,
-// and signals that people type. A payload that says it is encrypted and can't be
-// decrypted is an error.
+// Encode encrypts each payload whole, its metadata included, under a random nonce. Decode takes what Encode made, with
+// any of the keys, and passes on as they are payloads of other encodings: what was written before encryption was
+// switched on, and signals that people type. A payload that says it is encrypted and can't be decrypted is an error.
 func New(options Options) (converter.PayloadCodec, error) {
 	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
 	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// lookInterval is how often the files of the keys are looked at while payloads
-	// come and go.
+	// lookInterval is how often the files of the keys are looked at while payloads come and go.
 	lookInterval = 10 * time.Second
 	// unknownInterval is the same when a payload names a key that is not known.
 	unknownInterval = time.Second
@@ -34,8 +33,7 @@ func (r *keyring) keys() keys {
 	return *r.current.Load()
 }
 
-// keysWith is keys for a payload that names a key: one that is not known may have
-// come a moment ago.
+// keysWith is keys for a payload that names a key: one that is not known may have come a moment ago.
 func (r *keyring) keysWith(id string) keys {
 	known := r.keys()
 	if _, ok := known[id]; ok || !r.due(unknownInterval) {

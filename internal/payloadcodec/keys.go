@@ -37,8 +37,7 @@ type key struct {
 	secret string
 }
 
-// readKeys reads the key in a file, or those in the files of a directory. A key's ID
-// is its file's name.
+// readKeys reads the key in a file, or those in the files of a directory. A key's ID is its file's name.
 func readKeys(path string) (keys, error) {
 	read := keys{}
 	info, err := os.Stat(path)

@@ -64,8 +64,7 @@ func (w *Watcher) observe(before, pod *corev1.Pod, initial bool) {
 	w.queue.Add(key{jobKey: owner})
 }
 
-// remove takes that a Pod is not seen as its Job's any more; it reports whether it
-// is to be looked up.
+// remove takes that a Pod is not seen as its Job's any more; it reports whether it is to be looked up.
 func (w *Watcher) remove(pod *corev1.Pod, exists bool) (look bool) {
 	owner, ok := jobOf(pod)
 	if !ok {

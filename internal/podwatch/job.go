@@ -13,11 +13,9 @@ import (
 	"ostinato.dev/ostinato/internal/job"
 )
 
-// When what is sent. The rules are pure: watchedJob and its methods take the time and do
-// nothing but decide.
+// When what is sent. The rules are pure: watchedJob and its methods take the time and do nothing but decide.
 const (
-	// signalInterval is the least time between two signals to a Job, except for
-	// the fact that ends its last Pod.
+	// signalInterval is the least time between two signals to a Job, except for the fact that ends its last Pod.
 	signalInterval = time.Second
 	// repeatInterval is after how long a Pod that ended and is still not released
 	// is looked into again: its workflow may be gone.
@@ -42,9 +40,8 @@ const (
 	theirs
 )
 
-// watchedJob is what the watch knows of one Job: its Pods, what its workflow has been told, and when.
-// A Job may have thousands of Pods and every change of one calls for a decision, so each change updates what a decision
-// needs (meet).
+// watchedJob is what the watch knows of one Job: its Pods, what its workflow has been told, and when. A Job may have
+// thousands of Pods and every change of one calls for a decision, so each change updates what a decision needs (meet).
 type watchedJob struct {
 	jobKey
 	// selector is the Job's; nil as long as nothing depended on it.
@@ -110,8 +107,7 @@ func (w *watchedJob) count(pod *watchedPod, sign int32) {
 	}
 }
 
-// observe takes a Pod as the watch sees it now. initial tells the first list of a watch
-// from what comes later.
+// observe takes a Pod as the watch sees it now. initial tells the first list of a watch from what comes later.
 func (w *watchedJob) observe(s sight, initial bool, now time.Time) {
 	pod, known := w.pods[s.fact.UID]
 	if !known {

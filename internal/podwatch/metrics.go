@@ -29,8 +29,7 @@ type Metrics struct {
 	signalSeconds     prometheus.Histogram
 }
 
-// NewMetrics returns metrics registered with the registerer; it panics when they
-// are registered already.
+// NewMetrics returns metrics registered with the registerer; it panics when they are registered already.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	factory := promauto.With(registerer)
 	opts := func(name, help string) prometheus.Opts {

@@ -26,8 +26,7 @@ type heard struct {
 type sight struct {
 	fact        job.PodFact
 	restartable bool
-	// madeElsewhere: someone else made the Pod, or it was adopted, so that the workflow may not
-	// know that it exists.
+	// madeElsewhere: someone else made the Pod, or it was adopted, so that the workflow may not know that it exists.
 	madeElsewhere bool
 	// unproven: the Pod's labels are not known to match the Job's selector.
 	unproven bool
@@ -96,8 +95,7 @@ func isReady(fact job.PodFact) bool { return fact.Ready && !fact.Deleting && !ov
 // isOwed reports whether the workflow has to hear of the Pod.
 func (p *watchedPod) isOwed() bool { return p.state == stateDue || p.state == stateParting }
 
-// hasChanged reports whether the Pod, although nothing is owed about it, is worth adding to a
-// signal.
+// hasChanged reports whether the Pod, although nothing is owed about it, is worth adding to a signal.
 func (p *watchedPod) hasChanged() bool {
 	return (p.state == stateQuiet || p.state == stateLeaving) &&
 		(isReady(p.fact) != p.heard.ready || p.fact.Restarts != p.heard.restarts)
@@ -105,8 +103,7 @@ func (p *watchedPod) hasChanged() bool {
 
 func (p *watchedPod) isMissing() bool { return p.state == stateMissing || p.state == stateUnproven }
 
-// isUnreleased reports whether the workflow knows of the Pod's end and has not
-// released it.
+// isUnreleased reports whether the workflow knows of the Pod's end and has not released it.
 func (p *watchedPod) isUnreleased() bool { return p.state == stateTold }
 
 // isLeft reports whether the Job can expect more of the Pod.

@@ -126,8 +126,7 @@ func (w *Watcher) read(ctx context.Context, job jobKey) (*batchv1.Job, error) {
 	return orNil(found, err, "Job", job.namespace, job.name)
 }
 
-// owner is by what the Job's Pods are judged; found is the Job as just read, nil when
-// it is gone.
+// owner is by what the Job's Pods are judged; found is the Job as just read, nil when it is gone.
 func (w *Watcher) owner(job jobKey, found *batchv1.Job, unattended bool) claim.Owner {
 	return claim.Owner{
 		Namespace: job.namespace, Name: job.name, UID: job.uid, Job: found,

@@ -63,8 +63,7 @@ func (w *Watcher) send(ctx context.Context, watched *watchedJob, facts []job.Pod
 	return nil
 }
 
-// signalBytes is about how much one signal holds at most: Temporal warns of events
-// of 512 KiB.
+// signalBytes is about how much one signal holds at most: Temporal warns of events of 512 KiB.
 const signalBytes = 256 * 1024
 
 // parts cuts facts into parts that a signal can hold.

@@ -58,8 +58,7 @@ const (
 	foundGone
 	// foundForeign: a look found that it is not the Job's.
 	foundForeign
-	// foundOut: a look found that it has ended and was released, so that the watch will
-	// not see it again.
+	// foundOut: a look found that it has ended and was released, so that the watch will not see it again.
 	foundOut
 	// The workflow took a fact of the Pod: that it can run, ...
 	tookAlive

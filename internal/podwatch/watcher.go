@@ -37,8 +37,7 @@ const (
 	serveTimeout = 10 * time.Second
 	// orphanInterval is the least time between two looks at a Pod that nobody controls.
 	orphanInterval = time.Second
-	// firstRetry and lastRetry bound the back-off of a Job that could not be
-	// signalled or looked at.
+	// firstRetry and lastRetry bound the back-off of a Job that could not be signalled or looked at.
 	firstRetry = time.Second
 	lastRetry  = 10 * time.Second
 )

@@ -45,9 +45,8 @@ type Process struct {
 	closers []func() error
 }
 
-// Start sets up a process; program is its name in logs and requests. It waits for
-// Temporal as long as it takes or the context allows, alive but not ready.
-// Close ends what it started.
+// Start sets up a process; program is its name in logs and requests. It waits for Temporal as long as it takes or the
+// context allows, alive but not ready. Close ends what it started.
 func Start(ctx context.Context, program string, settings config.Common) (*Process, error) {
 	p := &Process{
 		Logger:   telemetry.NewLogger(os.Stderr, program, settings.LogLevel, settings.LogFormat == config.LogJSON),
@@ -132,8 +131,7 @@ func (p *Process) serve(settings config.Observability) error {
 	return nil
 }
 
-// Started ends the state of starting: from now on the other checks alone say
-// whether the process is ready.
+// Started ends the state of starting: from now on the other checks alone say whether the process is ready.
 func (p *Process) Started() {
 	p.Health.Add("start", func(context.Context) error { return nil })
 }

@@ -37,9 +37,8 @@ const InvalidRequestErrorType = "InvalidRequest"
 // MaxLooks is how many runs one FindRunsRequest names at most.
 const MaxLooks = 50
 
-// Refusal says that the API server answered and refused: a quota, an invalid
-// object, a terminating namespace. It is an outcome to plan with, not an error:
-// an outage is an error, and is retried by Temporal.
+// Refusal says that the API server answered and refused: a quota, an invalid object, a terminating namespace. It is an
+// outcome to plan with, not an error: an outage is an error, and is retried by Temporal.
 type Refusal struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -57,15 +56,13 @@ const (
 	RefusedOther                = ledger.RefusedOtherwise
 )
 
-// JobRequest is carried out in the order of its fields. Every step is
-// idempotent, so the whole may be repeated.
+// JobRequest is carried out in the order of its fields. Every step is idempotent, so the whole may be repeated.
 type JobRequest struct {
 	Job     ObjectReference `json:"job"`
 	Creates []job.Create    `json:"creates,omitempty"`
 	Deletes []job.Delete    `json:"deletes,omitempty"`
-	// Status is applied to the Job; nil leaves it as it is. Conditions of types
-	// that are not Ostinato's are kept by the activity. It is not applied when a
-	// create was refused.
+	// Status is applied to the Job; nil leaves it as it is. Conditions of types that are not Ostinato's are kept by the
+	// activity. It is not applied when a create was refused.
 	Status *batchv1.JobStatus `json:"status,omitempty"`
 	// Digest is job.Spec.Digest of the spec that was planned with. A Job whose spec has
 	// another one is left as it is, and answered with CurrentSpec.
@@ -73,17 +70,14 @@ type JobRequest struct {
 	// Judge are completed indexes for which spec.successPolicy is evaluated before anything
 	// is done; where they meet a rule the answer is Matched.
 	Judge job.Indexes `json:"judge,omitzero"`
-	// Counted are the UIDs of the Pods that Status counts and that are not released yet
-	// (names.CountedAnnotation).
+	// Counted are the UIDs of the Pods that Status counts and that are not released yet (names.CountedAnnotation).
 	Counted []string `json:"counted,omitempty"`
-	// Base is what was known of the status when the request was planned. A Job whose Pods
-	// somebody else has counted since (job.Overtaken) is left as it is, and answered with
-	// Current and CurrentSpec.
+	// Base is what was known of the status when the request was planned. A Job whose Pods somebody else has counted
+	// since (job.Overtaken) is left as it is, and answered with Current and CurrentSpec.
 	Base *job.Base `json:"base,omitempty"`
 	// Releases follow the status, and only when it was applied.
 	Releases []job.Release `json:"releases,omitempty"`
-	// Handled is added to the metric of handled Pod failures, where there is a Status when
-	// it was applied.
+	// Handled is added to the metric of handled Pod failures, where there is a Status when it was applied.
 	Handled map[batchv1.PodFailurePolicyAction]int32 `json:"handled,omitempty"`
 	// Events are emitted with the status, unless it is found written already.
 	Events []event.Event `json:"events,omitempty"`
@@ -93,8 +87,7 @@ type JobRequest struct {
 type JobResult struct {
 	// Gone: the Job does not exist or has another UID; no Pod was created.
 	Gone bool `json:"gone,omitempty"`
-	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; nothing was
-	// done then.
+	// Matched is the rule of spec.successPolicy that the indexes of Judge meet; nothing was done then.
 	Matched *int32 `json:"matched,omitempty"`
 	job.Report
 	// Refused says why Creates after the Created ones were not carried out.
@@ -125,21 +118,18 @@ type ReleaseOrphansResult struct {
 // (parity 2.13), so that PodWatch sees every Pod of the Job and no other.
 type ListPodsRequest struct {
 	Job ObjectReference `json:"job"`
-	// Undecided are the UIDs of Pods whose end the caller does not know yet. Of the
-	// Pods that ended and were released only these are listed, so that a list stays
-	// short however many Pods the Job has had.
+	// Undecided are the UIDs of Pods whose end the caller does not know yet. Of the Pods that ended and were released
+	// only these are listed, so that a list stays short however many Pods the Job has had.
 	Undecided []string `json:"undecided,omitempty"`
 	// Rebuild asks for failed Pods with a failure count annotation too, from which
 	// the failures of an index are counted anew; the newest of each index is enough.
 	Rebuild bool `json:"rebuild,omitempty"`
 }
 
-// TerminatePodsRequest asks to end all Pods of a Job that have not ended, and for a list of its
-// Pods as they are then.
+// TerminatePodsRequest asks to end all Pods of a Job that have not ended, and for a list of its Pods as they are then.
 type TerminatePodsRequest struct {
 	Job ObjectReference `json:"job"`
-	// Digest is as in a JobRequest. A Job that is edited while its Pods are being ended keeps
-	// those that are left.
+	// Digest is as in a JobRequest. A Job that is edited while its Pods are being ended keeps those that are left.
 	Digest string `json:"digest,omitempty"`
 	// Judge is as in a JobRequest.
 	Judge job.Indexes `json:"judge,omitzero"`
@@ -147,9 +137,8 @@ type TerminatePodsRequest struct {
 	Termination job.Termination `json:"termination"`
 	// Undecided is as in a ListPodsRequest.
 	Undecided []string `json:"undecided,omitempty"`
-	// Deleting are those of them that were being deleted when the caller heard of the
-	// suspension, null where it does not know. The others are removed uncounted even if
-	// somebody has deleted them by now.
+	// Deleting are those of them that were being deleted when the caller heard of the suspension, null where it does
+	// not know. The others are removed uncounted even if somebody has deleted them by now.
 	Deleting []string `json:"deleting"`
 }
 

@@ -44,8 +44,7 @@ type StartRunResult struct {
 	Replaced []string `json:"replaced,omitempty"`
 	// StatusLeft says that the status was not to be written, since it is to be planned anew.
 	StatusLeft bool `json:"statusLeft,omitempty"`
-	// StatusFailed is why the status was not written; the Event was emitted where the API
-	// server has answered.
+	// StatusFailed is why the status was not written; the Event was emitted where the API server has answered.
 	StatusFailed string `json:"statusFailed,omitempty"`
 }
 
@@ -73,8 +72,7 @@ type WriteStatusResult struct {
 	CurrentSpec *schedule.Spec `json:"currentSpec,omitempty"`
 	// Judgement is of the template, where it was asked for.
 	Judgement *schedule.Judgement `json:"judgement,omitempty"`
-	// StatusFailed is why the status was not written; the Event was emitted where the API
-	// server has answered.
+	// StatusFailed is why the status was not written; the Event was emitted where the API server has answered.
 	StatusFailed string `json:"statusFailed,omitempty"`
 	// Pruned names the Jobs that were deleted or already gone.
 	Pruned []string `json:"pruned,omitempty"`

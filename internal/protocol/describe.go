@@ -43,12 +43,10 @@ type JobDescription struct {
 	Job    ObjectReference   `json:"job"`
 	Spec   job.Spec          `json:"spec"`
 	Status batchv1.JobStatus `json:"status"`
-	// Pods are the Pods known and not yet released, the first of them;
-	// PodsOmitted counts the rest.
+	// Pods are the Pods known and not yet released, the first of them; PodsOmitted counts the rest.
 	Pods        []job.Pod `json:"pods,omitempty"`
 	PodsOmitted int       `json:"podsOmitted,omitempty"`
-	// Attempts are the Pods that failed last, oldest first; AttemptsOmitted counts
-	// older ones that are not kept.
+	// Attempts are the Pods that failed last, oldest first; AttemptsOmitted counts older ones that are not kept.
 	Attempts        []job.Attempt `json:"attempts,omitempty"`
 	AttemptsOmitted int           `json:"attemptsOmitted,omitempty"`
 	// Waiting says in words what the Job waits for.

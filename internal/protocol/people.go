@@ -91,8 +91,7 @@ func validateWishes(wishes []Wish) error {
 // TriggerRequest asks to start a run now. An update's is read strictly.
 type TriggerRequest struct {
 	SignalNote
-	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy. By default
-	// that counts.
+	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy. By default that counts.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 }
 

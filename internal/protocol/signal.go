@@ -18,8 +18,7 @@ const (
 	DeletedSignal = "deleted"
 	// JobClosedSignal reports the end of a run, which a workflow that continued as new may have missed.
 	JobClosedSignal = "job-closed"
-	// JobSeenSignal names a Job of the CronJob that the workflow may not know, or whose deletion it may
-	// not know.
+	// JobSeenSignal names a Job of the CronJob that the workflow may not know, or whose deletion it may not know.
 	JobSeenSignal = "job-seen"
 	// PodsSignal reports what has become of Pods.
 	PodsSignal = "pods"
@@ -32,8 +31,7 @@ type CronJobSpec struct {
 	CronJob ObjectReference `json:"cronJob"`
 	Created time.Time       `json:"created"`
 	Spec    schedule.Spec   `json:"spec"`
-	// Overdue is set by the bridge's watchdog: the next run's time has passed
-	// without a run.
+	// Overdue is set by the bridge's watchdog: the next run's time has passed without a run.
 	Overdue bool `json:"overdue,omitempty"`
 }
 
@@ -48,8 +46,7 @@ type Deleted struct {
 	UID string `json:"uid"`
 }
 
-// JobClosed reports a finished or vanished run to its CronJob's workflow, which looks at
-// the Job.
+// JobClosed reports a finished or vanished run to its CronJob's workflow, which looks at the Job.
 type JobClosed struct {
 	CronJobUID string `json:"cronJobUID"`
 	Name       string `json:"name"`

@@ -17,8 +17,7 @@ import (
 // maxUID bounds a UID, which is 36 characters where the API server makes it.
 const maxUID = 128
 
-// Validate reports whether the reference can be that of an object: anybody who may
-// write to Temporal may have sent it.
+// Validate reports whether the reference can be that of an object: anybody who may write to Temporal may have sent it.
 func (r ObjectReference) Validate() error {
 	if problems := validation.IsDNS1123Label(r.Namespace); len(problems) > 0 {
 		return fmt.Errorf("namespace %.70q: %s", r.Namespace, problems[0])
@@ -33,8 +32,7 @@ func (r ObjectReference) Validate() error {
 	return nil
 }
 
-// Validate reports whether the input is one that the bridge, a CronJob workflow or the
-// run before may send.
+// Validate reports whether the input is one that the bridge, a CronJob workflow or the run before may send.
 func (i JobInput) Validate() error {
 	pods := make([]ObjectReference, len(i.Pods))
 	for n, pod := range i.Pods {

@@ -26,8 +26,7 @@ const (
 	// BackfillRefusedErrorType is that of an update BackfillUpdate that the object does not
 	// take, or that came too late.
 	BackfillRefusedErrorType = "BackfillRefused"
-	// InvalidInputErrorType: the workflow was started with an input that no process of
-	// Ostinato sends.
+	// InvalidInputErrorType: the workflow was started with an input that no process of Ostinato sends.
 	InvalidInputErrorType = "InvalidInput"
 )
 
@@ -54,14 +53,12 @@ const (
 	CronJobNextRunAttribute    = "CronJobNextRun"
 )
 
-// ObjectReference names one Kubernetes object; UID tells a re-created object
-// from its predecessor of the same name.
+// ObjectReference names one Kubernetes object; UID tells a re-created object from its predecessor of the same name.
 type ObjectReference struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	// Native is set for a CronJob of batch/v1, and for nothing else. One of
-	// batch.ostinato.dev may have the same name.
+	// Native is set for a CronJob of batch/v1, and for nothing else. One of batch.ostinato.dev may have the same name.
 	Native bool `json:"native,omitempty"`
 }
 
@@ -76,8 +73,7 @@ func (r ObjectReference) CronJobWorkflowID(cluster names.Cluster) string {
 // CronJobInput starts or continues a CronJob workflow.
 type CronJobInput struct {
 	CronJob ObjectReference `json:"cronJob"`
-	// Created is the object's creationTimestamp, from which missed runs count
-	// while there is no lastScheduleTime.
+	// Created is the object's creationTimestamp, from which missed runs count while there is no lastScheduleTime.
 	Created time.Time     `json:"created"`
 	Spec    schedule.Spec `json:"spec"`
 	// SearchAttributes says that the Temporal namespace has the four attributes that are set at the start, and

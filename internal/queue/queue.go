@@ -1,7 +1,6 @@
-// Package queue runs work queues of keys. Namespaces share a queue by their weights, so
-// that what one of them has in it does not hold up the others. A key that is added while it is handled
-// is handled once more afterwards, never by two workers of a queue at a time; one
-// that failed is tried again after a wait that doubles.
+// Package queue runs work queues of keys. Namespaces share a queue by their weights, so that what one of them has in it
+// does not hold up the others. A key that is added while it is handled is handled once more afterwards, never by two
+// workers of a queue at a time; one that failed is tried again after a wait that doubles.
 package queue
 
 import (
@@ -18,12 +17,10 @@ import (
 // AtOnce is what a Handler returns for a key that is to be handled again now.
 const AtOnce time.Duration = -1
 
-// Handler handles one key. It returns in what time the key is to be handled again
-// although nobody adds it; 0 means not at all, AtOnce now. With an error it is tried
-// again after the back-off, whatever the time says.
+// Handler handles one key. It returns in what time the key is to be handled again although nobody adds it; 0 means not
+// at all, AtOnce now. With an error it is tried again after the back-off, whatever the time says.
 //
-// The context is Run's, so a call that may end although the process is told to stop
-// takes it by context.WithoutCancel.
+// The context is Run's, so a call that may end although the process is told to stop takes it by context.WithoutCancel.
 type Handler[K comparable] func(ctx context.Context, key K) (again time.Duration, err error)
 
 // Queue is a work queue of keys. It may be added to before Run and by anyone.

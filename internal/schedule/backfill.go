@@ -23,21 +23,18 @@ const (
 
 // BackfillRequest asks to run the template for past times of the schedule.
 type BackfillRequest struct {
-	// From is the beginning of the range of scheduled times, included: 2015 or later. The range has at most
-	// 1000 times.
+	// From is the beginning of the range of scheduled times, included: 2015 or later. The range has at most 1000 times.
 	From time.Time `json:"from,omitzero"`
 	// To is the end of the range, included. It must not be in the future.
 	To time.Time `json:"to,omitzero"`
 	// Parallelism is the number of its runs that may be active at once, from 1 to 100, and no more than overlap
 	// or the CronJob allows. The default is 1.
 	Parallelism int `json:"parallelism,omitempty"`
-	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy. By default
-	// that counts.
+	// Overlap is Allow, Forbid, Replace or Queue, in place of the CronJob's concurrencyPolicy. By default that counts.
 	Overlap batchv1.ConcurrencyPolicy `json:"overlap,omitempty"`
 	// DryRun asks for the answer only.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Cancel ends every backfill of the CronJob: times that wait do not start. Send it alone, or with note
-	// and by.
+	// Cancel ends every backfill of the CronJob: times that wait do not start. Send it alone, or with note and by.
 	Cancel bool `json:"cancel,omitempty"`
 	// Note says why, for the people who look later.
 	Note string `json:"note,omitempty"`

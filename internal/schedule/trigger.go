@@ -167,8 +167,7 @@ const (
 
 // TriggerAnswer says what becomes of a trigger.
 type TriggerAnswer struct {
-	// Job is the name of the run's Job, which the run will have while it is queued. It is absent if the
-	// run is refused.
+	// Job is the name of the run's Job, which the run will have while it is queued. It is absent if the run is refused.
 	Job string `json:"job,omitempty"`
 	// Runs is now if the Job is made, queued if the run waits or the API server is asked again, or refused.
 	Runs TriggerRuns `json:"runs"`

@@ -19,8 +19,7 @@ type Check func(ctx context.Context) error
 // checkTimeout bounds one round of checks, below a probe's usual patience.
 const checkTimeout = 3 * time.Second
 
-// Health answers /readyz by named checks and /healthz by being there. The zero
-// value is ready.
+// Health answers /readyz by named checks and /healthz by being there. The zero value is ready.
 type Health struct {
 	mu     sync.Mutex
 	checks map[string]Check
@@ -59,8 +58,7 @@ func (h *Health) failing(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// register serves the checks. An answer names those that fail; why they do, which may name
-// addresses, is logged.
+// register serves the checks. An answer names those that fail; why they do, which may name addresses, is logged.
 func (h *Health) register(mux *http.ServeMux, logger *slog.Logger) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")

@@ -36,18 +36,16 @@ func NewRegistry() *prometheus.Registry {
 // seconds. Few, since the SDK has some thirty timers with several labels.
 var durationBuckets = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600}
 
-// SDKMetrics returns a handler that puts the Temporal SDK's metrics into the
-// registry, under the names all SDKs share (temporal_request_total and so on), with
-// values of labels that are bounded in number. The closer flushes; close it after the
-// last worker and client.
+// SDKMetrics returns a handler that puts the Temporal SDK's metrics into the registry, under the names all SDKs share
+// (temporal_request_total and so on), with values of labels that are bounded in number. The closer flushes; close it
+// after the last worker and client.
 func SDKMetrics(registry *prometheus.Registry, logger *slog.Logger, labels Labels) (client.MetricsHandler, io.Closer) {
 	reporter := tallyprometheus.NewReporter(tallyprometheus.Options{
 		Registerer:              registry,
 		Gatherer:                registry,
 		DefaultTimerType:        tallyprometheus.HistogramTimerType,
 		DefaultHistogramBuckets: durationBuckets,
-		// A metric that one part of the SDK reports with other labels than another
-		// is lost, the process is not.
+		// A metric that one part of the SDK reports with other labels than another is lost, the process is not.
 		OnRegisterError: func(err error) { logger.Debug("metric not registered", "error", fmt.Sprint(err)) },
 	})
 	scope, closer := tally.NewRootScope(tally.ScopeOptions{
@@ -70,10 +68,9 @@ const (
 	maxValues = 100
 )
 
-// Labels are the values that labels of the SDK's metrics may have, by label. The SDK
-// labels a task with the type that it names, before it looks whether there is one, and
-// a metric keeps each series for as long as the process lives: a type that is not listed
-// here counts as "other".
+// Labels are the values that labels of the SDK's metrics may have, by label. The SDK labels a task with the type that
+// it names, before it looks whether there is one, and a metric keeps each series for as long as the process lives: a
+// type that is not listed here counts as "other".
 type Labels map[string][]string
 
 // LabelValues keeps the values of a metric's labels few. The zero value lets each label have
@@ -124,9 +121,8 @@ func (h boundedLabels) WithTags(tags map[string]string) client.MetricsHandler {
 	return boundedLabels{h.MetricsHandler.WithTags(bounded), h.values}
 }
 
-// RegisterKubernetesClient counts this process's requests to the API server as
-// rest_client_requests_total, by code, method and host, as upstream's
-// components do. Only the first call of a process has an effect.
+// RegisterKubernetesClient counts this process's requests to the API server as rest_client_requests_total, by code,
+// method and host, as upstream's components do. Only the first call of a process has an effect.
 func RegisterKubernetesClient(registry prometheus.Registerer) {
 	metrics.Register(metrics.RegisterOpts{RequestResult: requestCounter{promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "rest_client_requests_total",

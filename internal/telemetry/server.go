@@ -137,10 +137,9 @@ func (s *Server) Close() error {
 // selfSignedFor is longer than any process lives.
 const selfSignedFor = 10 * 365 * 24 * time.Hour
 
-// ServerTLS returns the configuration of a TLS server with the certificate and key
-// in two files, which are read for every connection and so may be renewed at any
-// time. Without files the certificate is self-signed and lasts as long as the process:
-// a client can then not tell the server, but nobody reads along.
+// ServerTLS returns the configuration of a TLS server with the certificate and key in two files, which are read for
+// every connection and so may be renewed at any time. Without files the certificate is self-signed and lasts as long as
+// the process: a client can then not tell the server, but nobody reads along.
 func ServerTLS(certificateFile, keyFile string) (*tls.Config, error) {
 	load := func() (*tls.Certificate, error) {
 		certificate, err := tls.LoadX509KeyPair(certificateFile, keyFile)
