@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
+	"ostinato.dev/ostinato/internal/ledger"
 )
 
 // Deviation is a way in which a CronJob is not as it should be.
@@ -33,11 +34,12 @@ const (
 	kindUnheard   = "Unheard"
 	kindPaused    = "Paused"
 	kindFailing   = "Failing"
+	kindRefused   = "Refused"
 	kindWaiting   = "Waiting"
 	kindSuspended = "Suspended"
 )
 
-var kinds = []string{kindOverdue, kindStalled, kindUnheard, kindPaused, kindFailing, kindWaiting, kindSuspended}
+var kinds = []string{kindOverdue, kindStalled, kindUnheard, kindPaused, kindFailing, kindRefused, kindWaiting, kindSuspended}
 
 // overdueAfter is how late a run is before it is a deviation: by then the bridge has reminded the workflow twice.
 const overdueAfter = time.Minute
@@ -72,6 +74,10 @@ func Deviations(clock Clock, cronJob *ostinatov1.CronJob) []Deviation {
 			why += ", the last " + clock.Ago(at)
 		}
 		add(kindFailing, why)
+	}
+	if rows := status.RecentRuns; len(rows) > 0 && ledger.Outcome(rows[0].Outcome) == ledger.FailedToCreate {
+		why := cmp.Or(rows[0].Message, rows[0].Reason)
+		add(kindRefused, fmt.Sprintf("the API server refused the run of %s: %s", clock.Short(rows[0].ScheduledTime.Time), why))
 	}
 	if status.Queued > 0 {
 		add(kindWaiting, fmt.Sprintf("%d runs wait for others to end", status.Queued))
