@@ -108,6 +108,25 @@ func TestLastReconcileWritesTheStatusAndThenReleases(t *testing.T) {
 	}
 }
 
+// The API server judges quota before it looks whether the name is taken.
+func TestAPodThatAnAttemptWithoutAnAnswerMadeIsFoundBehindAQuota(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	request := protocol.JobRequest{Job: jobRef, Creates: creates(1)}
+	made := must[protocol.JobResult](s, protocol.CarryOutActivity, request).Created
+	s.recorded()
+	s.refuse("create", "pods", -1, apierrors.NewForbidden(pods, "x", errors.New("exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1")))
+	if result := must[protocol.JobResult](s, protocol.CarryOutActivity, request); result.Refused != nil || !slices.Equal(result.Created, made) {
+		t.Errorf("result %+v, want %v created", result, made)
+	}
+	if events := s.recorded(); len(events) != 0 {
+		t.Errorf("events %v", events)
+	}
+	other := protocol.JobRequest{Job: jobRef, Creates: creates(2)[1:]}
+	if result := must[protocol.JobResult](s, protocol.CarryOutActivity, other); result.Refused == nil || len(result.Created) != 0 {
+		t.Errorf("a Pod that is not there: %+v", result)
+	}
+}
+
 // A lost workflow task forgets the plan that ended the Job. The next task has heard of more when it decides the same.
 func TestTheEndOfAJobIsAnnouncedOnce(t *testing.T) {
 	s := newStage(t, []runtime.Object{helloJob()}, nil)

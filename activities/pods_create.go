@@ -77,8 +77,14 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 	case apierrors.IsAlreadyExists(err):
 		return a.findPod(ctx, owner, create.Name, events)
 	}
-	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	refused := refusal(err)
+	if refused != nil {
+		// Quota is judged before the name: the Pod that uses it up may be this one, made by an attempt that got no answer.
+		if made := a.madeBefore(ctx, owner, create.Name); made != nil {
+			return made, nil, nil
+		}
+	}
+	a.Metrics.countCreate(owner, planned, create, resultFailed)
 	if refused == nil && concernsOne(err) {
 		// An admission webhook that does not answer, say: the rest goes on.
 		refused = &protocol.Refusal{Reason: protocol.RefusedOther, Message: k8s.Bounded(err.Error())}
@@ -106,8 +112,21 @@ func (a *Activities) findPod(ctx context.Context, owner *batchv1.Job, name strin
 		events.on(jobSubject(owner), event.Warning(event.FailedCreate, "Error creating: "+refused.Message))
 		return nil, refused, nil
 	}
+	return createdPod(pod), nil, nil
+}
+
+// madeBefore returns the Job's Pod of a name whose create was refused; nil where there is none.
+func (a *Activities) madeBefore(ctx context.Context, owner *batchv1.Job, name string) *job.CreatedPod {
+	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil || !a.owns(owner, pod) {
+		return nil
+	}
+	return createdPod(pod)
+}
+
+func createdPod(pod *corev1.Pod) *job.CreatedPod {
 	fact := k8s.PodFact(pod)
-	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}, nil, nil
+	return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID), Released: fact.Ended() && !fact.Tracked}
 }
 
 // refuseCreates says why Pods may not be created for the Job as it now is, whatever a plan says; nil when they may.
