@@ -61,6 +61,9 @@ func Job(cronJob *ostinatov1.CronJob, name string, overrides Overrides, by strin
 		workflow = reference.Namespace + "/" + prefix + "job/" + cronJob.Namespace + "/" + name
 	}
 	job := k8s.RenderJob(cronJob, schedule.Start{Name: name, Scheduled: now.Truncate(time.Second), Manual: true}, workflow)
+	// As of kubectl create job --from: one that says a time is a run that the CronJob's workflow has made, and the bridge would
+	// wait for that workflow to start the Job's.
+	delete(job.Annotations, names.ScheduledTimestampAnnotation)
 	if by != "" {
 		job.Annotations[names.AskedByAnnotation] = clip(by)
 	}

@@ -128,6 +128,7 @@ func TestAJobByHandIsThatOfTheTemplate(t *testing.T) {
 	assert.Equal(t, "manual", job.Annotations[names.InstantiateAnnotation])
 	assert.Equal(t, "default/west/job/shop/report-abcde", job.Annotations[names.WorkflowAnnotation])
 
+	assert.NotContains(t, job.Annotations, names.ScheduledTimestampAnnotation, "the bridge would leave it to the CronJob's workflow for a minute")
 	_, err = answer.Job(cronJob, "x", answer.Overrides{Env: []string{"REGION"}}, "", now)
 	assert.ErrorContains(t, err, "write NAME=value")
 	long, err := answer.Job(cronJob, "x", answer.Overrides{Args: []string{strings.Repeat("é", 400)}}, strings.Repeat("a", 400), now)
