@@ -14,6 +14,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/answer"
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ask"
+	"ostinato.dev/ostinato/internal/claim"
 	"ostinato.dev/ostinato/internal/command"
 	"ostinato.dev/ostinato/internal/ledger"
 )
@@ -107,19 +108,15 @@ func (f *followed) stillWanted(ctx context.Context) error {
 
 // ended reports whether the Job has ended, and says how. A failure is an error.
 func (f *followed) ended(job *batchv1.Job) (bool, error) {
-	for _, condition := range job.Status.Conditions {
-		switch {
-		case condition.Status != corev1.ConditionTrue:
-		case condition.Type == batchv1.JobComplete:
-			if f.output == "" {
-				fmt.Fprintf(f.out, "job.batch/%s complete\n", answer.Printable(f.job))
-			}
-			return true, nil
-		case condition.Type == batchv1.JobFailed:
-			return true, fmt.Errorf("job %s/%s failed: %s: %s", job.Namespace, f.job, condition.Reason, condition.Message)
-		}
+	switch condition := claim.Finished(job); {
+	case condition == nil:
+		return false, nil
+	case condition.Type == batchv1.JobFailed:
+		return true, fmt.Errorf("job %s/%s failed: %s: %s", job.Namespace, f.job, condition.Reason, condition.Message)
+	case f.output == "":
+		fmt.Fprintf(f.out, "job.batch/%s complete\n", answer.Printable(f.job))
 	}
-	return false, nil
+	return true, nil
 }
 
 // show prints the logs of the containers that have begun since it was called last, each to its end.
@@ -136,10 +133,44 @@ func (f *followed) show(ctx context.Context) error {
 			}
 			f.shown[key] = true
 			fmt.Fprintf(f.out, "==> %s <==\n", answer.Printable(key))
-			if err := f.log(ctx, f.cluster, &pods[n], container.Name, true); err != nil && ctx.Err() == nil {
-				f.note("%v", err)
-			}
+			f.print(ctx, &pods[n], container)
 		}
 	}
 	return nil
+}
+
+// print prints the log of a container, as long as it runs. What can't be read is a note.
+func (f *followed) print(ctx context.Context, pod *corev1.Pod, container corev1.ContainerStatus) {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	runs := container.State.Terminated == nil
+	if runs {
+		go f.stopAfterTheEnd(following, stop)
+	}
+	if err := f.log(following, f.cluster, pod, container.Name, runs); err != nil && following.Err() == nil {
+		f.note("%v", err)
+	}
+}
+
+// lastWords is how long a log may go on after its Job has ended.
+const lastWords = 2 * time.Second
+
+// stopAfterTheEnd stops a log when its Job has ended: a simulated node never ends one that is followed, nor does a lost one.
+func (f *followed) stopAfterTheEnd(ctx context.Context, stop func()) {
+	ticker := time.NewTicker(f.every)
+	defer ticker.Stop()
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		job, err := f.cluster.Job(ctx, f.cronJob.Namespace, f.job)
+		over = apierrors.IsNotFound(err) || err == nil && claim.Finished(job) != nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(lastWords):
+		stop()
+	}
 }
