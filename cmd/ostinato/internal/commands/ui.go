@@ -60,7 +60,7 @@ func (p *person) newUI() *cobra.Command {
 	return command.House(cmd)
 }
 
-// where says what the page shows: of which namespace and cluster.
+// where names the namespace and the cluster that the page shows.
 func (p *person) where(namespace string) string {
 	place := "all namespaces"
 	if namespace != "" {

@@ -17,7 +17,7 @@ type Filter struct {
 	Namespace, Text string
 	// Selector chooses by labels; nil for all.
 	Selector labels.Selector
-	// Failing chooses those with which something is wrong now, or of which a run has failed in the time that is shown.
+	// Failing keeps the CronJobs that deviate now, and those with a failed run in the time that is shown.
 	Failing bool
 }
 

@@ -117,7 +117,7 @@ func TestARowHasACellForEachTime(t *testing.T) {
 			edit:    func(cronJob *ostinatov1.CronJob) { cronJob.Status.Workflow = nil },
 			want:    "...✓✓✓✓✓✓✓✓✓✓○○○○",
 		},
-		"all since a time, of which the first has no row": {
+		"all since a time without a row": {
 			known: &page.Known{Since: at(-3, 0), Ledger: answer.Ledger{Rows: night()}},
 			want:  "...✓✓✓✓✓✓✓✓✓✓○○○○",
 		},

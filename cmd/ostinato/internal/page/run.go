@@ -72,7 +72,7 @@ func facts(clock answer.Clock, row ostinatov1.RecentRun) []Fact {
 	return shown
 }
 
-// Failed says that Pods of the run may have failed, of which its workflow keeps evidence.
+// Failed reports whether Pods of the run may have failed. The workflow of its Job keeps evidence of those.
 func (r Run) Failed() bool { return r.Job != "" && r.Kind != Complete }
 
 // WithEvidence adds what the Job's workflow has kept, or why it could not be read.

@@ -34,7 +34,7 @@ func BenchmarkScroll(b *testing.B) {
 	}
 }
 
-// BenchmarkFill is a screen of rows of which most are read from a Temporal whose answers take 100 ms.
+// BenchmarkFill fills a screen of rows, most of them from a Temporal that takes 100 ms to answer.
 func BenchmarkFill(b *testing.B) {
 	cronJobs := night.CronJobs(now, many)
 	for b.Loop() {

@@ -13,7 +13,7 @@ import (
 	"ostinato.dev/ostinato/cmd/ostinato/internal/ui"
 )
 
-// opener puts a program in the place of the one that opens browsers; it writes its arguments to a file.
+// opener replaces the program that opens browsers by one that writes its arguments to a file.
 func opener(t *testing.T) (arguments string) {
 	t.Helper()
 	name := map[string]string{"linux": "xdg-open", "darwin": "open"}[runtime.GOOS]

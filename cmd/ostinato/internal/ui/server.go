@@ -24,7 +24,7 @@ type Settings struct {
 	Clock func() answer.Clock
 	// By is who asks, as objects and ledgers will say.
 	By string
-	// Where says what is shown, such as that of which namespace, and of which cluster.
+	// Where names the namespace and the cluster that are shown.
 	Where string
 	// TemporalUI is the address of Temporal's own UI; empty where none is known.
 	TemporalUI string
