@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/kubernetes"
@@ -74,6 +75,8 @@ type Activities struct {
 	bulk     *rate.Limiter
 	evidence *namespaceEvidence
 	room     *herd.Room
+	// podRequests are the creates of Pods that are under way.
+	podRequests singleflight.Group
 	// noLogs are the nodes that have not answered, and all of them where logs may not be read: the right
 	// to read them is optional, and without it no request is wasted.
 	noLogs *cache.LRUExpireCache

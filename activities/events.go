@@ -28,7 +28,7 @@ const (
 
 // Recorders emit Events, asynchronously: a slow API server loses Events rather
 // than delays a run. An attempt emits Events for what it has done, and not for what it finds
-// done: the Event of a write that was carried out without an answer is lost.
+// done: the Event of a write whose answer never came is lost. A create of a Pod waits for its answer (requestPod).
 type Recorders struct {
 	CronJobs record.EventRecorder
 	Jobs     record.EventRecorder

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -68,11 +69,12 @@ func (a *Activities) createPods(ctx context.Context, c creation) (created []job.
 func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
-	pod, err := a.Kubernetes.CoreV1().Pods(owner.Namespace).Create(ctx, rendered, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
-	switch {
-	case err == nil:
+	pod, err := a.requestPod(ctx, rendered, func() {
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
 		events.on(jobSubject(owner), event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
+	})
+	switch {
+	case err == nil:
 		return &job.CreatedPod{Name: pod.Name, UID: string(pod.UID)}, nil, nil
 	case apierrors.IsAlreadyExists(err):
 		return a.findPod(ctx, owner, create.Name, events)
@@ -98,6 +100,34 @@ func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create j
 		return nil, refused, nil
 	}
 	return nil, nil, outage(err, "create Pod %s/%s", owner.Namespace, create.Name)
+}
+
+// podRequestTimeout bounds a create: an admission webhook may take thirty seconds.
+const podRequestTimeout = 30 * time.Second
+
+// requestPod creates a Pod, and calls created where it did. The request goes on where the attempt that sent it is given up,
+// and the next attempt waits for its answer: a create that a client breaks off behind admission uses up quota for minutes
+// without a Pod, and nobody emits the Event of one that succeeds.
+func (a *Activities) requestPod(ctx context.Context, pod *corev1.Pod, created func()) (*corev1.Pod, error) {
+	owner := metav1.GetControllerOf(pod)
+	answer := a.podRequests.DoChan(fmt.Sprintf("%s/%s/%s", pod.Namespace, owner.UID, pod.Name), func() (any, error) {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), podRequestTimeout)
+		defer cancel()
+		stored, err := a.Kubernetes.CoreV1().Pods(pod.Namespace).Create(limited, pod, metav1.CreateOptions{FieldManager: k8s.JobFieldManager})
+		if err == nil {
+			created()
+		}
+		return stored, err
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case given := <-answer:
+		if given.Err != nil {
+			return nil, given.Err
+		}
+		return given.Val.(*corev1.Pod), nil
+	}
 }
 
 // findPod looks at the Pod that has the wanted name already.

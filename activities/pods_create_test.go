@@ -1,0 +1,79 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"ostinato.dev/ostinato/activities"
+	"ostinato.dev/ostinato/internal/protocol"
+)
+
+// slowServer is an API server that is asked to create a Pod, and does when it may, unless whoever asks goes away first.
+type slowServer struct {
+	kubernetes.Interface
+	asked, may chan struct{}
+}
+
+func (s slowServer) CoreV1() typedv1.CoreV1Interface { return slowCore{s.Interface.CoreV1(), s} }
+
+type slowCore struct {
+	typedv1.CoreV1Interface
+	server slowServer
+}
+
+func (c slowCore) Pods(namespace string) typedv1.PodInterface {
+	return slowPods{c.CoreV1Interface.Pods(namespace), c.server}
+}
+
+type slowPods struct {
+	typedv1.PodInterface
+	server slowServer
+}
+
+func (p slowPods) Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error) {
+	p.server.asked <- struct{}{}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-p.server.may:
+		return p.PodInterface.Create(ctx, pod, options)
+	}
+}
+
+// A create that takes longer than an attempt is not broken off: its Event comes, and the next attempt has its answer.
+func TestACreateOutlastsTheAttemptThatSentIt(t *testing.T) {
+	s := newStage(t, []runtime.Object{helloJob()}, nil)
+	api := slowServer{s.kubernetes, make(chan struct{}, 2), make(chan struct{})}
+	s.options.Kubernetes = api
+	s.activities = activities.New(s.options)
+	request := s.planned(protocol.JobRequest{Job: jobRef, Creates: creates(1)}).(protocol.JobRequest)
+	attempt, giveUp := context.WithCancel(t.Context())
+	go func() {
+		<-api.asked
+		giveUp()
+	}()
+	if _, err := s.activities.CarryOut(attempt, request); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the attempt that was given up: %v", err)
+	}
+	next, giveUpNext := context.WithCancel(t.Context())
+	giveUpNext()
+	if _, err := s.activities.CarryOut(next, request); !errors.Is(err, context.Canceled) || len(api.asked) != 0 {
+		t.Fatalf("the next one, while there is no answer: %v, and a second request %d", err, len(api.asked))
+	}
+	close(api.may)
+	result, err := s.activities.CarryOut(t.Context(), request)
+	if err != nil || len(result.Created) != 1 {
+		t.Fatalf("created %v, %v", result.Created, err)
+	}
+	if events := s.recorded(); !slices.Equal(events, []string{"Normal SuccessfulCreate Created pod: " + request.Creates[0].Name}) {
+		t.Errorf("events %v", events)
+	}
+}
