@@ -71,7 +71,10 @@ cli: ## Build the ostinato command into the cache.
 
 .PHONY: devstack
 devstack: ## Build the program behind make dev, smoke and tools into the cache.
-	@test -x $(DEVSTACK) || echo "building the devstack program (the first time fetches Go modules and takes minutes)"
+	@if ! test -x $(DEVSTACK); then \
+		echo "building the devstack program (the first time fetches Go modules and takes minutes)"; SECONDS=0; \
+		$(GO) build -o $(DEVSTACK) ./cmd/devstack; echo "devstack: built in $${SECONDS}s"; \
+	fi
 	@$(GO) build -o $(DEVSTACK) ./cmd/devstack
 
 .PHONY: dev
