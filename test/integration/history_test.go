@@ -175,7 +175,11 @@ type auditEntry struct {
 	UserAgent      string           `json:"userAgent"`
 	RequestURI     string           `json:"requestURI"`
 	StageTimestamp metav1.MicroTime `json:"stageTimestamp"`
-	ObjectRef      struct {
+	User           struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ObjectRef struct {
+		APIGroup    string `json:"apiGroup"`
 		Namespace   string `json:"namespace"`
 		Name        string `json:"name"`
 		Resource    string `json:"resource"`

@@ -15,19 +15,24 @@ import (
 
 var (
 	stack *harness.Harness
-	// auditLog is where the API server writes every change it accepted.
+	// auditLog is where the API server writes every change it was asked for, and what those of auditedNamespace read.
 	auditLog string
 	// record makes TestHistory keep what it reads for the replay tests.
 	record = flag.Bool("record", false, "write histories to workflows/testdata/history")
 )
 
-// auditPolicy logs writes, without bodies, once they are answered.
+// auditedNamespace is that of the service accounts whose every request is logged.
+const auditedNamespace = "audited"
+
+// auditPolicy logs requests, without bodies, once they are answered.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
 - level: Metadata
   verbs: [create, update, patch, delete]
+- level: Metadata
+  userGroups: ["system:serviceaccounts:` + auditedNamespace + `"]
 - level: None
 `
 

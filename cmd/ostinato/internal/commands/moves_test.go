@@ -227,6 +227,7 @@ var moveScenes = []scene{
 	{row: "move NAME", given: nightly(refusing("create cronjobs")), arguments: "move nightly --yes"},
 	{row: "move NAME", given: nightly(refusing("patch cronjobs.batch")), arguments: "move nightly --yes"},
 	{row: "move", given: natives("a", "b", "c", "d"), arguments: "move --all --yes"},
+	{row: "move", given: natives("a"), arguments: "move --all --yes"},
 	{row: "move", given: natives(), arguments: "move -l team=none"},
 	{row: "move --undo NAME", given: nightly(movedBefore), arguments: "move nightly --undo --yes"},
 	{row: "move --undo NAME", given: nightly(movedBefore), arguments: "move nightly --undo --yes --delete"},

@@ -1,0 +1,226 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"ostinato.dev/ostinato/test/harness"
+)
+
+// Each command does its work with the rights of its row in docs/cookbook.md and no others, and the API server's audit log shows
+// nothing else that it asked for.
+func TestEachCommandNeedsOnlyTheRightsOfItsRow(t *testing.T) {
+	t.Parallel()
+	if _, err := stack.Kubernetes.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: auditedNamespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	namespace := stack.Namespace(t)
+	for _, name := range []string{"hello", "gone"} {
+		stack.CreateCronJob(t, harness.NewCronJob(namespace, name, harness.Yearly, harness.JobSpec()))
+		awaitWorkflow(t, namespace, name)
+	}
+	for _, name := range []string{"native", "other"} {
+		like := harness.NewCronJob(namespace, name, harness.Yearly, harness.JobSpec())
+		if _, err := stack.Kubernetes.BatchV1().CronJobs(namespace).Create(t.Context(), &batchv1.CronJob{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": name}},
+			Spec:       batchv1.CronJobSpec{Schedule: like.Spec.Schedule, JobTemplate: batchv1.JobTemplateSpec{Spec: like.Spec.JobTemplate.Spec}},
+		}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := newPerson(t, namespace)
+	p.prints("run", "gone", "--wait")
+	if _, err := stack.Stack.Kubectl(t.Context(), "delete", "jobs", "-n", namespace, "--all", "--cascade=foreground"); err != nil {
+		t.Fatal(err)
+	}
+	job := strings.Fields(p.prints("run", "hello", "--wait", "-o", "name"))[0]
+	manifest := filepath.Join(t.TempDir(), "cronjob.yaml")
+	if err := os.WriteFile(manifest, []byte(`apiVersion: batch.ostinato.dev/v1
+kind: CronJob
+metadata: {name: new}
+spec:
+  schedule: "0 2 * * *"
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}}}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rights := rightsOfRows(t)
+	// Rows follow each other where one needs what another has left.
+	for _, command := range []struct {
+		row       string
+		arguments []string
+		code      int
+	}{
+		{row: "status", arguments: []string{"status"}},
+		{row: "get", arguments: []string{"get"}},
+		{row: "next", arguments: []string{"next", "370d"}},
+		{row: "get NAME", arguments: []string{"get", "hello", "-o", "yaml"}},
+		{row: "failed", arguments: []string{"failed", "1h"}},
+		{row: "why", arguments: []string{"why", "hello"}, code: 1},
+		{row: "runs", arguments: []string{"runs", "hello"}},
+		{row: "tree", arguments: []string{"tree", "hello"}},
+		{row: "logs", arguments: []string{"logs", "hello"}},
+		{row: "logs of Pods that are gone", arguments: []string{"logs", "gone"}},
+		{row: "logs job/NAME", arguments: []string{"logs", strings.Replace(job, "job.batch/", "job/", 1)}},
+		{row: "run", arguments: []string{"run", "hello"}},
+		{row: "run with overrides", arguments: []string{"run", "hello", "--env", "REGION=us"}},
+		{row: "run --wait", arguments: []string{"run", "hello", "--wait"}},
+		{row: "run --logs", arguments: []string{"run", "hello", "--logs"}},
+		{row: "backfill", arguments: []string{"backfill", "hello", "2026-01-01 00:00", "2026-01-02 00:00", "--dry-run"}},
+		{row: "suspend NAME", arguments: []string{"suspend", "hello", "--by", "ada"}},
+		{row: "resume NAME", arguments: []string{"resume", "hello", "--by", "ada"}},
+		{row: "suspend", arguments: []string{"suspend", "--all", "--by", "ada"}},
+		{row: "resume", arguments: []string{"resume", "--all", "--by", "ada"}},
+		{row: "check", arguments: []string{"check", "-f", manifest}},
+		{row: "move NAME", arguments: []string{"move", "native", "--yes"}},
+		{row: "move --undo NAME", arguments: []string{"move", "--undo", "native", "--yes"}},
+		{row: "move", arguments: []string{"move", "-l", "team=other", "--yes"}},
+		{row: "report", arguments: []string{"report", "-f", filepath.Join(t.TempDir(), "report.tar.gz"), "--system-namespace", namespace}},
+	} {
+		t.Run(command.row, func(t *testing.T) {
+			granted, known := rights[command.row]
+			if !known {
+				t.Fatalf("docs/cookbook.md has no row %q", command.row)
+			}
+			who := strings.ToLower(strings.NewReplacer(" --", "-", " ", "-", "/", "-").Replace(command.row))
+			with := *p
+			with.env = append(slices.Clone(p.env), "KUBECONFIG="+kubeconfigOf(t, namespace, who, granted))
+			if output, code := with.run(command.arguments...); code != command.code {
+				t.Errorf("with the rights of its row: exit code %d, want %d\n%s", code, command.code, output)
+			}
+			asked := 0
+			for _, entry := range auditEntries(t) {
+				if entry.User.Username != "system:serviceaccount:"+auditedNamespace+":"+who || entry.ObjectRef.Resource == "" || entry.ObjectRef.APIGroup == authorizationv1.GroupName {
+					continue
+				}
+				asked++
+				right := entry.Verb + " " + resourceOf(entry)
+				if !slices.Contains(granted, right) || entry.ResponseStatus.Code == 403 {
+					t.Errorf("asked for %s of %s: code %d; its row has %v", right, entry.RequestURI, entry.ResponseStatus.Code, granted)
+				}
+			}
+			if asked == 0 {
+				t.Error("the audit log has nothing of it")
+			}
+		})
+	}
+}
+
+// prints runs a command that must succeed.
+func (p *person) prints(arguments ...string) string {
+	p.t.Helper()
+	output, code := p.run(arguments...)
+	if code != 0 {
+		p.t.Fatalf("ostinato %s: exit code %d\n%s", strings.Join(arguments, " "), code, output)
+	}
+	return output
+}
+
+// resourceOf names the resource of a request as the table does.
+func resourceOf(entry auditEntry) string {
+	resource := entry.ObjectRef.Resource
+	if entry.ObjectRef.Subresource != "" {
+		resource += "/" + entry.ObjectRef.Subresource
+	}
+	if resource == "cronjobs" && entry.ObjectRef.APIGroup == batchv1.GroupName {
+		resource += "." + batchv1.GroupName
+	}
+	return resource
+}
+
+// rightsOfRows are the rights in Kubernetes that docs/cookbook.md says each command needs.
+func rightsOfRows(t *testing.T) map[string][]string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/cookbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Which rights it needs\n")
+	rows := map[string][]string{}
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 3 || strings.Contains(cells[0], "---") {
+			continue
+		}
+		for name := range strings.SplitSeq(strings.ReplaceAll(cells[0], "`", ""), ",") {
+			rows[strings.TrimSpace(name)] = strings.Split(strings.TrimSpace(cells[1]), ", ")
+		}
+	}
+	return rows
+}
+
+// kubeconfigOf makes a service account with rights in a namespace, and returns a kubeconfig of it.
+func kubeconfigOf(t *testing.T, namespace, name string, rights []string) string {
+	t.Helper()
+	groups := map[string]string{"cronjobs": "batch.ostinato.dev", "cronjobs.batch": batchv1.GroupName, "jobs": batchv1.GroupName, "deployments": "apps"}
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, right := range rights {
+		verb, resource, _ := strings.Cut(right, " ")
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{
+			Verbs: []string{verb}, APIGroups: []string{groups[resource]}, Resources: []string{strings.TrimSuffix(resource, "."+batchv1.GroupName)},
+		})
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: auditedNamespace, Name: name}},
+	}
+	accounts := stack.Kubernetes.CoreV1().ServiceAccounts(auditedNamespace)
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = stack.Kubernetes.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = stack.Kubernetes.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(stack.Stack.KubeconfigPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for user := range config.AuthInfos {
+		config.AuthInfos[user] = &api.AuthInfo{Token: token.Status.Token}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	// The authorizer hears of a role by a watch.
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		verb, resource, _ := strings.Cut(rights[0], " ")
+		resource, subresource, _ := strings.Cut(resource, "/")
+		review, err := stack.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + auditedNamespace + ":" + name,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: namespace, Verb: verb, Group: groups[resource], Resource: resource, Subresource: subresource,
+				},
+			},
+		}, metav1.CreateOptions{})
+		if err == nil && !review.Status.Allowed {
+			err = fmt.Errorf("%s may not %s yet: %s", name, rights[0], review.Status.Reason)
+		}
+		return err
+	})
+	return file
+}
