@@ -69,7 +69,7 @@ func (a *Activities) createPods(ctx context.Context, c creation) (created []job.
 func (a *Activities) createPod(ctx context.Context, owner *batchv1.Job, create job.Create, planned *batchv1.JobStatus, events *announcer) (*job.CreatedPod, *protocol.Refusal, error) {
 	rendered := k8s.RenderPod(owner, create)
 	k8s.LimitEvidence(rendered, a.evidence.of(ctx, owner.Namespace).level)
-	pod, err := a.requestPod(ctx, rendered, func() {
+	pod, err := a.requestPod(ctx, owner, rendered, func() {
 		a.Metrics.countCreate(owner, planned, create, resultSucceeded)
 		events.on(jobSubject(owner), event.Normal(event.SuccessfulCreate, "Created pod: "+create.Name))
 	})
@@ -108,8 +108,7 @@ const podRequestTimeout = 30 * time.Second
 // requestPod creates a Pod, and calls created where it did. The request goes on where the attempt that sent it is given up,
 // and the next attempt waits for its answer: a create that a client breaks off behind admission uses up quota for minutes
 // without a Pod, and nobody emits the Event of one that succeeds.
-func (a *Activities) requestPod(ctx context.Context, pod *corev1.Pod, created func()) (*corev1.Pod, error) {
-	owner := metav1.GetControllerOf(pod)
+func (a *Activities) requestPod(ctx context.Context, owner *batchv1.Job, pod *corev1.Pod, created func()) (*corev1.Pod, error) {
 	answer := a.podRequests.DoChan(fmt.Sprintf("%s/%s/%s", pod.Namespace, owner.UID, pod.Name), func() (any, error) {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), podRequestTimeout)
 		defer cancel()
