@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -29,18 +30,25 @@ func (h *Harness) LetGo(t *testing.T, namespace, job string, index int) {
 	}
 }
 
-// End waits until so many Pods of a Job run, and lets them end: those that RunUntilEnded keeps.
+// End waits until so many Pods of a Job run that RunUntilEnded keeps, and lets them end. One that is about to end is not counted.
 func (h *Harness) End(t *testing.T, namespace, job string, running int) {
 	t.Helper()
-	Eventually(t, Bulk, func(ctx context.Context) error { return h.PodsAre(ctx, namespace, job, corev1.PodRunning, running) })
-	pods, err := h.PodsOf(t.Context(), namespace, job)
-	if err != nil {
-		t.Fatalf("list the Pods of Job %s: %v", job, err)
-	}
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodRunning {
-			h.letEnd(t, &pod, node.AnnotationRunUntil)
+	var kept []corev1.Pod
+	Eventually(t, Bulk, func(ctx context.Context) error {
+		pods, err := h.PodsOf(ctx, namespace, job)
+		if err != nil {
+			return fmt.Errorf("list the Pods of Job %s: %w", job, err)
 		}
+		kept = slices.DeleteFunc(pods, func(pod corev1.Pod) bool {
+			return pod.Status.Phase != corev1.PodRunning || pod.Annotations[node.AnnotationRunUntil] == ""
+		})
+		if len(kept) != running {
+			return fmt.Errorf("%d Pods of Job %s run, want %d", len(kept), job, running)
+		}
+		return nil
+	})
+	for _, pod := range kept {
+		h.letEnd(t, &pod, node.AnnotationRunUntil)
 	}
 }
 
