@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -164,28 +166,52 @@ func rightsOfRows(t *testing.T) map[string][]string {
 	return rows
 }
 
+// groups are the API groups of resources that are not of the core group.
+var groups = map[string]string{
+	"cronjobs": "batch.ostinato.dev", "cronjobs.batch": batchv1.GroupName, "jobs": batchv1.GroupName, "deployments": appsv1.GroupName,
+	"validatingadmissionpolicies": admissionv1.GroupName, "validatingadmissionpolicybindings": admissionv1.GroupName,
+}
+
+// everywhere are the resources that commands list in all namespaces, or that have none.
+var everywhere = []string{"deployments", "validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+
 // kubeconfigOf makes a service account with rights in a namespace, and returns a kubeconfig of it.
 func kubeconfigOf(t *testing.T, namespace, name string, rights []string) string {
 	t.Helper()
-	groups := map[string]string{"cronjobs": "batch.ostinato.dev", "cronjobs.batch": batchv1.GroupName, "jobs": batchv1.GroupName, "deployments": "apps"}
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	meta := metav1.ObjectMeta{Name: name}
+	role, wide := &rbacv1.Role{ObjectMeta: meta}, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: auditedNamespace + "-" + name}}
+	var reviews []authorizationv1.ResourceAttributes
 	for _, right := range rights {
 		verb, resource, _ := strings.Cut(right, " ")
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{
-			Verbs: []string{verb}, APIGroups: []string{groups[resource]}, Resources: []string{strings.TrimSuffix(resource, "."+batchv1.GroupName)},
-		})
+		group, in := groups[resource], namespace
+		resource = strings.TrimSuffix(resource, "."+batchv1.GroupName)
+		rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}}
+		if slices.Contains(everywhere, resource) {
+			wide.Rules, in = append(wide.Rules, rule), ""
+		} else {
+			role.Rules = append(role.Rules, rule)
+		}
+		resource, subresource, _ := strings.Cut(resource, "/")
+		reviews = append(reviews, authorizationv1.ResourceAttributes{Namespace: in, Verb: verb, Group: group, Resource: resource, Subresource: subresource})
 	}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: auditedNamespace, Name: name}},
-	}
-	accounts := stack.Kubernetes.CoreV1().ServiceAccounts(auditedNamespace)
-	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: auditedNamespace, Name: name}}
+	roles, accounts := stack.Kubernetes.RbacV1(), stack.Kubernetes.CoreV1().ServiceAccounts(auditedNamespace)
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
 	if err == nil {
-		_, err = stack.Kubernetes.RbacV1().Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})
+		_, err = roles.Roles(namespace).Create(t.Context(), role, metav1.CreateOptions{})
 	}
 	if err == nil {
-		_, err = stack.Kubernetes.RbacV1().RoleBindings(namespace).Create(t.Context(), binding, metav1.CreateOptions{})
+		_, err = roles.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, Subjects: subjects,
+		}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = roles.ClusterRoles().Create(t.Context(), wide, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = roles.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: wide.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: wide.Name}, Subjects: subjects,
+		}, metav1.CreateOptions{})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -205,22 +231,19 @@ func kubeconfigOf(t *testing.T, namespace, name string, rights []string) string 
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}
-	// The authorizer hears of a role by a watch.
-	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		verb, resource, _ := strings.Cut(rights[0], " ")
-		resource, subresource, _ := strings.Cut(resource, "/")
-		review, err := stack.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: "system:serviceaccount:" + auditedNamespace + ":" + name,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: namespace, Verb: verb, Group: groups[resource], Resource: resource, Subresource: subresource,
+	// The authorizer hears of roles by watches.
+	for n := range reviews {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+			review, err := stack.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+				Spec: authorizationv1.SubjectAccessReviewSpec{
+					User: "system:serviceaccount:" + auditedNamespace + ":" + name, ResourceAttributes: &reviews[n],
 				},
-			},
-		}, metav1.CreateOptions{})
-		if err == nil && !review.Status.Allowed {
-			err = fmt.Errorf("%s may not %s yet: %s", name, rights[0], review.Status.Reason)
-		}
-		return err
-	})
+			}, metav1.CreateOptions{})
+			if err == nil && !review.Status.Allowed {
+				err = fmt.Errorf("%s may not %s yet: %s", name, rights[n], review.Status.Reason)
+			}
+			return err
+		})
+	}
 	return file
 }

@@ -35,6 +35,7 @@ type Cluster struct {
 	Namespace string
 	// Selector chooses objects by their labels; empty for all.
 	Selector string
+	dates    *dates
 }
 
 // NewCluster returns the API server of a configuration.
@@ -43,11 +44,13 @@ func NewCluster(config *rest.Config, namespace, selector string) (*Cluster, erro
 	if config.QPS == 0 {
 		config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
 	}
+	seen := &dates{}
+	config.Wrap(seen.wrap)
 	clients, err := k8s.NewClients(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{clients: clients, Namespace: namespace, Selector: selector}, nil
+	return &Cluster{clients: clients, Namespace: namespace, Selector: selector, dates: seen}, nil
 }
 
 // CronJobs lists the CronJobs, or reads those of the names.

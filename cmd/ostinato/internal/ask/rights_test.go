@@ -81,7 +81,7 @@ func TestWithoutTemporalALedgerIsUnreachable(t *testing.T) {
 	_, reached := cluster(t)
 	cronJob, err := reached.In("team-00").CronJob(t.Context(), "mail-0000")
 	require.NoError(t, err)
-	workflows, err := ask.NewWorkflows("127.0.0.1:1", "")
+	workflows, err := ask.NewWorkflows(ask.Settings{Address: "127.0.0.1:1"})
 	require.NoError(t, err)
 	defer workflows.Keep().Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

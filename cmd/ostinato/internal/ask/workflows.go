@@ -25,28 +25,52 @@ const patience = 10 * time.Second
 // Workflows are Temporal, as the SDK's environment configuration reaches it (TEMPORAL_ADDRESS, TEMPORAL_PROFILE, and so on).
 type Workflows struct {
 	options client.Options
+	// codec is the codec server; nil where there is none.
+	codec *envconfig.ClientConfigCodec
 	// kept are the connections of a program that asks many times; nil where each call has its own.
 	kept *connections
 }
 
+// Settings are what a person says of Temporal; what is empty comes from the SDK's environment configuration.
+type Settings struct {
+	Address, Profile string
+	// CodecEndpoint is the codec server that decodes payloads, and CodecAuth what is sent to it as Authorization.
+	CodecEndpoint, CodecAuth string
+}
+
 // NewWorkflows reads the configuration; nothing is called yet.
-func NewWorkflows(address, profile string) (*Workflows, error) {
-	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: profile})
+func NewWorkflows(settings Settings) (*Workflows, error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: settings.Profile})
 	if err != nil {
 		return nil, fmt.Errorf("read the Temporal settings (TEMPORAL_* variables and profile file): %w", err)
 	}
-	if address != "" {
-		options.HostPort = address
+	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("read the Temporal settings (TEMPORAL_* variables and profile file): %w", err)
 	}
-	if options.HostPort == "" {
-		options.HostPort = client.DefaultHostPort
-	}
+	options.HostPort = cmp.Or(settings.Address, options.HostPort, client.DefaultHostPort)
 	options.Logger = silent{}
-	return &Workflows{options: options}, nil
+	codec := profile.Codec
+	switch {
+	case settings.CodecEndpoint != "":
+		// What the configuration says goes with its own server.
+		codec = &envconfig.ClientConfigCodec{Endpoint: settings.CodecEndpoint, Auth: settings.CodecAuth}
+	case codec != nil && settings.CodecAuth != "":
+		codec = &envconfig.ClientConfigCodec{Endpoint: codec.Endpoint, Auth: settings.CodecAuth}
+	}
+	if codec != nil {
+		if err := ValidCodecEndpoint(codec.Endpoint); err != nil {
+			return nil, fmt.Errorf("read the Temporal settings: codec endpoint: %w", err)
+		}
+	}
+	return &Workflows{options: options, codec: codec}, nil
 }
 
 // Address is where Temporal is asked.
 func (w *Workflows) Address() string { return w.options.HostPort }
+
+// Namespace is that of Temporal's namespaces that the settings name.
+func (w *Workflows) Namespace() string { return cmp.Or(w.options.Namespace, client.DefaultNamespace) }
 
 // ErrNoWorkflow says that a CronJob's status names no workflow: the bridge has not seen it.
 var ErrNoWorkflow = errors.New("its status names no workflow: is the bridge running?")
@@ -73,6 +97,7 @@ func (w *Workflows) with(ctx context.Context, cronJob *ostinatov1.CronJob, call 
 func (w *Workflows) in(ctx context.Context, namespace string, call func(context.Context, client.Client) error) error {
 	options := w.options
 	options.Namespace = cmp.Or(namespace, options.Namespace, client.DefaultNamespace)
+	withCodec(&options, w.codec)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	connected, release, err := w.kept.dial(ctx, options)
@@ -80,7 +105,7 @@ func (w *Workflows) in(ctx context.Context, namespace string, call func(context.
 		return fmt.Errorf("%w at %s: %w", errUnreachable, options.HostPort, err)
 	}
 	defer release()
-	return call(ctx, connected)
+	return legible(call(ctx, connected))
 }
 
 // Ledger reads rows of a CronJob's ledger, newest first, at most limit; whole says that there are none before.

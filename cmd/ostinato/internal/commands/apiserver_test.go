@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,8 +37,14 @@ type apiServer struct {
 	deployments []appsv1.Deployment
 	programs    []corev1.Pod
 	logs        map[string]string
+	// policies are admission policies, each with a binding.
+	policies []string
+	// slow is how far its clock is behind.
+	slow time.Duration
 	// refuse answers a request with a failure; nil answers all.
 	refuse func(verb string) *metav1.Status
+	// refuseAt is refuse for one namespace or name.
+	refuseAt func(request) *metav1.Status
 	// keeps: what is written to CronJobs is kept; seen: Ostinato sees those that are created.
 	keeps, seen bool
 	// changes are called one after the other, each before a Job is read.
@@ -106,12 +114,21 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mutex.Unlock()
 	wanted := read(r)
 	s.paths = append(s.paths, r.URL.Path)
+	if s.slow != 0 {
+		w.Header().Set("Date", time.Now().Add(-s.slow).UTC().Format(http.TimeFormat))
+	}
 	// Everybody may ask for the version.
 	if !slices.Contains(s.asked, wanted.what()) && wanted.resource != "version" {
 		s.asked = append(s.asked, wanted.what())
 	}
 	if s.refuse != nil {
 		if status := s.refuse(wanted.what()); status != nil {
+			write(w, int(status.Code), status)
+			return
+		}
+	}
+	if s.refuseAt != nil {
+		if status := s.refuseAt(wanted); status != nil {
 			write(w, int(status.Code), status)
 			return
 		}
@@ -208,6 +225,21 @@ func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted reques
 		write(w, http.StatusOK, &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: s.events})
 	case "list deployments":
 		write(w, http.StatusOK, &appsv1.DeploymentList{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DeploymentList"}, Items: s.deployments})
+	case "list validatingadmissionpolicies":
+		list := admissionv1.ValidatingAdmissionPolicyList{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyList"}}
+		for _, name := range s.policies {
+			list.Items = append(list.Items, admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		write(w, http.StatusOK, &list)
+	case "list validatingadmissionpolicybindings":
+		list := admissionv1.ValidatingAdmissionPolicyBindingList{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyBindingList"}}
+		for _, name := range s.policies {
+			list.Items = append(list.Items, admissionv1.ValidatingAdmissionPolicyBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: name},
+				Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+			})
+		}
+		write(w, http.StatusOK, &list)
 	case "get version":
 		write(w, http.StatusOK, &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"})
 	default:

@@ -93,11 +93,6 @@ var queued = protocol.TriggerAnswer{Job: "report-xk2lp", Runs: schedule.RunsQueu
 
 // scenes are what a person does with each command.
 var scenes = []scene{
-	{row: "status", arguments: "status"},
-	{row: "status", arguments: "status -A"},
-	{row: "status", arguments: "status -o json"},
-	{row: "status", arguments: "status -o name"},
-	{row: "status", given: func(w *world) { w.api.cronJobs = w.api.cronJobs[:1] }, arguments: "status"},
 	{row: "get", arguments: "get"},
 	{row: "get", arguments: "get -A -o wide"},
 	{row: "get", arguments: "get -o name"},
@@ -108,6 +103,7 @@ var scenes = []scene{
 	{row: "get NAME", arguments: "get report -o yaml"},
 	{row: "get NAME", arguments: "get nobody"},
 	{arguments: "get report -A"},
+	{arguments: "get --codec-endpoint 127.0.0.1:8085"},
 	{arguments: "get -o table"},
 	{row: "next", arguments: "next 30m"},
 	{row: "next", arguments: "next -A -o json 20m"},
@@ -192,7 +188,7 @@ var scenes = []scene{
 // Each command has its outputs and exit codes in a golden file, through the front door.
 func TestEachCommandHasItsOutputs(t *testing.T) {
 	texts := map[string]string{}
-	for _, one := range slices.Concat(scenes, moveScenes, reportScenes) {
+	for _, one := range slices.Concat(scenes, statusScenes, moveScenes, reportScenes) {
 		w := newWorld(t)
 		if one.given != nil {
 			one.given(w)
@@ -220,7 +216,7 @@ func TestEachCommandHasItsOutputs(t *testing.T) {
 func TestEachCommandAsksForWhatTheTableOfRightsSays(t *testing.T) {
 	documented := rights(t)
 	asked := map[string][2][]string{}
-	for _, one := range slices.Concat(scenes, moveScenes, reportScenes) {
+	for _, one := range slices.Concat(scenes, statusScenes, moveScenes, reportScenes) {
 		w := newWorld(t)
 		if one.given != nil {
 			one.given(w)

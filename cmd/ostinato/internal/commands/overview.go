@@ -14,8 +14,12 @@ import (
 )
 
 func (p *person) newStatus() *cobra.Command {
+	system := systemNamespace
 	cmd := &cobra.Command{
-		Use: "status", Short: "What is not as it should be: overdue, stalled, failing, suspended, and by whom",
+		Use: "status", Short: "What is not as it should be: overdue, stalled, failing, suspended, and by whom; the health of Ostinato",
+		Long: "status shows what of the CronJobs is not as it should be, and then whether what runs them is: worker and bridge, Temporal and who\n" +
+			"polls Ostinato's task queues, admission policies, versions and clocks. It waits a few seconds at most for that. What you may not see\n" +
+			"is Unseen, with the reason. Its exit code does not depend on what it found.",
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: answering(func(cmd *cobra.Command, _ []string) error {
 			cluster, err := p.cluster()
@@ -27,8 +31,24 @@ func (p *person) newStatus() *cobra.Command {
 				return err
 			}
 			table, deviations, summary := answer.Status(p.clock(), cronJobs, p.all)
-			if p.output != "" || len(deviations) > 0 {
-				if err := p.write(table, some(deviations), deviant(deviations)); err != nil {
+			if p.output == asName {
+				_, err := p.encode(nil, deviant(deviations))
+				p.note("%s", summary)
+				return err
+			}
+			shown := status{Deviations: some(deviations), Health: p.health(cmd.Context(), cluster, cronJobs, system)}
+			done, err := p.encode(shown, nil)
+			if err != nil {
+				return err
+			}
+			if !done {
+				if len(deviations) > 0 {
+					if err := table.Write(p.out, !p.noHeaders); err != nil {
+						return err
+					}
+					fmt.Fprintln(p.out)
+				}
+				if err := answer.HealthTable(shown.Health).Write(p.out, !p.noHeaders); err != nil {
 					return err
 				}
 			}
@@ -38,7 +58,14 @@ func (p *person) newStatus() *cobra.Command {
 	}
 	p.listFlags(cmd)
 	p.tableFlags(cmd)
+	cmd.Flags().StringVar(&system, "system-namespace", system, "where worker and bridge are, if you may not list Deployments of all namespaces")
 	return command.House(cmd)
+}
+
+// status is what -o json prints of it.
+type status struct {
+	Deviations []answer.Deviation `json:"deviations"`
+	Health     []answer.Health    `json:"health"`
 }
 
 // deviant are the names of the CronJobs that are not as they should be.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -28,17 +29,22 @@ type person struct {
 	output        string
 	noHeaders     bool
 	utc           bool
-	temporal      string
-	profile       string
+	temporal      ask.Settings
 	out, complain io.Writer
 	now           func() time.Time
 	// every is how often a run that is waited for is looked at.
 	every time.Duration
+	// version is that of the command; empty where it is not known.
+	version string
 }
 
 // New returns the command, under the name by which it was called, with some more commands below it.
 func New(name string, more ...*cobra.Command) *cobra.Command {
-	return (&person{kubernetes: genericclioptions.NewConfigFlags(true), now: time.Now, every: time.Second}).command(name, more...)
+	p := &person{kubernetes: genericclioptions.NewConfigFlags(true), now: time.Now, every: time.Second}
+	if info, known := debug.ReadBuildInfo(); known {
+		p.version = info.Main.Version
+	}
+	return p.command(name, more...)
 }
 
 func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
@@ -55,10 +61,18 @@ func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
 	}, more...)...)
 	flags := root.PersistentFlags()
 	p.kubernetes.AddFlags(flags)
-	flags.StringVar(&p.temporal, "temporal-address", "", "host and port of Temporal, in place of TEMPORAL_ADDRESS")
-	flags.StringVar(&p.profile, "temporal-profile", "", "profile of the Temporal configuration file")
+	flags.StringVar(&p.temporal.Address, "temporal-address", "", "host and port of Temporal, in place of TEMPORAL_ADDRESS")
+	flags.StringVar(&p.temporal.Profile, "temporal-profile", "", "profile of the Temporal configuration file")
+	flags.StringVar(&p.temporal.CodecEndpoint, "codec-endpoint", "", "codec server that decrypts what is kept in Temporal, in place of TEMPORAL_CODEC_ENDPOINT; {namespace} stands for Temporal's namespace")
+	flags.StringVar(&p.temporal.CodecAuth, "codec-auth", "", "Authorization header for the codec server, in place of TEMPORAL_CODEC_AUTH, which others on the machine can't see")
 	flags.BoolVar(&p.utc, "utc", false, "show times in UTC")
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { p.out, p.complain = cmd.OutOrStdout(), cmd.ErrOrStderr() }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		p.out, p.complain = cmd.OutOrStdout(), cmd.ErrOrStderr()
+		if err := ask.ValidCodecEndpoint(p.temporal.CodecEndpoint); err != nil {
+			return command.Mistake(fmt.Errorf("--codec-endpoint: %w", err))
+		}
+		return nil
+	}
 	return root
 }
 
@@ -139,7 +153,7 @@ func (w worded) Error() string { return w.text }
 func (w worded) Unwrap() error { return w.error }
 
 // workflows returns Temporal.
-func (p *person) workflows() (*ask.Workflows, error) { return ask.NewWorkflows(p.temporal, p.profile) }
+func (p *person) workflows() (*ask.Workflows, error) { return ask.NewWorkflows(p.temporal) }
 
 // clock is how times are shown.
 func (p *person) clock() answer.Clock {

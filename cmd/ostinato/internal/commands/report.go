@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ type wantedReport struct {
 }
 
 func (p *person) newReport() *cobra.Command {
-	wanted := wantedReport{system: "ostinato-system"}
+	wanted := wantedReport{system: systemNamespace}
 	cmd := &cobra.Command{
 		Use: "report", Short: "An archive for a bug report: objects, Events, settings and logs, without Secrets",
 		Long: "report writes a .tar.gz with what a bug report needs: CronJobs, Jobs, statuses of Pods and Events of the namespace, Deployments and\n" +
@@ -49,9 +48,7 @@ func (p *person) newReport() *cobra.Command {
 			"why. Look through it before you send it: names, schedules, messages and logs are yours.",
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: answering(func(cmd *cobra.Command, _ []string) error {
-			if info, known := debug.ReadBuildInfo(); known {
-				wanted.version = info.Main.Version
-			}
+			wanted.version = p.version
 			if wanted.file == "" {
 				wanted.file = "ostinato-report-" + p.now().UTC().Format("20060102-150405") + ".tar.gz"
 			}

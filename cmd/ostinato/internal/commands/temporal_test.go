@@ -13,10 +13,12 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"ostinato.dev/ostinato/internal/ledger"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -33,6 +35,10 @@ type temporalServer struct {
 	asked []string
 	// requests are the arguments of updates.
 	requests []string
+	// unpolled are task queues that nobody polls.
+	unpolled []string
+	// silent: it takes connections, and describes no task queue until the caller gives up.
+	silent bool
 }
 
 func newTemporalServer(t *testing.T) *temporalServer {
@@ -63,6 +69,20 @@ func (s *temporalServer) note(what string) {
 
 func (s *temporalServer) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
 	return &workflowservice.GetSystemInfoResponse{}, nil
+}
+
+func (s *temporalServer) DescribeTaskQueue(
+	ctx context.Context, request *workflowservice.DescribeTaskQueueRequest,
+) (*workflowservice.DescribeTaskQueueResponse, error) {
+	s.note("describe task queues")
+	if s.silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if slices.Contains(s.unpolled, request.TaskQueue.Name) {
+		return &workflowservice.DescribeTaskQueueResponse{}, nil
+	}
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{Identity: "worker", LastAccessTime: timestamppb.New(now)}}}, nil
 }
 
 func (s *temporalServer) QueryWorkflow(_ context.Context, request *workflowservice.QueryWorkflowRequest) (*workflowservice.QueryWorkflowResponse, error) {

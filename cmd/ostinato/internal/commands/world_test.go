@@ -169,7 +169,7 @@ func podOf(job, name string, exitCode int32) corev1.Pod {
 // run calls the command as a person would.
 func (w *world) run(t *testing.T, arguments ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	p := &person{kubernetes: genericclioptions.NewConfigFlags(true), now: func() time.Time { return now }, every: 10 * time.Millisecond}
+	p := &person{kubernetes: genericclioptions.NewConfigFlags(true), now: func() time.Time { return now }, every: 10 * time.Millisecond, version: "v1.2.3"}
 	flags := []string{"--server", w.api.URL, "--namespace", "shop", "--temporal-address", w.temporal.address, "--utc"}
 	if arguments[0] == "__complete" {
 		// What is completed stands at the end of the line.
