@@ -30,7 +30,8 @@ func (h *Harness) LetGo(t *testing.T, namespace, job string, index int) {
 	}
 }
 
-// End waits until so many Pods of a Job run that RunUntilEnded keeps, and lets them end. One that is about to end is not counted.
+// End waits until exactly so many Pods of a Job run, and lets them end. It counts Pods that RunUntilEnded keeps, and none whose end
+// was asked for before.
 func (h *Harness) End(t *testing.T, namespace, job string, running int) {
 	t.Helper()
 	var kept []corev1.Pod

@@ -38,7 +38,7 @@ func TestHealth(t *testing.T) {
 		part, is, why string
 	}{
 		"a worker that is ready": {nil, "worker", ok, "2 of 2 ready in ostinato-system/ostinato-worker, image registry:5000/ostinato:v1.2.3"},
-		"a bridge of which a replica is not ready": {func(f *answer.Facts) { f.Programs[1].Ready = 1 },
+		"a bridge with a replica that is not ready": {func(f *answer.Facts) { f.Programs[1].Ready = 1 },
 			"bridge", wrong, "1 of 2 ready in ostinato-system/ostinato-bridge, image registry:5000/ostinato:v1.2.3"},
 		"a worker that was scaled to nothing": {func(f *answer.Facts) { f.Programs[0].Ready, f.Programs[0].Wanted = 0, 0 },
 			"worker", wrong, "0 of 0 ready in ostinato-system/ostinato-worker, image registry:5000/ostinato:v1.2.3"},
