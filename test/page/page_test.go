@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,15 +50,18 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// serve starts `ostinato ui` for an API server, and returns the address that it prints. There is no Temporal.
-func serve(t *testing.T, cluster *night.Server) string {
+// noTemporal is an address where nothing listens.
+const noTemporal = "127.0.0.1:1"
+
+// serve starts `ostinato ui` for an API server and a Temporal, and returns the address that it prints.
+func serve(t *testing.T, cluster *night.Server, temporal string) string {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, []byte(cluster.Kubeconfig()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	command := exec.Command(ostinato, "ui", "-A", "--utc", "--no-browser", "--by=ada", "--kubeconfig="+kubeconfig,
-		"--temporal-address=127.0.0.1:1", "--temporal-ui-address=http://127.0.0.1:8233")
+		"--temporal-address="+temporal, "--temporal-ui-address=http://127.0.0.1:8233")
 	var complained bytes.Buffer
 	command.Stderr = &complained
 	output, err := command.StdoutPipe()
@@ -102,7 +106,7 @@ func TestThePageInABrowser(t *testing.T) {
 	cluster := night.NewServer(cronJobs)
 	t.Cleanup(cluster.Close)
 	cluster.Edit(hostile)
-	address := serve(t, cluster)
+	address := serve(t, cluster, noTemporal)
 
 	b.size(1400, 700)
 	began := time.Now()
@@ -258,11 +262,14 @@ const contrasts = `(() => {
 // The pictures of the documents, in both schemes. They are written with -pictures only, since no two browsers draw alike.
 func TestPictures(t *testing.T) {
 	b := newBrowser(t)
-	cluster := night.NewServer(night.CronJobs(time.Now(), 14))
+	cronJobs := night.CronJobs(time.Now(), 14)
+	cluster := night.NewServer(slices.Clone(cronJobs))
 	t.Cleanup(cluster.Close)
 	b.size(1400, 600)
-	b.open(serve(t, cluster))
+	b.open(serve(t, cluster, serveTemporal(t, cronJobs)))
 	b.is(true, loaded)
+	b.is(true, `document.querySelector("td.unknown") === null`)
+	b.is("", `document.getElementById("problems").textContent.trim()`)
 	taken := map[string][]byte{}
 	for _, scheme := range []string{"light", "dark"} {
 		b.scheme(scheme)
@@ -271,6 +278,7 @@ func TestPictures(t *testing.T) {
 	}
 	_, _ = b.eval(`document.querySelector('tr[data-index="1"] th button').click()`)
 	b.is(true, `document.querySelector("#content svg") !== null`)
+	b.is(false, `document.querySelector("#content").textContent.includes("could not be read")`)
 	taken["page-cronjob.png"] = b.picture()
 	for name, picture := range taken {
 		if len(picture) < 20_000 {
