@@ -26,7 +26,8 @@ func (s *Stack) startNode(ctx context.Context) error {
 		s.node = real
 	case NodeKwok:
 		kwok, err := node.StartKwok(ctx, node.KwokOptions{
-			Dir: dir, Binary: s.tools["kwok"], RESTConfig: s.ControlPlane.RESTConfig(), KubeconfigPath: s.ControlPlane.KubeconfigPath(), Log: s.options.Log,
+			Dir: dir, Binary: s.tools["kwok"], RESTConfig: s.ControlPlane.RESTConfig(), KubeconfigPath: s.ControlPlane.KubeconfigPath(),
+			ForwardTo: s.Ports.Frontend, Log: s.options.Log,
 		})
 		if err != nil {
 			return err

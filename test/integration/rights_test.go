@@ -61,12 +61,14 @@ spec:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	installTemporal(t, namespace)
 	rights := rightsOfRows(t)
 	// Rows follow each other where one needs what another has left.
 	for _, command := range []struct {
 		row       string
 		arguments []string
 		code      int
+		env       string
 	}{
 		{row: "status", arguments: []string{"status"}},
 		{row: "get", arguments: []string{"get"}},
@@ -80,6 +82,7 @@ spec:
 		{row: "logs of Pods that are gone", arguments: []string{"logs", "gone"}},
 		{row: "logs job/NAME", arguments: []string{"logs", strings.Replace(job, "job.batch/", "job/", 1)}},
 		{row: "run", arguments: []string{"run", "hello"}},
+		{row: "run where no address is named", arguments: []string{"run", "hello", "--system-namespace", namespace}, env: "TEMPORAL_ADDRESS="},
 		{row: "run with overrides", arguments: []string{"run", "hello", "--env", "REGION=us"}},
 		{row: "run --wait", arguments: []string{"run", "hello", "--wait"}},
 		{row: "run --logs", arguments: []string{"run", "hello", "--logs"}},
@@ -101,7 +104,7 @@ spec:
 			}
 			who := strings.ToLower(strings.NewReplacer(" --", "-", " ", "-", "/", "-").Replace(command.row))
 			with := *p
-			with.env = append(slices.Clone(p.env), "KUBECONFIG="+kubeconfigOf(t, namespace, who, granted))
+			with.env = append(slices.Clone(p.env), "KUBECONFIG="+kubeconfigOf(t, namespace, who, granted), command.env)
 			if output, code := with.run(command.arguments...); code != command.code {
 				t.Errorf("with the rights of its row: exit code %d, want %d\n%s", code, command.code, output)
 			}
@@ -121,6 +124,42 @@ spec:
 			}
 		})
 	}
+}
+
+// installTemporal makes what an installation has in the cluster of the way to Temporal: the ConfigMap of the workers, a Service, and a Pod
+// behind it. The simulated node leads connections to its ports to the Temporal of the stack.
+func installTemporal(t *testing.T, namespace string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: "temporal-frontend", Labels: map[string]string{"app": "temporal"}}
+	core := stack.Kubernetes.CoreV1()
+	_, err := core.ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "ostinato-temporal"}, Data: map[string]string{"TEMPORAL_ADDRESS": meta.Name + "." + namespace + ":7233"},
+	}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = core.Services(namespace).Create(t.Context(), &corev1.Service{
+			ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: meta.Labels, Ports: []corev1.ServicePort{{Port: 7233}}},
+		}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = core.Pods(namespace).Create(t.Context(), &corev1.Pod{
+			ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "server", Image: "temporal"}}},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+		pod, err := core.Pods(namespace).Get(ctx, meta.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("pod %s/%s is not ready", namespace, meta.Name)
+	})
 }
 
 // prints runs a command that must succeed.

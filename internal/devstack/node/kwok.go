@@ -47,6 +47,8 @@ type KwokOptions struct {
 	KubeconfigPath string
 	// Name is the Node's; empty means ostinato-kwok.
 	Name string
+	// ForwardTo is the port of loopback that stands for every port of every Pod in kubectl port-forward; 0 means none.
+	ForwardTo int
 	// Log receives a line for each step; nil discards them.
 	Log io.Writer
 }
@@ -141,7 +143,7 @@ func kwokNode(name string) *corev1.Node {
 func prepareKwok(options KwokOptions, port int) ([]string, error) {
 	log := filepath.Join(options.Dir, "simulated.log")
 	configuration := filepath.Join(options.Dir, "kwok.yaml")
-	documents, err := kwokConfiguration(log)
+	documents, err := kwokConfiguration(log, options.ForwardTo)
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +158,16 @@ func prepareKwok(options KwokOptions, port int) ([]string, error) {
 	return kwokArguments(options.KubeconfigPath, configuration, port), nil
 }
 
-// kwokConfiguration joins the stages and the answer to kubectl logs into one stream of documents.
-func kwokConfiguration(log string) ([]byte, error) {
+// kwokConfiguration joins the stages and the answers to kubectl logs and port-forward into one stream of documents.
+func kwokConfiguration(log string, forwardTo int) ([]byte, error) {
 	files, err := fs.Glob(stages, "stages/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("read kwok's stages: %w", err)
 	}
 	documents := clusterLogs(log)
+	if forwardTo != 0 {
+		documents = append(documents, clusterPortForward(forwardTo)...)
+	}
 	for _, file := range files {
 		data, err := stages.ReadFile(file)
 		if err != nil {
@@ -195,4 +200,19 @@ spec:
   logs:
   - logsFile: %q
 `, file)
+}
+
+// clusterPortForward makes kwok forward what comes for any port of a Pod to a port of loopback.
+func clusterPortForward(port int) []byte {
+	return fmt.Appendf(nil, `---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterPortForward
+metadata:
+  name: simulated
+spec:
+  forwards:
+  - target:
+      address: 127.0.0.1
+      port: %d
+`, port)
 }

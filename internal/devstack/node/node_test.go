@@ -127,7 +127,7 @@ func TestStages(t *testing.T) {
 }
 
 func TestKwokGetsEveryStageInOneConfiguration(t *testing.T) {
-	configuration, err := kwokConfiguration("/k/simulated.log")
+	configuration, err := kwokConfiguration("/k/simulated.log", 7233)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestKwokGetsEveryStageInOneConfiguration(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"ClusterLogs simulated", "Stage node-heartbeat", "Stage node-ready", "Stage pod-deadline", "Stage pod-delete",
+		"ClusterLogs simulated", "ClusterPortForward simulated", "Stage node-heartbeat", "Stage node-ready", "Stage pod-deadline", "Stage pod-delete",
 		"Stage pod-finish", "Stage pod-restart", "Stage pod-run", "Stage pod-terminate",
 	}
 	if !slices.Equal(names, want) {

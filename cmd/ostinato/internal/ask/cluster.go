@@ -31,6 +31,7 @@ const pageSize = 500
 // Cluster is the API server as the person who asks may use it.
 type Cluster struct {
 	clients *k8s.Clients
+	config  *rest.Config
 	// Namespace is that of the objects; empty for all.
 	Namespace string
 	// Selector chooses objects by their labels; empty for all.
@@ -44,13 +45,13 @@ func NewCluster(config *rest.Config, namespace, selector string) (*Cluster, erro
 	if config.QPS == 0 {
 		config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
 	}
-	seen := &dates{}
-	config.Wrap(seen.wrap)
-	clients, err := k8s.NewClients(config)
+	seen, watched := &dates{}, rest.CopyConfig(config)
+	watched.Wrap(seen.wrap)
+	clients, err := k8s.NewClients(watched)
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{clients: clients, Namespace: namespace, Selector: selector, dates: seen}, nil
+	return &Cluster{clients: clients, config: config, Namespace: namespace, Selector: selector, dates: seen}, nil
 }
 
 // CronJobs lists the CronJobs, or reads those of the names.

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	"google.golang.org/grpc"
 	batchv1 "k8s.io/api/batch/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
@@ -22,9 +23,13 @@ import (
 // patience bounds a call of Temporal.
 const patience = 10 * time.Second
 
-// Workflows are Temporal, as the SDK's environment configuration reaches it (TEMPORAL_ADDRESS, TEMPORAL_PROFILE, and so on).
+// Workflows are Temporal, as the SDK's environment configuration reaches it (TEMPORAL_ADDRESS, TEMPORAL_PROFILE, and so on), or else as
+// the workers do.
 type Workflows struct {
 	options client.Options
+	// address is where Temporal is asked, and unknown why it could not be known where the workers do, if that was asked for.
+	address string
+	unknown error
 	// codec is the codec server; nil where there is none.
 	codec *envconfig.ClientConfigCodec
 	// kept are the connections of a program that asks many times; nil where each call has its own.
@@ -36,20 +41,36 @@ type Settings struct {
 	Address, Profile string
 	// CodecEndpoint is the codec server that decodes payloads, and CodecAuth what is sent to it as Authorization.
 	CodecEndpoint, CodecAuth string
+	// Workers reads how the workers reach Temporal. It is asked where nothing else names an address or says what to send to one.
+	Workers func() (WorkerSettings, error)
 }
 
-// NewWorkflows reads the configuration; nothing is called yet.
+// NewWorkflows reads the configuration; Temporal is not called yet.
 func NewWorkflows(settings Settings) (*Workflows, error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: settings.Profile})
 	if err != nil {
 		return nil, fmt.Errorf("read the Temporal settings (TEMPORAL_* variables and profile file): %w", err)
 	}
-	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
-	if err != nil {
+	w := &Workflows{}
+	var workers WorkerSettings
+	// What a person's settings send goes to an address that the person has named.
+	if settings.Address == "" && profile.Address == "" && profile.APIKey == "" && profile.TLS == nil && settings.Workers != nil {
+		if workers, w.unknown = settings.Workers(); w.unknown == nil {
+			if err := workers.fill(&profile); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if w.options, err = profile.ToClientOptions(envconfig.ToClientOptionsRequest{}); err != nil {
 		return nil, fmt.Errorf("read the Temporal settings (TEMPORAL_* variables and profile file): %w", err)
 	}
-	options.HostPort = cmp.Or(settings.Address, options.HostPort, client.DefaultHostPort)
-	options.Logger = silent{}
+	w.address = cmp.Or(settings.Address, w.options.HostPort, client.DefaultHostPort)
+	w.options.HostPort, w.options.Logger = w.address, silent{}
+	if workers.dial != nil {
+		// The name is one of the cluster's: nobody here is to look it up.
+		w.options.HostPort = "passthrough:///" + w.address
+		w.options.ConnectionOptions.DialOptions = append(w.options.ConnectionOptions.DialOptions, grpc.WithContextDialer(workers.dial))
+	}
 	codec := profile.Codec
 	switch {
 	case settings.CodecEndpoint != "":
@@ -63,11 +84,12 @@ func NewWorkflows(settings Settings) (*Workflows, error) {
 			return nil, fmt.Errorf("read the Temporal settings: codec endpoint: %w", err)
 		}
 	}
-	return &Workflows{options: options, codec: codec}, nil
+	w.codec = codec
+	return w, nil
 }
 
 // Address is where Temporal is asked.
-func (w *Workflows) Address() string { return w.options.HostPort }
+func (w *Workflows) Address() string { return w.address }
 
 // Namespace is that of Temporal's namespaces that the settings name.
 func (w *Workflows) Namespace() string { return cmp.Or(w.options.Namespace, client.DefaultNamespace) }
@@ -102,7 +124,10 @@ func (w *Workflows) in(ctx context.Context, namespace string, call func(context.
 	defer cancel()
 	connected, release, err := w.kept.dial(ctx, options)
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w", errUnreachable, options.HostPort, err)
+		if w.unknown != nil {
+			err = fmt.Errorf("%w; %s", err, w.unknown)
+		}
+		return fmt.Errorf("%w at %s: %w", errUnreachable, w.address, err)
 	}
 	defer release()
 	return legible(call(ctx, connected))

@@ -30,7 +30,7 @@ func (p *person) newBackfill() *cobra.Command {
 			if request.To, err = parseTime(arguments[len(arguments)-1], clock.Now, zone(cronJob, clock.Zone)); err != nil {
 				return err
 			}
-			workflows, err := p.workflows()
+			workflows, err := p.workflows(cmd.Context())
 			if err != nil {
 				return err
 			}

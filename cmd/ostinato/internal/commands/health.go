@@ -23,7 +23,7 @@ const systemNamespace = "ostinato-system"
 const healthWithin = 4 * time.Second
 
 // health asks for all that can be seen of Ostinato and what it needs, at once. What can't be seen is no error.
-func (p *person) health(ctx context.Context, cluster *ask.Cluster, cronJobs []ostinatov1.CronJob, system string) []answer.Health {
+func (p *person) health(ctx context.Context, cluster *ask.Cluster, cronJobs []ostinatov1.CronJob) []answer.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
 	facts := answer.Facts{Command: p.version}
@@ -33,7 +33,7 @@ func (p *person) health(ctx context.Context, cluster *ask.Cluster, cronJobs []os
 		facts.Policies, facts.Bindings, facts.PoliciesUnseen = policies, enforced, reason(err)
 	})
 	both.Go(func() {
-		deployments, err := cluster.Installed(ctx, system)
+		deployments, err := cluster.Installed(ctx, p.system)
 		facts.Programs, facts.ProgramsUnseen = programsOf(deployments), reason(err)
 		facts.Temporal = p.temporalFacts(ctx, cronJobs, deployments)
 	})
@@ -71,7 +71,7 @@ func programsOf(deployments []appsv1.Deployment) (found []answer.Program) {
 
 // temporalFacts asks Temporal who polls.
 func (p *person) temporalFacts(ctx context.Context, cronJobs []ostinatov1.CronJob, deployments []appsv1.Deployment) (facts answer.TemporalFacts) {
-	workflows, err := p.workflows()
+	workflows, err := p.workflows(ctx)
 	if err != nil {
 		facts.Unseen = err.Error()
 		return facts

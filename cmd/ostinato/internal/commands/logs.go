@@ -123,7 +123,7 @@ func (p *person) evidence(ctx context.Context, cluster *ask.Cluster, cronJob *os
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	workflows, err := p.workflows()
+	workflows, err := p.workflows(ctx)
 	if err != nil {
 		return err
 	}

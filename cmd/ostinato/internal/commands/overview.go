@@ -14,7 +14,6 @@ import (
 )
 
 func (p *person) newStatus() *cobra.Command {
-	system := systemNamespace
 	cmd := &cobra.Command{
 		Use: "status", Short: "What is not as it should be: overdue, stalled, failing, suspended, and by whom; the health of Ostinato",
 		Long: "status shows what of the CronJobs is not as it should be, and then whether what runs them is: worker and bridge, Temporal and who\n" +
@@ -36,7 +35,7 @@ func (p *person) newStatus() *cobra.Command {
 				p.note("%s", summary)
 				return err
 			}
-			shown := status{Deviations: some(deviations), Health: p.health(cmd.Context(), cluster, cronJobs, system)}
+			shown := status{Deviations: some(deviations), Health: p.health(cmd.Context(), cluster, cronJobs)}
 			done, err := p.encode(shown, nil)
 			if err != nil {
 				return err
@@ -58,7 +57,6 @@ func (p *person) newStatus() *cobra.Command {
 	}
 	p.listFlags(cmd)
 	p.tableFlags(cmd)
-	cmd.Flags().StringVar(&system, "system-namespace", system, "where worker and bridge are, if you may not list Deployments of all namespaces")
 	return command.House(cmd)
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,13 +24,20 @@ import (
 
 // person is who asks: the flags that all commands share, and where the answers go.
 type person struct {
-	kubernetes    *genericclioptions.ConfigFlags
-	all           bool
-	selector      string
-	output        string
-	noHeaders     bool
-	utc           bool
-	temporal      ask.Settings
+	kubernetes *genericclioptions.ConfigFlags
+	all        bool
+	selector   string
+	output     string
+	noHeaders  bool
+	utc        bool
+	temporal   ask.Settings
+	// system is the namespace of worker and bridge.
+	system string
+	// found is what Temporal was found to be, once it was asked for.
+	found struct {
+		sync.Mutex
+		*ask.Workflows
+	}
 	out, complain io.Writer
 	now           func() time.Time
 	// every is how often a run that is waited for is looked at.
@@ -53,7 +61,7 @@ func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
 		Short: "Answers what ran, what runs and what will, and does what a person asks",
 		Long: "ostinato answers what a CronJob ran, why it did not, and what it will run, and does what a person asks of one.\n" +
 			"It uses the rights that you have in Kubernetes. Where the objects do not say enough, it asks Temporal, which it finds by\n" +
-			"TEMPORAL_ADDRESS and the other settings of the temporal command.\n\n" +
+			"TEMPORAL_ADDRESS and the other settings of the temporal command, or else where the workers do, through the API server.\n\n" +
 			"Exit codes: 0 for an answer or a deed; 1 if the answer of why, check or a resume is no, or something was refused or failed;\n" +
 			"2 for a mistake on the command line; 124 if the --timeout of a wait ran out.",
 	}, append([]*cobra.Command{
@@ -65,6 +73,7 @@ func (p *person) command(name string, more ...*cobra.Command) *cobra.Command {
 	flags.StringVar(&p.temporal.Profile, "temporal-profile", "", "profile of the Temporal configuration file")
 	flags.StringVar(&p.temporal.CodecEndpoint, "codec-endpoint", "", "codec server that decrypts what is kept in Temporal, in place of TEMPORAL_CODEC_ENDPOINT; {namespace} stands for Temporal's namespace")
 	flags.StringVar(&p.temporal.CodecAuth, "codec-auth", "", "Authorization header for the codec server, in place of TEMPORAL_CODEC_AUTH, which others on the machine can't see")
+	flags.StringVar(&p.system, "system-namespace", systemNamespace, "namespace of worker and bridge")
 	flags.BoolVar(&p.utc, "utc", false, "show times in UTC")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		p.out, p.complain = cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -153,7 +162,23 @@ func (w worded) Error() string { return w.text }
 func (w worded) Unwrap() error { return w.error }
 
 // workflows returns Temporal.
-func (p *person) workflows() (*ask.Workflows, error) { return ask.NewWorkflows(p.temporal) }
+func (p *person) workflows(ctx context.Context) (found *ask.Workflows, err error) {
+	p.found.Lock()
+	defer p.found.Unlock()
+	if p.found.Workflows != nil {
+		return p.found.Workflows, nil
+	}
+	settings := p.temporal
+	settings.Workers = func() (ask.WorkerSettings, error) {
+		cluster, err := p.cluster()
+		if err != nil {
+			return ask.WorkerSettings{}, err
+		}
+		return cluster.WorkerSettings(ctx, p.system)
+	}
+	p.found.Workflows, err = ask.NewWorkflows(settings)
+	return p.found.Workflows, err
+}
 
 // clock is how times are shown.
 func (p *person) clock() answer.Clock {
@@ -182,7 +207,7 @@ func (p *person) readLedger(ctx context.Context, cronJob *ostinatov1.CronJob, li
 	if known.Whole || limit <= len(known.Rows) && since.IsZero() || enough(known.Rows, since) {
 		return known
 	}
-	workflows, err := p.workflows()
+	workflows, err := p.workflows(ctx)
 	if err == nil {
 		var rows []ostinatov1.RecentRun
 		var whole bool

@@ -34,16 +34,16 @@ const (
 
 // wantedReport is what the flags of report say.
 type wantedReport struct {
-	file, system, version string
-	withEnv               bool
+	file, version string
+	withEnv       bool
 }
 
 func (p *person) newReport() *cobra.Command {
-	wanted := wantedReport{system: systemNamespace}
+	var wanted wantedReport
 	cmd := &cobra.Command{
 		Use: "report", Short: "An archive for a bug report: objects, Events, settings and logs, without Secrets",
 		Long: "report writes a .tar.gz with what a bug report needs: CronJobs, Jobs, statuses of Pods and Events of the namespace, Deployments and\n" +
-			"recent logs of worker and bridge, versions, and the ledger where Temporal can be reached. It reads no Secrets, and leaves out values of\n" +
+			"recent logs of worker and bridge, versions, health, and the ledger where Temporal can be reached. It reads no Secrets, and leaves out values of\n" +
 			"variables and what looks secret in command lines and annotations. manifest.yaml lists what is in it, and what could not be seen and\n" +
 			"why. Look through it before you send it: names, schedules, messages and logs are yours.",
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
@@ -58,7 +58,6 @@ func (p *person) newReport() *cobra.Command {
 	p.listFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&wanted.file, "filename", "f", "", "where the archive is written; - for standard output (default ostinato-report-TIME.tar.gz)")
-	flags.StringVar(&wanted.system, "system-namespace", wanted.system, "where worker and bridge are")
 	flags.BoolVar(&wanted.withEnv, "with-env", false, "keep values of variables in Pod templates")
 	return command.House(cmd)
 }
@@ -78,10 +77,11 @@ func (p *person) report(ctx context.Context, wanted wantedReport) error {
 		return err
 	}
 	r := &reporter{person: p, cluster: cluster, wanted: wanted, options: bundle.Options{WithEnv: wanted.withEnv}}
-	r.versions()
+	r.versions(ctx)
 	cronJobs := r.cronJobs(ctx)
 	r.objects(ctx)
 	r.programs(ctx)
+	r.healthOf(ctx, cronJobs)
 	r.ledgers(ctx, cronJobs)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -119,14 +119,14 @@ func (r *reporter) save() (err error) {
 }
 
 // versions adds versions and settings of the command itself.
-func (r *reporter) versions() {
+func (r *reporter) versions(ctx context.Context) {
 	server, err := r.cluster.ServerVersion()
 	if err != nil {
 		r.Miss("the version of the API server", err)
 	}
 	text := fmt.Sprintf("ostinato: %s\nkubernetes: %s\ntime: %s\nnamespace: %s\nselector: %s\nsystem namespace: %s\n",
-		cmp.Or(r.wanted.version, "unknown"), cmp.Or(server, "unknown"), r.now().UTC().Format(time.RFC3339), cmp.Or(r.cluster.Namespace, "all"), r.selector, r.wanted.system)
-	if workflows, err := r.workflows(); err == nil {
+		cmp.Or(r.wanted.version, "unknown"), cmp.Or(server, "unknown"), r.now().UTC().Format(time.RFC3339), cmp.Or(r.cluster.Namespace, "all"), r.selector, r.system)
+	if workflows, err := r.workflows(ctx); err == nil {
 		text += "temporal address: " + bundle.Text(workflows.Address()) + "\n"
 	}
 	r.Add("versions.txt", "versions, and what was asked for", []byte(text))
@@ -222,7 +222,7 @@ func ofOstinato(job *batchv1.Job) bool {
 
 // programs adds Deployments, Pods and logs of worker and bridge.
 func (r *reporter) programs(ctx context.Context) {
-	if deployments, err := r.cluster.Deployments(ctx, r.wanted.system); err != nil {
+	if deployments, err := r.cluster.Deployments(ctx, r.system); err != nil {
 		r.Miss("Deployments of Ostinato, with their flags", err)
 	} else {
 		shown := make([]any, 0, len(deployments))
@@ -231,7 +231,7 @@ func (r *reporter) programs(ctx context.Context) {
 		}
 		bundle.AddObjects(&r.Bundle, "system/deployments.yaml", "Deployments of Ostinato, with their flags", shown)
 	}
-	pods, err := r.cluster.ProgramPods(ctx, r.wanted.system)
+	pods, err := r.cluster.ProgramPods(ctx, r.system)
 	if err != nil {
 		r.Miss("Pods and logs of Ostinato", err)
 		return
@@ -265,12 +265,22 @@ func (r *reporter) logOf(ctx context.Context, pod *corev1.Pod, container string,
 	r.Add(name, note, []byte(bundle.Text(string(text))))
 }
 
+// healthOf adds what status says of Ostinato and what it needs.
+func (r *reporter) healthOf(ctx context.Context, cronJobs []ostinatov1.CronJob) {
+	var text strings.Builder
+	if err := answer.HealthTable(r.health(ctx, r.cluster, cronJobs)).Write(&text, true); err != nil {
+		r.Miss("health.txt", err)
+		return
+	}
+	r.Add("health.txt", "what status says of Ostinato and what it needs", []byte(bundle.Text(text.String())))
+}
+
 // ledgers adds the ledger of each CronJob, as long as Temporal answers.
 func (r *reporter) ledgers(ctx context.Context, cronJobs []ostinatov1.CronJob) {
 	if len(cronJobs) == 0 {
 		return
 	}
-	workflows, err := r.workflows()
+	workflows, err := r.workflows(ctx)
 	if err != nil {
 		r.Miss("ledgers, in Temporal", err)
 		return

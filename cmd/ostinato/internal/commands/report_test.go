@@ -105,7 +105,7 @@ func TestAReportHasNoSecrets(t *testing.T) {
 	}
 	slices.Sort(listed)
 	assert.Equal(t, []string{
-		"cronjobs.yaml", "events.yaml", "jobs.yaml", "ledgers/shop_import.json", "ledgers/shop_orders.json", "ledgers/shop_report.json", "manifest.yaml",
+		"cronjobs.yaml", "events.yaml", "health.txt", "jobs.yaml", "ledgers/shop_import.json", "ledgers/shop_orders.json", "ledgers/shop_report.json", "manifest.yaml",
 		"native-cronjobs.yaml", "pods.yaml", "status.txt", "system/deployments.yaml", "system/logs/ostinato-bridge-0.main.log",
 		"system/logs/ostinato-bridge-0.main.previous.log", "system/logs/ostinato-worker-0.main.log", "system/pods.yaml", "versions.txt",
 	}, listed)

@@ -113,7 +113,7 @@ func (p *person) start(ctx context.Context, cluster *ask.Cluster, cronJob *ostin
 
 // trigger has the workflow start a run.
 func (p *person) trigger(ctx context.Context, cronJob *ostinatov1.CronJob, wanted wantedRun) (started protocol.TriggerAnswer, err error) {
-	workflows, err := p.workflows()
+	workflows, err := p.workflows(ctx)
 	if err != nil {
 		return started, err
 	}

@@ -52,12 +52,12 @@ var statusScenes = []scene{
 
 func healthOf(t *testing.T, w *world, part string) answer.Health {
 	t.Helper()
-	p := &person{now: func() time.Time { return now }, temporal: ask.Settings{Address: w.temporal.address}}
+	p := &person{now: func() time.Time { return now }, system: systemNamespace, temporal: ask.Settings{Address: w.temporal.address}}
 	cluster, err := ask.NewCluster(&rest.Config{Host: w.api.URL}, "shop", "")
 	require.NoError(t, err)
 	cronJobs, err := cluster.CronJobs(t.Context())
 	require.NoError(t, err)
-	for _, one := range p.health(t.Context(), cluster, cronJobs, systemNamespace) {
+	for _, one := range p.health(t.Context(), cluster, cronJobs) {
 		if one.Part == part {
 			return one
 		}

@@ -27,7 +27,7 @@ func (p *person) newUI() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			workflows, err := p.workflows()
+			workflows, err := p.workflows(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,165 @@
+package ask
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"go.temporal.io/sdk/contrib/envconfig"
+)
+
+// settingsName is the ConfigMap of deploy/base whose variables worker and bridge have.
+const settingsName = "ostinato-temporal"
+
+// taken are the variables of the workers that serve a person as well. Paths are those of a container, and secrets are the workers'.
+var taken = []string{"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_TLS", "TEMPORAL_TLS_SERVER_NAME", "TEMPORAL_TLS_SERVER_CA_CERT_DATA"}
+
+// WorkerSettings are how the workers of a cluster reach Temporal.
+type WorkerSettings struct {
+	variables variables
+	// dial connects to Temporal through the API server; nil where Temporal is outside the cluster.
+	dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// variables are an environment.
+type variables map[string]string
+
+// Environ implements envconfig.EnvLookup.
+func (v variables) Environ() []string {
+	var lines []string
+	for name, value := range v {
+		lines = append(lines, name+"="+value)
+	}
+	return lines
+}
+
+// LookupEnv implements envconfig.EnvLookup.
+func (v variables) LookupEnv(name string) (string, bool) {
+	value, found := v[name]
+	return value, found
+}
+
+var _ envconfig.EnvLookup = variables{}
+
+// WorkerSettings reads how the workers in a namespace reach Temporal. Where that is a Service of the cluster, connections go through the API
+// server to one of its Pods.
+func (c *Cluster) WorkerSettings(ctx context.Context, namespace string) (WorkerSettings, error) {
+	settings, err := c.clients.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, settingsName, metav1.GetOptions{})
+	if err != nil {
+		return WorkerSettings{}, fmt.Errorf("read how the workers reach Temporal: get ConfigMap %s/%s: %w", namespace, settingsName, err)
+	}
+	found := WorkerSettings{variables: variables{}}
+	for _, name := range taken {
+		if value, set := settings.Data[name]; set {
+			found.variables[name] = value
+		}
+	}
+	address := found.variables["TEMPORAL_ADDRESS"]
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return WorkerSettings{}, fmt.Errorf("ConfigMap %s/%s: TEMPORAL_ADDRESS: %w", namespace, settingsName, err)
+	}
+	service, err := c.service(ctx, namespace, host)
+	if service == nil || err != nil {
+		return found, err
+	}
+	found.dial = func(ctx context.Context, _ string) (net.Conn, error) { return c.dialService(ctx, service, port) }
+	return found, nil
+}
+
+// fill completes the settings of a person who names no address.
+func (s WorkerSettings) fill(profile *envconfig.ClientConfigProfile) error {
+	workers, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{DisableFile: true, EnvLookup: s.variables})
+	if err != nil {
+		return fmt.Errorf("ConfigMap %s: %w", settingsName, err)
+	}
+	profile.Address, profile.TLS, profile.Namespace = workers.Address, workers.TLS, cmp.Or(profile.Namespace, workers.Namespace)
+	return nil
+}
+
+// service returns the Service that a host is, as a Pod of a namespace would look it up; nil where it is none.
+func (c *Cluster) service(ctx context.Context, namespace, host string) (*corev1.Service, error) {
+	if net.ParseIP(host) != nil {
+		return nil, nil
+	}
+	name, rest, _ := strings.Cut(host, ".")
+	within, domain, _ := strings.Cut(rest, ".")
+	if domain != "" && domain != "svc" && !strings.HasPrefix(domain, "svc.") {
+		return nil, nil
+	}
+	service, err := c.clients.Kubernetes.CoreV1().Services(cmp.Or(within, namespace)).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsInvalid(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reach Temporal at %s, where the workers do: get Service %s/%s: %w", host, cmp.Or(within, namespace), name, err)
+	case len(service.Spec.Selector) == 0:
+		return nil, nil
+	}
+	return service, nil
+}
+
+// dialService connects to a port of one of a Service's Pods that is ready.
+func (c *Cluster) dialService(ctx context.Context, service *corev1.Service, port string) (net.Conn, error) {
+	pods, err := c.clients.Kubernetes.CoreV1().Pods(service.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String()})
+	if err != nil {
+		return nil, fmt.Errorf("list Pods of Service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	for n := range pods.Items {
+		if !ready(&pods.Items[n]) {
+			continue
+		}
+		target, err := targetPort(service, &pods.Items[n], port)
+		if err != nil {
+			return nil, err
+		}
+		return c.dialPod(ctx, &pods.Items[n], target)
+	}
+	return nil, fmt.Errorf("service %s/%s has no Pod that is ready", service.Namespace, service.Name)
+}
+
+func ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// errNoPort says that neither the Service nor its Pod has a port.
+var errNoPort = errors.New("it has no such port")
+
+// targetPort returns the port of a Pod that a port of its Service leads to.
+func targetPort(service *corev1.Service, pod *corev1.Pod, port string) (int, error) {
+	wanted, err := strconv.Atoi(port)
+	if err != nil {
+		return 0, fmt.Errorf("service %s/%s: port %q: %w", service.Namespace, service.Name, port, errNoPort)
+	}
+	for _, one := range service.Spec.Ports {
+		switch {
+		case int(one.Port) != wanted:
+			continue
+		case service.Spec.ClusterIP == corev1.ClusterIPNone || one.TargetPort == intstr.IntOrString{}:
+			return wanted, nil
+		case one.TargetPort.Type == intstr.Int:
+			return one.TargetPort.IntValue(), nil
+		}
+		for _, container := range pod.Spec.Containers {
+			for _, named := range container.Ports {
+				if named.Name == one.TargetPort.StrVal {
+					return int(named.ContainerPort), nil
+				}
+			}
+		}
+	}
+	return 0, fmt.Errorf("service %s/%s: port %s: %w", service.Namespace, service.Name, port, errNoPort)
+}
