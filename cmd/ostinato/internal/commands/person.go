@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +32,11 @@ type person struct {
 	temporal   ask.Settings
 	// system is the namespace of worker and bridge.
 	system string
-	// found is what Temporal was found to be, once it was asked for.
+	// found is Temporal, once it was asked for; away says why it is not to be asked again.
 	found struct {
 		sync.Mutex
-		*ask.Workflows
+		workflows *ask.Workflows
+		away      error
 	}
 	out, complain io.Writer
 	now           func() time.Time
@@ -161,12 +161,12 @@ func (w worded) Error() string { return w.text }
 
 func (w worded) Unwrap() error { return w.error }
 
-// workflows returns Temporal.
-func (p *person) workflows(ctx context.Context) (found *ask.Workflows, err error) {
+// workflows returns Temporal, with connections that are kept.
+func (p *person) workflows(ctx context.Context) (*ask.Workflows, error) {
 	p.found.Lock()
 	defer p.found.Unlock()
-	if p.found.Workflows != nil {
-		return p.found.Workflows, nil
+	if p.found.workflows != nil || p.found.away != nil {
+		return p.found.workflows, p.found.away
 	}
 	settings := p.temporal
 	settings.Workers = func() (ask.WorkerSettings, error) {
@@ -176,8 +176,12 @@ func (p *person) workflows(ctx context.Context) (found *ask.Workflows, err error
 		}
 		return cluster.WorkerSettings(ctx, p.system)
 	}
-	p.found.Workflows, err = ask.NewWorkflows(settings)
-	return p.found.Workflows, err
+	found, err := ask.NewWorkflows(settings)
+	if err != nil {
+		return nil, err
+	}
+	p.found.workflows = found.Keep()
+	return p.found.workflows, nil
 }
 
 // clock is how times are shown.
@@ -199,32 +203,6 @@ func self() string {
 		return account.Username
 	}
 	return ""
-}
-
-// readLedger reads up to limit rows of a CronJob, newest first: from its status where that has them, else from Temporal.
-func (p *person) readLedger(ctx context.Context, cronJob *ostinatov1.CronJob, limit int, since, until time.Time) answer.Ledger {
-	known := answer.Ledger{Rows: cronJob.Status.RecentRuns, Whole: len(cronJob.Status.RecentRuns) < statusRows}
-	if known.Whole || limit <= len(known.Rows) && since.IsZero() || enough(known.Rows, since) {
-		return known
-	}
-	workflows, err := p.workflows(ctx)
-	if err == nil {
-		var rows []ostinatov1.RecentRun
-		var whole bool
-		if rows, whole, err = workflows.Ledger(ctx, cronJob, question(limit, since, until)); err == nil {
-			return answer.Ledger{Rows: rows, Whole: whole}
-		}
-	}
-	known.Unseen = fmt.Sprintf("Only the last %d rows could be read, from the object's status: %s. Set TEMPORAL_ADDRESS or --temporal-address to see more.", len(known.Rows), cmp.Or(reason(err), "no answer"))
-	return known
-}
-
-// statusRows is how many rows a status has at most.
-const statusRows = 10
-
-// enough reports whether rows, newest first, reach back to a time.
-func enough(rows []ostinatov1.RecentRun, since time.Time) bool {
-	return !since.IsZero() && len(rows) > 0 && rows[len(rows)-1].ScheduledTime.Time.Before(since)
 }
 
 // reason is the innermost message of an error.

@@ -164,17 +164,7 @@ func (p *person) newFailed() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var failures []answer.Failure
-			for n := range cronJobs {
-				known := answer.Ledger{Rows: cronJobs[n].Status.RecentRuns}
-				if answer.MayHaveFailed(&cronJobs[n], since) {
-					known = p.readLedger(cmd.Context(), &cronJobs[n], maxFailed, since, time.Time{})
-				}
-				if known.Unseen != "" {
-					p.note("%s/%s: %s", cronJobs[n].Namespace, cronJobs[n].Name, known.Unseen)
-				}
-				failures = append(failures, answer.Failures(&cronJobs[n], known.Rows, since)...)
-			}
+			failures := p.readFailures(cmd.Context(), cronJobs, since)
 			answer.SortFailures(failures)
 			return p.write(answer.FailureTable(p.clock(), failures, p.all), some(failures), failed(failures))
 		}),

@@ -31,7 +31,7 @@ func (p *person) newUI() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer workflows.Keep().Close()
+			defer workflows.Close()
 			listener, err := ui.Listen(cmd.Context(), port)
 			if err != nil {
 				return err
