@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -27,6 +28,9 @@ const (
 	givenBackForClock = "clock"
 	givenBackForRoom  = "room"
 	clockRetry        = 3 * time.Second
+
+	// An attempt that waits for its time reports once, half a second to a second and a half before it.
+	lastReport, lastReports = 500 * time.Millisecond, time.Second
 )
 
 // early returns how long the time of a run is away, by the clock of this process: 0 for a manual run, which has none.
@@ -56,6 +60,12 @@ func (a *Activities) givenBack(reason string, start schedule.Start, retry time.D
 // hold waits until the time of the run has come, by the clock of this process. It reports
 // whether it has waited. Where too many wait, the attempt is repeated when the time comes.
 func (a *Activities) hold(ctx context.Context, namespace string, start schedule.Start) (held bool, err error) {
+	waiting, over := context.WithCancel(ctx)
+	defer over()
+	if left := a.early(start); left > lastReport+lastReports {
+		// The answer says whether the start was cancelled meanwhile. All that wait for one time do not report at once.
+		a.reportIn(ctx, waiting, left-lastReport-rand.N(lastReports))
+	}
 	held, err = a.room.Hold(ctx, namespace, func() time.Duration { return a.early(start) })
 	switch {
 	case errors.Is(err, herd.ErrNoPlace):

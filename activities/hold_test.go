@@ -276,6 +276,35 @@ func TestAStartThatCannotBeHeldIsTooEarly(t *testing.T) {
 	})
 }
 
+// beats passes on each report.
+type beats chan struct{}
+
+func (b beats) RecordActivityHeartbeat(context.Context, []byte, ...any) error {
+	b <- struct{}{}
+	return nil
+}
+
+// A report is answered by Temporal with whether the start was cancelled: there is one shortly before the time comes.
+func TestAStartThatWaitsReportsBeforeItsTime(t *testing.T) {
+	reports := make(beats, 100)
+	h := hold(t, 3*time.Second, func(o *activities.Options) { o.Heartbeats = reports })
+	h.until(scheduled.Add(-1501 * time.Millisecond))
+	if len(reports) != 0 {
+		t.Error("it reports as soon as it waits")
+	}
+	h.until(scheduled.Add(-500 * time.Millisecond))
+	select {
+	case <-reports:
+	case <-h.answer:
+		t.Fatal("it has started without a report")
+	case <-time.After(10 * time.Second):
+		t.Fatal("no report")
+	}
+	if result := h.done(); result.Started == nil {
+		t.Errorf("result %+v", result)
+	}
+}
+
 // TestNoCreateIsEarlyOrAfterASuspend: whatever is done to the CronJob while the start is
 // held, and however the clock goes.
 func TestNoCreateIsEarlyOrAfterASuspend(t *testing.T) {

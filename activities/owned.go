@@ -36,6 +36,12 @@ func (a *Activities) tooOld(ctx context.Context, began time.Time) error {
 
 type leaseKey struct{}
 
+// keptLease is the lease of an attempt; lost ends the attempt.
+type keptLease struct {
+	*lease.Lease
+	lost func()
+}
+
 // keep reports now and then that the attempt goes on, until it is stopped, and keeps its lease for
 // owned. A local attempt reports nothing: it ends with its context.
 func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) {
@@ -59,13 +65,31 @@ func (a *Activities) keep(ctx context.Context) (_ context.Context, stop func()) 
 	})
 	reporting, quit := context.WithCancel(ctx)
 	// The SDK hears of a lost attempt by a report of its own, and ends it.
-	go kept.Keep(reporting, func() { activity.RecordHeartbeat(ctx) })
-	return context.WithValue(ctx, leaseKey{}, kept), quit
+	lost := func() { activity.RecordHeartbeat(ctx) }
+	go kept.Keep(reporting, lost)
+	return context.WithValue(ctx, leaseKey{}, keptLease{kept, lost}), quit
+}
+
+// reportIn reports once, a time from now, unless the wait is over before.
+func (a *Activities) reportIn(ctx, waiting context.Context, left time.Duration) {
+	kept, found := ctx.Value(leaseKey{}).(keptLease)
+	if !found {
+		return
+	}
+	timer := a.Clock.NewTimer(left)
+	go func() {
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			kept.Report(ctx, kept.lost)
+		case <-waiting.Done():
+		}
+	}()
 }
 
 // owned returns the context in which an attempt may write what only one attempt at a time may.
 func owned(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if kept, _ := ctx.Value(leaseKey{}).(*lease.Lease); kept != nil {
+	if kept, found := ctx.Value(leaseKey{}).(keptLease); found {
 		return kept.Owned(ctx)
 	}
 	ctx, cancel := context.WithCancel(ctx)

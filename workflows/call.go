@@ -20,7 +20,7 @@ const (
 	regularHeartbeat      = 5 * time.Second
 	// regularBudget bounds a call, after which its workflow plans anew.
 	regularBudget = 10 * time.Minute
-	// startHeartbeat plus startRetry is how much later a run begins if its worker is lost.
+	// startHeartbeat plus startRetry is how much later than due a run begins if its worker is lost.
 	startHeartbeat = 4 * time.Second
 	startRetry     = 300 * time.Millisecond
 
@@ -51,6 +51,9 @@ type call struct {
 	until time.Time
 	// budget bounds a regular call; 0 means regularBudget.
 	budget time.Duration
+	// early is how long the time of a start is away. So much longer its attempt may be silent: 1,000 that wait for one
+	// time would keep Temporal from preparing the rest.
+	early time.Duration
 }
 
 // errGaveWay says that a call was given up for something that arrived. It may have been carried out in part.
@@ -153,7 +156,7 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 	}
 	if c.activity == protocol.StartRunActivity {
 		// It is retried until the API server answers.
-		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, startHeartbeat, startRetry
+		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, c.early+startHeartbeat, startRetry
 	}
 	if c.budget > 0 {
 		options.ScheduleToCloseTimeout = c.budget

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -26,6 +27,8 @@ type holding struct {
 	full bool
 	// during happens in the middle of each hold.
 	during func()
+	// silent lists how long after its time each start may be silent.
+	silent []time.Duration
 }
 
 func newHolding(t *testing.T, lead time.Duration) *holding {
@@ -35,6 +38,10 @@ func newHolding(t *testing.T, lead time.Duration) *holding {
 }
 
 func (h *holding) reconcileHeld(ctx context.Context, request cronJobRequest) (cronJobResult, error) {
+	if start := request.Start; start != nil {
+		early := max(start.Scheduled.Sub(h.environment.Now()), 0)
+		h.silent = append(h.silent, activity.GetInfo(ctx).HeartbeatTimeout-early)
+	}
 	if start := request.Start; start != nil && !start.Manual {
 		wait := start.Scheduled.Sub(h.environment.Now())
 		if wait > 0 && h.full {
@@ -131,6 +138,21 @@ func TestCronJobEditedDuringTheHoldStartsNothing(t *testing.T) {
 		h.runUntil(5*time.Minute, cron("* * * * *", allow))
 		expectList(t, "runs", h.scheduled(), "00:00")
 	})
+}
+
+// A worker that is lost is missed four seconds after the time of a run, whenever its start was prepared.
+func TestAStartMayBeSilentUntilFourSecondsAfterItsTime(t *testing.T) {
+	for _, lead := range []time.Duration{0, time.Second, schedule.MaxLead} {
+		h := newHolding(t, lead)
+		h.signal(150*time.Second, protocol.TriggerSignal, nil)
+		h.runUntil(3*time.Minute, cron("* * * * *", allow))
+		if len(h.silent) < 4 {
+			t.Fatalf("lead %s: %d starts", lead, len(h.silent))
+		}
+		for _, silent := range h.silent {
+			expect(t, "silent after the time", silent, 4*time.Second)
+		}
+	}
 }
 
 // TestCronJobOfNinetyDaysIsNeverEarly: with workers of many leads, over the changes of

@@ -16,6 +16,9 @@ import (
 // for a shorter one: such an attempt reports as rarely as others, and writes nothing.
 const Least = time.Second
 
+// enough is what must be left of a lease for a write to begin.
+const enough = time.Second
+
 // errNoAnswer says that a report was not answered in time.
 var errNoAnswer = errors.New("no answer in time")
 
@@ -25,35 +28,54 @@ type Lease struct {
 	report  func(context.Context) error
 	mutex   sync.Mutex
 	until   time.Time
+	// asked is when the last report was begun that Temporal has answered, or the attempt itself.
+	asked time.Time
 }
 
 // New returns the lease of an attempt of an age, by clocks that may differ, whose heartbeats have a
 // timeout. Temporal can't have given up a young one yet; another one has to ask before it writes. report
 // tells Temporal that the attempt goes on; its error says that it does not, or that nobody answered.
 func New(timeout, age time.Duration, report func(context.Context) error) *Lease {
-	l := &Lease{timeout: timeout, report: report}
+	l := &Lease{timeout: timeout, report: report, asked: time.Now()}
 	if age.Abs() < timeout/4 {
-		l.until = time.Now().Add(timeout * 13 / 20)
+		l.until = l.asked.Add(timeout*9/10 - age.Abs())
 	}
 	return l
 }
 
-// Keep renews the lease until the context is done, at 11 to 13 twentieths of the timeout: attempts
-// that begin at once do not all report at once. lost is called whenever a report has failed.
+// Keep renews the lease until the context is done, at 11 to 13 twentieths of the timeout after the last report:
+// attempts that begin at once do not all report at once. lost is called whenever a report has failed.
 func (l *Lease) Keep(ctx context.Context, lost func()) {
 	timeout := max(l.timeout, Least)
-	for {
-		timer := time.NewTimer(timeout*11/20 + rand.N(timeout/10))
+	pause := func() time.Duration { return timeout*11/20 + rand.N(timeout/10) }
+	for left := pause(); ; {
+		timer := time.NewTimer(left)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
-			if l.renew(ctx) != nil && ctx.Err() == nil {
-				lost()
-			}
 		}
+		if left = pause() - l.silent(); left > 0 {
+			continue // Somebody else has reported meanwhile.
+		}
+		l.Report(ctx, lost)
+		left = pause()
 	}
+}
+
+// Report renews the lease now. lost is called if that has failed.
+func (l *Lease) Report(ctx context.Context, lost func()) {
+	if l.renew(ctx) != nil && ctx.Err() == nil {
+		lost()
+	}
+}
+
+// silent is how long ago the last report was.
+func (l *Lease) silent() time.Duration {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return time.Since(l.asked)
 }
 
 // Owned returns a context that ends with the lease, for a write that only one attempt at a time may make: an API server
@@ -63,7 +85,7 @@ func (l *Lease) Owned(ctx context.Context) (context.Context, context.CancelFunc,
 	if l.timeout < Least {
 		return nil, nil, fmt.Errorf("the heartbeat timeout is %s, want %s or more", l.timeout, Least)
 	}
-	for l.left() < l.timeout/4 {
+	for l.left() < min(l.timeout/4, enough) {
 		// A busy server answers later: an attempt that ends for that only adds to its work.
 		if err := l.renew(ctx); err != nil && (!errors.Is(err, errNoAnswer) || ctx.Err() != nil) {
 			return nil, nil, err
@@ -95,7 +117,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.until = asked.Add(l.timeout * 9 / 10)
+	l.asked, l.until = asked, asked.Add(l.timeout*9/10)
 	return nil
 }
 
