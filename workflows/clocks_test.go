@@ -110,7 +110,8 @@ func TestCronJobOfAWorkerWhoseClockIsAhead(t *testing.T) {
 			k := byClock(t, ahead)
 			k.runUntil(3*time.Minute, cron("* * * * *", allow))
 			expectList(t, "runs", k.scheduled(), "00:00", "01:00", "02:00")
-			expectList(t, "late", k.late(), "-4s", "-4s", "-4s")
+			early := (-min(ahead, schedule.MaxLead)).String()
+			expectList(t, "late", k.late(), early, early, early)
 			expectList(t, "outcomes", k.outcomes(firstTime, time.Minute, 3), "Started", "Started", "Started")
 		})
 	}
@@ -118,7 +119,7 @@ func TestCronJobOfAWorkerWhoseClockIsAhead(t *testing.T) {
 		k := byClock(t, time.Hour)
 		k.runUntil(150*time.Minute, cron(hourly, allow))
 		expectList(t, "runs", k.scheduled(), "00:00", "00:00", "00:00")
-		expectList(t, "late", k.late(), "-4s", "-4s", "-4s")
+		expectList(t, "late", k.late(), "-6s", "-6s", "-6s")
 		expectList(t, "outcomes", k.outcomes(firstTime, time.Hour, 3), "Started", "Started", "Started")
 	})
 	t.Run("1h, every minute", func(t *testing.T) {

@@ -178,7 +178,7 @@ func (p *pass) startBefore(due time.Time) time.Time {
 }
 
 // MaxLead bounds how long before its time a run is prepared. A signal accepted earlier than that is sure to win.
-const MaxLead = 4 * time.Second
+const MaxLead = 6 * time.Second
 
 // Ahead returns the time of the next run, if it is time to prepare its start.
 func Ahead(state State, spec Spec, now time.Time) (due time.Time, ok bool) {
