@@ -29,8 +29,9 @@ const (
 	givenBackForRoom  = "room"
 	clockRetry        = 3 * time.Second
 
-	// An attempt that waits for its time reports once, half a second to a second and a half before it.
-	lastReport, lastReports = 500 * time.Millisecond, time.Second
+	// An attempt that waits for its time reports two to three seconds before it, so that the next report comes after most
+	// starts are made, and a worker that is lost at that time is missed within four seconds.
+	lastReport, lastReports = 2200 * time.Millisecond, 600 * time.Millisecond
 )
 
 // early returns how long the time of a run is away, by the clock of this process: 0 for a manual run, which has none.

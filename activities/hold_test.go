@@ -288,11 +288,11 @@ func (b beats) RecordActivityHeartbeat(context.Context, []byte, ...any) error {
 func TestAStartThatWaitsReportsBeforeItsTime(t *testing.T) {
 	reports := make(beats, 100)
 	h := hold(t, 3*time.Second, func(o *activities.Options) { o.Heartbeats = reports })
-	h.until(scheduled.Add(-1501 * time.Millisecond))
+	h.until(scheduled.Add(-2801 * time.Millisecond))
 	if len(reports) != 0 {
 		t.Error("it reports as soon as it waits")
 	}
-	h.until(scheduled.Add(-500 * time.Millisecond))
+	h.until(scheduled.Add(-2200 * time.Millisecond))
 	select {
 	case <-reports:
 	case <-h.answer:

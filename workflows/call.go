@@ -20,8 +20,10 @@ const (
 	regularHeartbeat      = 5 * time.Second
 	// regularBudget bounds a call, after which its workflow plans anew.
 	regularBudget = 10 * time.Minute
-	// startHeartbeat plus startRetry is how much later than due a run begins if its worker is lost.
+	// startHeartbeat plus startRetry is how much later a run begins if its worker is lost. An attempt that waits for
+	// its time may be silent for startPatience longer at most: 1,000 of them would keep Temporal from preparing the rest.
 	startHeartbeat = 4 * time.Second
+	startPatience  = 2 * time.Second
 	startRetry     = 300 * time.Millisecond
 
 	// bulkTimeout bounds a bulk activity, which is rate limited and may queue: only its heartbeat reveals a lost
@@ -51,8 +53,7 @@ type call struct {
 	until time.Time
 	// budget bounds a regular call; 0 means regularBudget.
 	budget time.Duration
-	// early is how long the time of a start is away. So much longer its attempt may be silent: 1,000 that wait for one
-	// time would keep Temporal from preparing the rest.
+	// early is how long the time of a start is away.
 	early time.Duration
 }
 
@@ -156,7 +157,7 @@ func (c call) options(ctx workflow.Context) workflow.ActivityOptions {
 	}
 	if c.activity == protocol.StartRunActivity {
 		// It is retried until the API server answers.
-		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, c.early+startHeartbeat, startRetry
+		options.ScheduleToCloseTimeout, options.HeartbeatTimeout, options.RetryPolicy.InitialInterval = 0, startHeartbeat+min(c.early, startPatience), startRetry
 	}
 	if c.budget > 0 {
 		options.ScheduleToCloseTimeout = c.budget

@@ -40,7 +40,7 @@ func (c *runningCronJob) startRun(ctx workflow.Context, plan schedule.Plan) {
 		request: protocol.StartRunRequest{
 			CronJob: c.cronJob, Digest: digest(c.spec), Start: *plan.Start, Replace: plan.Deletes, Status: plan.Status, Events: plan.Events,
 		},
-		early: min(max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0), schedule.MaxLead),
+		early: max(plan.Start.Scheduled.Sub(workflow.Now(ctx)), 0),
 		// A start whose time has come is over soon.
 		givesWay: func() bool { return c.mailbox.holds(steers) && workflow.Now(ctx).Before(plan.Start.Scheduled) },
 	})
