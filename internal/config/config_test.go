@@ -280,7 +280,7 @@ func TestMistakesSayWhatToChange(t *testing.T) {
 		{"log format", worker, []string{"--log-format=xml"}, nil, "use text or json"},
 		{"log level", worker, []string{"--log-level=loud"}, nil, "log-level"},
 		{"one workflow task", worker, []string{"--max-concurrent-workflow-tasks=1"}, nil, "set it to 2 or more"},
-		{"start lead", worker, []string{"--start-lead=5s"}, nil, "between 0 and 4s"},
+		{"start lead", worker, []string{"--start-lead=7s"}, nil, "between 0 and 6s"},
 		{"watch shards", worker, []string{"--watch-shards=17"}, nil, "between 1 and 16"},
 		{"half of versioning", worker, []string{"--build-id=x"}, nil, "--deployment-name"},
 		{"deployment name with a dot", worker, []string{"--build-id=x", "--deployment-name=a.b"}, nil, "use a hyphen"},

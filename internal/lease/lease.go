@@ -16,8 +16,12 @@ import (
 // for a shorter one: such an attempt reports as rarely as others, and writes nothing.
 const Least = time.Second
 
-// enough is what must be left of a lease for a write to begin.
-const enough = time.Second
+const (
+	// enough is what must be left of a lease for a write to begin.
+	enough = time.Second
+	// recent is how old a report is that makes another one needless.
+	recent = time.Second
+)
 
 // errNoAnswer says that a report was not answered in time.
 var errNoAnswer = errors.New("no answer in time")
@@ -59,13 +63,18 @@ func (l *Lease) Keep(ctx context.Context, lost func()) {
 		if left = pause() - l.silent(); left > 0 {
 			continue // Somebody else has reported meanwhile.
 		}
-		l.Report(ctx, lost)
+		if l.renew(ctx) != nil && ctx.Err() == nil {
+			lost()
+		}
 		left = pause()
 	}
 }
 
-// Report renews the lease now. lost is called if that has failed.
+// Report renews the lease now, unless there was a report within the last second. lost is called if that has failed.
 func (l *Lease) Report(ctx context.Context, lost func()) {
+	if l.silent() < recent {
+		return
+	}
 	if l.renew(ctx) != nil && ctx.Err() == nil {
 		lost()
 	}

@@ -161,3 +161,31 @@ func TestAShortTimeoutNeitherFloodsNorWrites(t *testing.T) {
 		})
 	}
 }
+
+// Somebody reports besides: neither does so when the other just has.
+func TestReportsFollowEachOtherAtADistance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reports atomic.Int32
+		held := lease.New(timeout, 0, func(context.Context) error { reports.Add(1); return nil })
+		report := func() int32 {
+			held.Report(t.Context(), func() { t.Error("lost") })
+			return reports.Load()
+		}
+		if report() != 0 {
+			t.Error("an attempt reports that has just begun")
+		}
+		time.Sleep(time.Second)
+		if report() != 1 || report() != 1 {
+			t.Errorf("%d reports, want 1", reports.Load())
+		}
+		keeping, stop := context.WithCancel(t.Context())
+		defer stop()
+		go held.Keep(keeping, func() { t.Error("lost") })
+		time.Sleep(timeout / 2)
+		report()
+		time.Sleep(timeout / 2)
+		if reports.Load() != 2 {
+			t.Errorf("%d reports, want 2: the next one counts from that which somebody else has made", reports.Load())
+		}
+	})
+}
