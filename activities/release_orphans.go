@@ -37,7 +37,7 @@ func (a *Activities) ReleaseOrphans(ctx context.Context, request protocol.Releas
 		Namespace: request.Job.Namespace, Name: request.Job.Name, UID: types.UID(request.Job.UID), Job: found,
 		TakeOver: a.TakeOverJobs, Unattended: true,
 	}
-	var outcome releases
+	outcome := releases{failed: map[types.UID]bool{}}
 	release := func(pod *corev1.Pod) func() error {
 		if claim.Decide(pod, owner) != claim.Release {
 			return nil
@@ -78,9 +78,6 @@ func (r *releases) note(pod *corev1.Pod, released bool, err error) {
 	defer r.mutex.Unlock()
 	switch {
 	case err != nil && !r.failed[pod.UID]:
-		if r.failed == nil {
-			r.failed = map[types.UID]bool{}
-		}
 		r.failed[pod.UID] = true
 		if len(r.errs) < maxReleaseErrors {
 			r.errs = append(r.errs, fmt.Errorf("release Pod %s: %w", pod.Name, err))

@@ -91,7 +91,7 @@ func (a *Activities) suspend(ctx context.Context, request protocol.SetSuspendReq
 		return found.answer, nil
 	}
 	if !pause {
-		if refused := a.refuseSignal(annotations, suspendSignal(request)); refused != nil {
+		if refused := a.refuseSignal(annotations, request.Signal()); refused != nil {
 			a.Events.on(object, event.Warning(event.SignalRefused, refused.Message))
 			return protocol.SetSuspendResult{}, refusedError(refused, "%s", doingSuspend(request))
 		}
@@ -157,7 +157,7 @@ func (a *Activities) notTakenBack(request protocol.SetSuspendRequest, found susp
 	if why == "" {
 		return ""
 	}
-	return "Signal " + suspendSignal(request) + " was not carried out: " + why
+	return "Signal " + request.Signal() + " was not carried out: " + why
 }
 
 // longestOvertaken bounds how long an attempt goes on that Temporal has given up. What is
@@ -175,13 +175,6 @@ func overtaken(annotations map[string]string, heard time.Time) bool {
 
 func doingSuspend(request protocol.SetSuspendRequest) string {
 	return fmt.Sprintf("set suspend of %s %s/%s", request.Kind, request.Object.Namespace, request.Object.Name)
-}
-
-func suspendSignal(request protocol.SetSuspendRequest) string {
-	if request.Suspend {
-		return steering.Suspend
-	}
-	return steering.Resume
 }
 
 // SignalAccepted says whether a CronJob takes a signal that people send, and emits an Event if it
@@ -210,7 +203,7 @@ func (a *Activities) refuseSignal(annotations map[string]string, signal string) 
 // signalAnswer is the Event of a suspend or resume that was written. The signal counts
 // whatever its argument; the Event says if the argument, or a part of it, was unreadable.
 func signalAnswer(request protocol.SetSuspendRequest, already bool) event.Event {
-	taken := "Signal " + suspendSignal(request)
+	taken := "Signal " + request.Signal()
 	if already {
 		taken += ", of an object that is suspended already,"
 	}

@@ -91,10 +91,6 @@ func (c *runningCronJob) takeSpec(ctx workflow.Context, received message) {
 	if !ok {
 		return
 	}
-	if err := signal.Validate(); err != nil {
-		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
-		return
-	}
 	switch {
 	case signal.CronJob.CronJobWorkflowID(c.cluster) != c.cronJob.CronJobWorkflowID(c.cluster):
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another CronJob", "signal", received.signal, "cronjob", signal.CronJob.Name)
@@ -179,12 +175,8 @@ func (c *runningCronJob) takeFound(ctx workflow.Context, result protocol.FindRun
 
 // steer writes spec.suspend. Nothing starts before the API server answers.
 func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
-	signal := protocol.ResumeSignal
-	if wish.Suspend {
-		signal = protocol.SuspendSignal
-	}
 	result, err := perform[protocol.SetSuspendResult](ctx, call{
-		summary:  signal + " " + c.cronJob.Name,
+		summary:  wish.Signal() + " " + c.cronJob.Name,
 		activity: protocol.SetSuspendActivity,
 		request:  protocol.SetSuspendRequest{Kind: protocol.CronJobKind, Object: c.cronJob, Wish: wish},
 		givesWay: func() bool { return c.mailbox.holds(steers) },
@@ -201,8 +193,8 @@ func (c *runningCronJob) steer(ctx workflow.Context, wish protocol.Wish) {
 	case err != nil:
 		// The object is the truth.
 		c.state = schedule.Announce(c.state, event.Warning("FailedUpdate",
-			"Error writing spec.suspend for signal "+signal+": "+shortError(err)))
-		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", signal, "error", err)
+			"Error writing spec.suspend for signal "+wish.Signal()+": "+shortError(err)))
+		workflow.GetLogger(ctx).Warn("Signal refused by the API server", "signal", wish.Signal(), "error", err)
 	default:
 		c.learn(ctx, result.Gone || result.Foreign, result.CronJobSpec)
 	}

@@ -95,10 +95,6 @@ func (w *runningJob) takeFacts(ctx workflow.Context, received message) {
 	if !ok {
 		return
 	}
-	if err := facts.Validate(); err != nil {
-		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
-		return
-	}
 	if facts.JobUID != w.input.Job.UID {
 		w.heard.orphan(facts.JobUID)
 		return
@@ -130,12 +126,7 @@ func (w *runningJob) takeSpec(ctx workflow.Context, received message) {
 	if !ok {
 		return
 	}
-	input := signal.Input
-	if err := input.Validate(); err != nil {
-		workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
-		return
-	}
-	switch {
+	switch input := signal.Input; {
 	case input.Job.Namespace != w.input.Job.Namespace || input.Job.Name != w.input.Job.Name:
 		workflow.GetLogger(ctx).Warn("Signal dropped: it is about another Job", "signal", received.signal, "job", input.Job.Name)
 	case input.Job.UID != w.input.Job.UID:
@@ -225,12 +216,8 @@ const steerBudget = 30 * time.Second
 
 // steer writes spec.suspend, so that the object, kubectl and the workflow agree.
 func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
-	signal := protocol.ResumeSignal
-	if wish.Suspend {
-		signal = protocol.SuspendSignal
-	}
 	result, err := perform[protocol.SetSuspendResult](ctx, call{
-		summary:  signal + " job " + w.input.Job.Name,
+		summary:  wish.Signal() + " job " + w.input.Job.Name,
 		activity: protocol.SetSuspendActivity,
 		request:  protocol.SetSuspendRequest{Kind: protocol.JobKind, Object: w.input.Job, Wish: wish},
 		givesWay: w.steered,
@@ -247,7 +234,7 @@ func (w *runningJob) steer(ctx workflow.Context, wish protocol.Wish) error {
 		w.heard.steering = w.heard.steering.after(wish)
 		return nil
 	case err != nil:
-		return w.unlessCancelled(ctx, "Signal "+signal+" was refused", err)
+		return w.unlessCancelled(ctx, "Signal "+wish.Signal()+" was refused", err)
 	}
 	w.pause.reset()
 	w.learn(protocol.JobResult{Gone: result.Gone, Foreign: result.Foreign, CurrentSpec: result.JobSpec})

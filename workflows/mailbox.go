@@ -96,13 +96,19 @@ func yieldTurn(ctx workflow.Context) {
 	_ = over.Get(ctx, nil)
 }
 
-// open decodes a message of our own processes. What can't be read is dropped: anybody may have sent it.
+// open decodes a message of our own processes. What can't be read, or is not valid, is dropped: anybody may have sent it.
 //
 //workflowcheck:ignore encoding/json uses reflection; what it decodes is deterministic.
 func open[Content any](ctx workflow.Context, received message) (content Content, ok bool) {
 	if err := converter.GetDefaultDataConverter().FromPayload(received.payload, &content); err != nil {
 		workflow.GetLogger(ctx).Warn("Signal dropped: its argument can't be read", "signal", received.signal, "error", err)
 		return content, false
+	}
+	if judged, ok := any(content).(interface{ Validate() error }); ok {
+		if err := judged.Validate(); err != nil {
+			workflow.GetLogger(ctx).Warn("Signal dropped", "signal", received.signal, "error", err)
+			return content, false
+		}
 	}
 	return content, true
 }

@@ -24,10 +24,6 @@ const (
 	MaxConditionText = 1024
 )
 
-// UnknownReason stands for the reason of a condition that somebody else wrote and that has
-// none of ours; the message holds it.
-const UnknownReason = event.UnknownReason
-
 // ConditionTypes are those that Ostinato writes to Jobs.
 var ConditionTypes = []batchv1.JobConditionType{
 	batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet,
@@ -43,13 +39,13 @@ const (
 func ConditionReasons(kind batchv1.JobConditionType) []string {
 	switch kind {
 	case batchv1.JobSuspended:
-		return []string{reasonSuspended, reasonResumed, UnknownReason}
+		return []string{reasonSuspended, reasonResumed, event.UnknownReason}
 	case batchv1.JobSuccessCriteriaMet, batchv1.JobComplete:
-		return []string{batchv1.JobReasonCompletionsReached, batchv1.JobReasonSuccessPolicy, UnknownReason}
+		return []string{batchv1.JobReasonCompletionsReached, batchv1.JobReasonSuccessPolicy, event.UnknownReason}
 	case batchv1.JobFailureTarget, batchv1.JobFailed:
 		return []string{
 			batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
-			batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy, UnknownReason,
+			batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy, event.UnknownReason,
 		}
 	}
 	return nil
@@ -111,7 +107,7 @@ func takenConditions(conditions []batchv1.JobCondition) []batchv1.JobCondition {
 			if condition.Reason != "" {
 				condition.Message = condition.Reason + ": " + condition.Message
 			}
-			condition.Reason = UnknownReason
+			condition.Reason = event.UnknownReason
 		}
 		if len(condition.Message) > MaxConditionText {
 			condition.Message = strings.ToValidUTF8(condition.Message[:MaxConditionText], "")

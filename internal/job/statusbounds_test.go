@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"ostinato.dev/ostinato/internal/event"
 	"ostinato.dev/ostinato/internal/job"
 )
 
@@ -63,19 +64,19 @@ func TestConditionsThatNoPlanWritesHoldNoJobUp(t *testing.T) {
 		reason, message string
 	}{
 		"a failure for a reason of one's own": {
-			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, "Evil", "why")}, job.Failed, job.UnknownReason, "Evil: why",
+			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, "Evil", "why")}, job.Failed, event.UnknownReason, "Evil: why",
 		},
 		"a failure for a reason of success": {
-			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, batchv1.JobReasonSuccessPolicy, "why")}, job.Failed, job.UnknownReason, "SuccessPolicy: why",
+			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, batchv1.JobReasonSuccessPolicy, "why")}, job.Failed, event.UnknownReason, "SuccessPolicy: why",
 		},
 		"a failure without a reason": {
-			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, "", "why")}, job.Failed, job.UnknownReason, "why",
+			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, "", "why")}, job.Failed, event.UnknownReason, "why",
 		},
 		"a failure with a long message": {
 			[]batchv1.JobCondition{condition(batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded, long)}, job.Failed, batchv1.JobReasonDeadlineExceeded, long[:1023],
 		},
 		"a success for a reason of one's own": {
-			[]batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet, "Evil", "why")}, job.Complete, job.UnknownReason, "Evil: why",
+			[]batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet, "Evil", "why")}, job.Complete, event.UnknownReason, "Evil: why",
 		},
 		"one type many times": {
 			slices.Repeat([]batchv1.JobCondition{condition(batchv1.JobSuspended, "JobSuspended", "")}, 5), job.Complete, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods",

@@ -42,8 +42,8 @@ const (
 	// all attempts has room in a result. Temporal takes 2 MiB.
 	maxLog         = 64 << 10
 	maxAttemptText = 4 << 10
-	// maxUID bounds a UID, and maxMistake what is wrong with an annotation, in bytes.
-	maxUID, maxMistake = 128, 1024
+	// maxMistake bounds what is wrong with an annotation, in bytes.
+	maxMistake = 1024
 )
 
 // Validate reports whether the Spec can be that of a Job object: anybody who may write to Temporal may have sent it.

@@ -24,8 +24,8 @@ var FromCache = metav1.GetOptions{ResourceVersion: "0"}
 type CronJobStore interface {
 	// Get reads a CronJob. Errors are the API server's. FromCache is cheaper, and a moment old.
 	Get(ctx context.Context, namespace, name string, options metav1.GetOptions) (*ostinatov1.CronJob, error)
-	// Patch writes a merge patch of the main resource and returns what is stored.
-	Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error)
+	// Patch writes a merge patch, of the main resource unless a subresource is named, and returns what is stored.
+	Patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error)
 	// writeStatus writes the whole status once, where the CronJob is still the one that
 	// was read, and returns what is stored.
 	writeStatus(ctx context.Context, read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) (*ostinatov1.CronJob, error)
@@ -67,8 +67,8 @@ func (s ownCronJobs) Get(ctx context.Context, namespace, name string, options me
 	return s.client.CronJobs(namespace).Get(ctx, name, options)
 }
 
-func (s ownCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error) {
-	return s.client.CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: CronJobFieldManager})
+func (s ownCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error) {
+	return s.client.CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: CronJobFieldManager}, subresources...)
 }
 
 // writeStatus writes by an update, the cheapest write of a custom resource. The API server takes only the status of it, so

@@ -106,11 +106,7 @@ func (s nativeCronJobs) Get(ctx context.Context, namespace, name string, options
 	return fromAnswer(native, err)
 }
 
-func (s nativeCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte) (*ostinatov1.CronJob, error) {
-	return s.patch(ctx, namespace, name, patch)
-}
-
-func (s nativeCronJobs) patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error) {
+func (s nativeCronJobs) Patch(ctx context.Context, namespace, name string, patch []byte, subresources ...string) (*ostinatov1.CronJob, error) {
 	native, err := s.client.BatchV1().CronJobs(namespace).Patch(ctx, name, types.MergePatchType, patch,
 		metav1.PatchOptions{FieldManager: CronJobFieldManager}, subresources...)
 	return fromAnswer(native, err)
@@ -130,7 +126,7 @@ func (s nativeCronJobs) writeStatus(ctx context.Context, read *ostinatov1.CronJo
 	if err != nil {
 		return nil, err
 	}
-	return s.patch(ctx, read.Namespace, read.Name, patch, "status")
+	return s.Patch(ctx, read.Namespace, read.Name, patch, "status")
 }
 
 func nativeStatusPatch(read *ostinatov1.CronJob, status *ostinatov1.CronJobStatus) ([]byte, error) {

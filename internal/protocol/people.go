@@ -74,6 +74,14 @@ type Wish struct {
 	At         time.Time `json:"at"`
 }
 
+// Signal is the name of the signal that says the wish.
+func (w Wish) Signal() string {
+	if w.Suspend {
+		return SuspendSignal
+	}
+	return ResumeSignal
+}
+
 func validateWishes(wishes []Wish) error {
 	if len(wishes) > MaxWishes {
 		return fmt.Errorf("wishes: %d, want %d at most", len(wishes), MaxWishes)

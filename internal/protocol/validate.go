@@ -88,6 +88,9 @@ func (s CronJobSpec) Validate() error {
 	return CronJobInput{CronJob: s.CronJob, Spec: s.Spec}.Validate()
 }
 
+// Validate reports whether the signal is one that the bridge may send.
+func (s JobSpec) Validate() error { return s.Input.Validate() }
+
 // Validate reports whether the signal is one that PodWatch may send.
 func (f PodFacts) Validate() error {
 	if f.JobUID == "" || len(f.JobUID) > maxUID {

@@ -54,7 +54,7 @@ func StatusOf(state State, spec Spec) ostinatov1.CronJobStatus {
 		ActiveCount:         int32(min(len(state.Active), math.MaxInt32)),
 		LastResult:          state.lastResult(),
 		Next:                state.next(spec),
-		NextScheduleTime:    ledger.Timestamp(state.nextTime(spec)),
+		NextScheduleTime:    ledger.Timestamp(state.NextTime(spec)),
 		RecentRuns:          ledger.RecentRuns(rows),
 		LastFailureTime:     ledger.Timestamp(state.LastFailure),
 		ConsecutiveFailures: state.ConsecutiveFailures,
@@ -163,9 +163,6 @@ func (s State) LastEnded() ledger.Result {
 	return last.Result
 }
 
-// NextTime is the scheduled time of the next run; zero where there is none.
-func (s State) NextTime(spec Spec) time.Time { return s.nextTime(spec) }
-
 // lastResult says how the run that started last has ended.
 func (s State) lastResult() string {
 	for _, entry := range slices.Backward(s.Ledger.Entries) {
@@ -195,8 +192,8 @@ func (s State) resultText(result ledger.Result) string {
 	return string(result)
 }
 
-// nextTime is the time of the next run; zero where there is none.
-func (s State) nextTime(spec Spec) time.Time {
+// NextTime is the scheduled time of the next run; zero where there is none.
+func (s State) NextTime(spec Spec) time.Time {
 	if spec.Suspend || spec.Deleting || len(s.Calendar.Upcoming) == 0 {
 		return time.Time{}
 	}
@@ -205,7 +202,7 @@ func (s State) nextTime(spec Spec) time.Time {
 
 // next says when the next run is, or in one word why there is none.
 func (s State) next(spec Spec) string {
-	at := s.nextTime(spec)
+	at := s.NextTime(spec)
 	switch {
 	case !at.IsZero():
 		return times.Format(at)
