@@ -27,8 +27,8 @@ func TestOwned(t *testing.T) {
 		// lasts is how long the write may take.
 		lasts time.Duration
 	}{
-		"a young attempt writes without a question": {lasts: timeout * 9 / 10},
-		"one that has little left asks":             {later: timeout * 7 / 10, asks: true, lasts: timeout * 9 / 10},
+		"a young attempt writes without a question": {lasts: timeout * 13 / 20},
+		"one that has little left asks":             {later: timeout / 2, asks: true, lasts: timeout * 9 / 10},
 		"one that may have been given up asks":      {age: time.Hour, asks: true, lasts: timeout * 9 / 10},
 		"one of a clock far ahead asks":             {age: -time.Hour, asks: true, lasts: timeout * 9 / 10},
 		"one that was given up writes nothing":      {age: time.Hour, asks: true, answer: errGivenUp, err: errGivenUp},
