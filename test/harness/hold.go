@@ -30,7 +30,7 @@ func (h *Harness) LetGo(t *testing.T, namespace, job string, index int) {
 	}
 }
 
-// End waits until exactly count Pods of a Job run, and lets them end. It counts Pods that RunUntilEnded keeps, and none whose end
+// End waits until as many Pods of a Job run as it is told, and lets them end. It counts Pods that RunUntilEnded keeps, and none whose end
 // was asked for before.
 func (h *Harness) End(t *testing.T, namespace, job string, running int) {
 	t.Helper()

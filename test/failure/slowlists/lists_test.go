@@ -98,7 +98,7 @@ func busy(t *testing.T, options ...harness.JobOption) (namespace string) {
 	return namespace
 }
 
-// becomes waits for a state of the Job. At least so many lists are slow meanwhile.
+// becomes waits for a state of the Job, and checks that as many lists as it is told were slow meanwhile.
 func becomes(t *testing.T, namespace, what string, check func(batchv1.JobStatus) bool, lists int64) {
 	t.Helper()
 	before, began := slowed.Load(), time.Now()
