@@ -24,7 +24,8 @@ import (
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.next`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.concurrencyPolicy`,priority=1
-// +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`,priority=1
+// +kubebuilder:printcolumn:name="Queue",type=integer,JSONPath=`.spec.queueLimit`,priority=1
+// +kubebuilder:printcolumn:name="Backlog",type=integer,JSONPath=`.status.queued`,priority=1
 // +kubebuilder:printcolumn:name="Failures",type=integer,JSONPath=`.status.consecutiveFailures`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="name must be no more than 52 characters: the Jobs' names add 11"
 type CronJob struct {
@@ -187,8 +188,7 @@ type CronJobSpec struct {
 	ScheduledTimeVariable *string `json:"scheduledTimeVariable,omitempty"`
 
 	// jobTemplate describes the Job that each run creates. Its fields are those of
-	// the job template of batch/v1. To read about them, use:
-	// kubectl explain cronjobs.spec.jobTemplate --api-version=batch/v1
+	// the job template of batch/v1.
 	//
 	// +required
 	JobTemplate batchv1.JobTemplateSpec `json:"jobTemplate"`
@@ -250,7 +250,8 @@ type CronJobStatus struct {
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
 
 	// next is nextScheduleTime, or one word that says why there is none, such as
-	// Suspended or UnknownTimeZone. It is - if no time is known.
+	// Suspended or UnknownTimeZone. It is InvalidTemplate where the API server would
+	// refuse the run, and - if no time is known.
 	//
 	// +optional
 	Next string `json:"next,omitempty"`

@@ -1,15 +1,17 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // shorten drops the descriptions below a node in every version of a definition. The node
-// keeps its own.
+// keeps its own, to which a last paragraph is added.
 //
-// What has a description is what kubectl explain can explain. It is left out below
-// spec.jobTemplate alone: those fields are upstream's, and with all they say the CRD would
-// not fit the annotation in which kubectl's client-side apply keeps a copy of it (256 KiB).
-// The descriptions of conditions and of active are upstream's too, and stay: they add 3 KB.
-func shorten(definition map[string]any, at string) error {
+// What has a description is what kubectl explain can explain. It is left out below the Pod
+// template alone: with all that upstream says there the CRD would not fit the annotation in
+// which kubectl's client-side apply keeps a copy of it (256 KiB).
+func shorten(definition map[string]any, at, more string) error {
 	for _, root := range schemas(definition) {
 		node := descend(root, at)
 		if node == nil {
@@ -17,6 +19,9 @@ func shorten(definition map[string]any, at string) error {
 		}
 		for _, child := range children(node) {
 			undescribe(child)
+		}
+		if own, _ := node["description"].(string); more != "" {
+			node["description"] = strings.TrimSpace(own + "\n\n" + more)
 		}
 	}
 	return nil

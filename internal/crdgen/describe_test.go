@@ -52,7 +52,7 @@ func TestShortenDropsWhatIsBelowANodeAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			definition := definitionOf(t, test.before)
-			if err := shorten(definition, test.at); err != nil {
+			if err := shorten(definition, test.at, ""); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := rendered(t, definition), rendered(t, definitionOf(t, test.after)); got != want {
@@ -62,9 +62,24 @@ func TestShortenDropsWhatIsBelowANodeAlone(t *testing.T) {
 	}
 }
 
+func TestShortenSaysWhereTheRestIs(t *testing.T) {
+	for before, after := range map[string]string{
+		`{properties: {template: {description: own, properties: {a: {description: a}}}}}`: `{properties: {template: {description: "own\n\nread on", properties: {a: {}}}}}`,
+		`{properties: {template: {properties: {a: {description: a}}}}}`:                   `{properties: {template: {description: read on, properties: {a: {}}}}}`,
+	} {
+		definition := definitionOf(t, before)
+		if err := shorten(definition, "template", "read on"); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := rendered(t, definition), rendered(t, definitionOf(t, after)); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
 // A template that upstream has renamed would come with all its descriptions.
 func TestToShortenNothingIsAnError(t *testing.T) {
-	err := shorten(definitionOf(t, `{properties: {spec: {type: object}}}`), "spec.template")
+	err := shorten(definitionOf(t, `{properties: {spec: {type: object}}}`), "spec.template", "")
 	if err == nil || !strings.Contains(err.Error(), "the schema has no spec.template") {
 		t.Errorf("got %v", err)
 	}

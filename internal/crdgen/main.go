@@ -47,7 +47,7 @@ func run(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("input is a %v, not one CustomResourceDefinition", definition["kind"])
 	}
 	relax(definition)
-	if err := shorten(definition, "spec.jobTemplate"); err != nil {
+	if err := shorten(definition, podTemplate, "To read about its fields, use: kubectl explain cronjobs."+podTemplate+" --api-version=batch/v1"); err != nil {
 		return err
 	}
 	if err := amend(definition, amendments()); err != nil {

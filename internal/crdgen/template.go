@@ -8,8 +8,9 @@ import "slices"
 // object as it was is not held up by it.
 
 const (
-	jobSpec = "spec.jobTemplate.spec"
-	podSpec = jobSpec + ".template.spec"
+	jobSpec     = "spec.jobTemplate.spec"
+	podTemplate = jobSpec + ".template"
+	podSpec     = podTemplate + ".spec"
 )
 
 // maxContainers bounds what the API server must expect a rule to cost.
@@ -43,8 +44,8 @@ func amendments() []amendment {
 		{at: "spec.schedule", rules: scheduleRules()},
 		{at: "spec.jobTemplate", schema: map[string]any{"required": []any{"spec"}}},
 		{at: jobSpec, rules: jobRules()},
-		{at: jobSpec + ".template", schema: map[string]any{"required": []any{"spec"}}},
-		{at: jobSpec + ".template.metadata.labels.*", schema: map[string]any{"maxLength": 63, "pattern": labelValue}},
+		{at: podTemplate, schema: map[string]any{"required": []any{"spec"}}},
+		{at: podTemplate + ".metadata.labels.*", schema: map[string]any{"maxLength": 63, "pattern": labelValue}},
 		{at: podSpec, rules: []rule{{
 			Rule:   `has(self.restartPolicy)`,
 			Reason: required, FieldPath: ".restartPolicy",

@@ -241,9 +241,13 @@ func StatusJudged(status ostinatov1.CronJobStatus, judgement Judgement) ostinato
 	for _, condition := range status.Conditions {
 		conditions = append(conditions, conditionOf(condition))
 	}
+	conditions = judged(conditions, judgement)
 	status.Conditions = nil
-	for _, condition := range judged(conditions, judgement) {
+	for _, condition := range conditions {
 		status.Conditions = append(status.Conditions, condition.render())
+	}
+	if status.NextScheduleTime != nil {
+		status.Next = nextOf(status.NextScheduleTime.Time, find(conditions, ostinatov1.ConditionTemplateValid))
 	}
 	return status
 }

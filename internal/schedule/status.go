@@ -145,7 +145,7 @@ var (
 		unknown, resultRunning, string(ledger.Complete), string(ledger.Deleted), string(ledger.Failed) + "( x[1-9][0-9]{0,9})?",
 	}, "|") + ")$"
 	NextPattern = "^(" + strings.Join([]string{
-		unknown, ledger.ReasonDeleting, conditionReasonSuspended, conditionReasonPaused,
+		unknown, ledger.ReasonDeleting, conditionReasonSuspended, conditionReasonPaused, conditionReasonInvalidTemplate,
 		string(times.UnparseableSchedule), string(times.UnknownTimeZone), string(times.NeverFires),
 	}, "|") + "|[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z)$"
 )
@@ -205,7 +205,7 @@ func (s State) next(spec Spec) string {
 	at := s.NextTime(spec)
 	switch {
 	case !at.IsZero():
-		return times.Format(at)
+		return nextOf(at, s.template())
 	case spec.Deleting:
 		return ledger.ReasonDeleting
 	case s.Calendar.Problem != nil:
@@ -216,6 +216,14 @@ func (s State) next(spec Spec) string {
 		return conditionReasonSuspended
 	}
 	return unknown
+}
+
+// nextOf is the text of the next time: the time, or why the API server would refuse its run.
+func nextOf(at time.Time, template Condition) string {
+	if template.Type != "" && !template.Status {
+		return conditionReasonInvalidTemplate
+	}
+	return times.Format(at)
 }
 
 // StatusRecorded returns the status with the outcome of a start in it. It is idempotent and leaves its argument.

@@ -54,6 +54,9 @@ func TestARefusedTemplateIsTriedAllTheSame(t *testing.T) {
 	c.at(at("09:30:05"))
 	wantTemplate(t, c, metav1.ConditionFalse, 1, "no such volume")
 	wantTime(t, "next", c.status.NextScheduleTime.Time, "10:00")
+	if c.status.Next != "InvalidTemplate" {
+		t.Errorf("next is %q: kubectl get shows a CronJob that looks well", c.status.Next)
+	}
 	c.at(at("10:00")).at(at("10:00:10")).at(at("11:00"))
 	wantStrings(t, "ledger", c.ledger(), "19T10:00:00 FailedToCreate Invalid")
 	if c.judged != 1 {

@@ -39,13 +39,21 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The template is upstream's, and so are its descriptions: ours has but that of the whole,
-// which leads there.
+// The fields of a Job are described as batch/v1 describes them. Those of the Pod template are not, and its own description leads there.
 func TestExplainOfTheTemplate(t *testing.T) {
-	const template = "cronjobs.spec.jobTemplate"
-	explained := explain(t, template, "--api-version="+ostinatov1.GroupVersion.String())
+	const job, template = "cronjobs.spec.jobTemplate.spec", "cronjobs.spec.jobTemplate.spec.template"
+	for _, page := range []string{"cronjobs.spec.jobTemplate", job, job + ".podFailurePolicy.rules.onExitCodes", job + ".successPolicy.rules"} {
+		if explained := explain(t, page, "--api-version="+ostinatov1.GroupVersion.String()); strings.Contains(explained, "<no description>") {
+			t.Errorf("kubectl explain %s lacks a description:\n%s", page, explained)
+		}
+	}
+	explained := explain(t, job+".backoffLimit", "--api-version="+ostinatov1.GroupVersion.String())
+	if !strings.Contains(explained, "the number of retries before marking this job failed") {
+		t.Errorf("the description of backoffLimit is not upstream's:\n%s", explained)
+	}
+	explained = explain(t, template, "--api-version="+ostinatov1.GroupVersion.String())
 	const leads = "kubectl explain " + template + " --api-version=batch/v1"
-	if !strings.Contains(explained, leads) {
+	if !strings.Contains(strings.Join(strings.Fields(explained), " "), leads) {
 		t.Errorf("the description does not say %q:\n%s", leads, explained)
 	}
 	explained = explain(t, template, "--api-version=batch/v1")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,18 +174,28 @@ func TestClientSideApplyOfTheCRD(t *testing.T) {
 	}
 }
 
-// kubectl get shows what it shows of a batch/v1 CronJob, and the next run.
+// kubectl get shows what it shows of a batch/v1 CronJob, how the last run ended and the next time; -o wide shows the policy and what waits.
 func TestPrinterColumns(t *testing.T) {
 	namespace := stack.Namespace(t)
-	stack.AddCronJob(t, harness.NewCronJob(namespace, "shown", harness.Yearly, harness.JobSpec()))
-	harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
-		output, err := stack.Stack.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--namespace", namespace)
-		if err != nil {
-			return err
-		}
-		if !tableHas(output, "NAME", "SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST", "NEXT", "AGE", "shown", "false", "-01-01T00:00:00Z") {
-			return fmt.Errorf("kubectl get shows\n%s", output)
-		}
-		return nil
-	})
+	stack.AddCronJob(t, harness.NewCronJob(namespace, "shown", harness.Yearly, harness.JobSpec(), func(cronJob *ostinatov1.CronJob) {
+		cronJob.Spec.ConcurrencyPolicy, cronJob.Spec.QueueLimit = ostinatov1.QueueConcurrent, ptr.To[int32](7)
+	}))
+	narrow := []string{"NAME", "SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST", "RUN", "RESULT", "NEXT", "AGE"}
+	for flag, columns := range map[string][]string{
+		"--output=":     narrow,
+		"--output=wide": append(slices.Clone(narrow), "POLICY", "QUEUE", "BACKLOG", "FAILURES"),
+	} {
+		harness.Eventually(t, harness.Prompt, func(ctx context.Context) error {
+			output, err := stack.Stack.Kubectl(ctx, "get", "cronjobs.batch.ostinato.dev", "--namespace", namespace, flag)
+			if err != nil {
+				return err
+			}
+			head, rows, _ := strings.Cut(output, "\n")
+			if !slices.Equal(strings.Fields(head), columns) || !tableHas(rows, "shown", "false", "-01-01T00:00:00Z") ||
+				flag == "--output=wide" && !tableHas(rows, "Queue", "7") {
+				return fmt.Errorf("kubectl get %s shows\n%s", flag, output)
+			}
+			return nil
+		})
+	}
 }
