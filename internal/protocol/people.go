@@ -134,6 +134,8 @@ type BackfillAnswer struct {
 	Last time.Time `json:"last,omitzero"`
 	// Times lists the first 100 times.
 	Times []time.Time `json:"times,omitempty"`
+	// TimesLeftOut is how many times that list leaves out.
+	TimesLeftOut int `json:"timesLeftOut,omitempty"`
 	// Cancelled is the number of times that a cancel has ended.
 	Cancelled int `json:"cancelled,omitempty"`
 }
@@ -144,6 +146,7 @@ const backfillAnswerTimes = 100
 // BackfillAnswerOf returns the answer to a request for these times.
 func BackfillAnswerOf(times []time.Time, dryRun bool) BackfillAnswer {
 	answer := BackfillAnswer{Accepted: !dryRun, DryRun: dryRun, Runs: len(times), Times: times[:min(len(times), backfillAnswerTimes)]}
+	answer.TimesLeftOut = len(times) - len(answer.Times)
 	if len(times) > 0 {
 		answer.First, answer.Last = times[0], times[len(times)-1]
 	}
