@@ -137,6 +137,9 @@ spec:
 	write(strings.Replace(manifest, "restartPolicy: Never", "restartPolicy: Always", 1))
 	p.refuses(1, "the API server refuses it", "check", "-f", file)
 	p.refuses(1, "has no CronJob", "check", "-f", "/dev/null")
+	p.refuses(1, "kustomize drops or leaves unpatched", "check", "-f", "../../cmd/ostinato/internal/kustomized/testdata/production")
+	p.refuses(1, "0 of 2 CronJobs need a correction, and 1 parts are Wrong", "check")
+	p.refuses(1, "you may use every command in namespace "+namespace, "check")
 
 	p.refuses(1, "not found", "why", "nobody")
 	p.refuses(2, "name the CronJobs", "suspend")

@@ -9,7 +9,7 @@ import (
 	"ostinato.dev/ostinato/internal/times"
 )
 
-// Checked is what is known of a CronJob of a file.
+// Checked is what is known of a CronJob of a file, or of the cluster.
 type Checked struct {
 	Namespace string `json:"namespace"`
 	CronJob   string `json:"cronJob"`
@@ -21,12 +21,23 @@ type Checked struct {
 // shownNext is how many times of a schedule a check shows.
 const shownNext = 3
 
-// Check says what of a CronJob can be known without the API server. refused is the API server's answer to a dry run; nil
-// where it takes the object.
-func Check(cronJob *ostinatov1.CronJob, now time.Time, refused error) Checked {
+// shownLost is how many lost fields a problem names.
+const shownLost = 6
+
+// Check says what of a CronJob of a file can be known without the API server. refused is the API server's answer to a dry run, nil where it
+// takes the object; lost are the fields that kustomize has dropped, or left as the base has them.
+func Check(cronJob *ostinatov1.CronJob, now time.Time, refused error, lost []string) Checked {
 	checked := Checked{Namespace: cronJob.Namespace, CronJob: cronJob.Name}
 	if refused != nil {
 		checked.Problems = append(checked.Problems, "the API server refuses it: "+refused.Error())
+	}
+	if len(lost) > 0 {
+		shown := strings.Join(lost[:min(len(lost), shownLost)], ", ")
+		if more := len(lost) - shownLost; more > 0 {
+			shown += fmt.Sprintf(" and %d more", more)
+		}
+		checked.Problems = append(checked.Problems, "kustomize drops or leaves unpatched "+shown+
+			": it knows the fields of batch/v1 alone; keep that apiVersion, and change it in a last overlay (docs/move.md, Under kustomize)")
 	}
 	calculator, problem := times.Parse(cronJob.Spec.Schedule, zoneOf(cronJob))
 	if problem != nil {
@@ -37,6 +48,28 @@ func Check(cronJob *ostinatov1.CronJob, now time.Time, refused error) Checked {
 		checked.Next = append(checked.Next, t)
 	}
 	return checked
+}
+
+// CheckPresent says what is to be corrected of a CronJob that the cluster has.
+func CheckPresent(cronJob *ostinatov1.CronJob, now time.Time) Checked {
+	checked := Check(cronJob, now, nil, nil)
+	if condition := conditionIs(cronJob, ostinatov1.ConditionStalled); condition != nil && len(checked.Problems) == 0 {
+		checked.Problems = append(checked.Problems, condition.Reason+": "+condition.Message)
+	}
+	if condition := conditionIs(cronJob, ostinatov1.ConditionNativeCronJobActive); condition != nil {
+		checked.Problems = append(checked.Problems, condition.Reason+": "+condition.Message)
+	}
+	return checked
+}
+
+// NeedCorrection counts those with problems.
+func NeedCorrection(all []Checked) (wrong int) {
+	for _, checked := range all {
+		if len(checked.Problems) > 0 {
+			wrong++
+		}
+	}
+	return wrong
 }
 
 // String is a line for each problem, or one with the first times.

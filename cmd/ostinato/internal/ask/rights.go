@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +11,7 @@ import (
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 )
 
-// Right is something that a person may do in a namespace.
+// Right is something that a person may do in a namespace. The group is empty for the core group; a subresource stands after a slash.
 type Right struct{ Verb, Group, Resource string }
 
 // Rights that changes of CronJobs need.
@@ -22,7 +23,12 @@ var (
 )
 
 // String is the right as a role has it.
-func (r Right) String() string { return fmt.Sprintf("%s %s.%s", r.Verb, r.Resource, r.Group) }
+func (r Right) String() string {
+	if r.Group == "" {
+		return r.Verb + " " + r.Resource
+	}
+	return fmt.Sprintf("%s %s.%s", r.Verb, r.Resource, r.Group)
+}
 
 // In returns the API server for objects of one namespace.
 func (c *Cluster) In(namespace string) *Cluster {
@@ -31,11 +37,12 @@ func (c *Cluster) In(namespace string) *Cluster {
 	return &within
 }
 
-// May asks the API server whether the person has a right in a namespace.
+// May asks the API server whether the person has a right in a namespace, or in all where it is empty.
 func (c *Cluster) May(ctx context.Context, namespace string, right Right) (bool, error) {
+	resource, subresource, _ := strings.Cut(right.Resource, "/")
 	review, err := c.clients.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: right.Verb, Group: right.Group, Resource: right.Resource,
+			Namespace: namespace, Verb: right.Verb, Group: right.Group, Resource: resource, Subresource: subresource,
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,8 @@ type apiServer struct {
 	logs        map[string]string
 	// policies are admission policies, each with a binding.
 	policies []string
+	// lacks are rights that the person is said not to have.
+	lacks []string
 	// slow is how far its clock is behind.
 	slow time.Duration
 	// refuse answers a request with a failure; nil answers all.
@@ -117,8 +120,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.slow != 0 {
 		w.Header().Set("Date", time.Now().Add(-s.slow).UTC().Format(http.TimeFormat))
 	}
-	// Everybody may ask for the version.
-	if !slices.Contains(s.asked, wanted.what()) && wanted.resource != "version" {
+	// Everybody may ask for the version, and for his own rights.
+	if !slices.Contains(s.asked, wanted.what()) && wanted.resource != "version" && wanted.resource != "selfsubjectaccessreviews" {
 		s.asked = append(s.asked, wanted.what())
 	}
 	if s.refuse != nil {
@@ -240,6 +243,21 @@ func (s *apiServer) answer(w http.ResponseWriter, r *http.Request, wanted reques
 			})
 		}
 		write(w, http.StatusOK, &list)
+	case "create selfsubjectaccessreviews":
+		var review authorizationv1.SelfSubjectAccessReview
+		if err := json.Unmarshal(body, &review); err != nil {
+			// Clients send what Kubernetes knows as protobuf.
+			object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+			if err != nil {
+				write(w, http.StatusBadRequest, &metav1.Status{Message: err.Error()})
+				return
+			}
+			review = *object.(*authorizationv1.SelfSubjectAccessReview)
+		}
+		asked := request{verb: review.Spec.ResourceAttributes.Verb, resource: review.Spec.ResourceAttributes.Resource, subresource: review.Spec.ResourceAttributes.Subresource}
+		review.Status.Allowed = !slices.Contains(s.lacks, asked.what()) && (s.refuse == nil || s.refuse(asked.what()) == nil)
+		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+		write(w, http.StatusCreated, &review)
 	case "get version":
 		write(w, http.StatusOK, &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"})
 	default:

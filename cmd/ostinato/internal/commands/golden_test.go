@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	ostinatov1 "ostinato.dev/ostinato/api/v1"
 	"ostinato.dev/ostinato/internal/protocol"
@@ -180,9 +181,27 @@ var scenes = []scene{
 	{row: "resume", arguments: "resume --all --by bob"},
 	{row: "resume", arguments: `resume --all --by ada --reason "an upgrade"`},
 	{row: "resume", arguments: "resume --all --by bob -o json"},
-	{row: "check", arguments: "check -f testdata/cronjobs.yaml"},
-	{row: "check", arguments: "check -f testdata/cronjobs.yaml -o json"},
-	{arguments: "check"},
+	{row: "check -f", arguments: "check -f testdata/cronjobs.yaml"},
+	{row: "check -f", arguments: "check -f testdata/cronjobs.yaml -o json"},
+	{row: "check -f", arguments: "check -f ../kustomized/testdata/production"},
+	{row: "check -f", arguments: "check -f ../../../../deploy/testdata/move/moved"},
+	{arguments: "check -f ../kustomized/testdata/broken"},
+	{arguments: "check -f nowhere.yaml"},
+	{arguments: "check -f testdata/cronjobs.yaml -A"},
+	{row: "check", given: healthy, arguments: "check"},
+	{row: "check", given: func(w *world) { ailing(w); unusable(w) }, arguments: "check"},
+	{row: "check", given: func(w *world) { ailing(w); unusable(w) }, arguments: "check -o json"},
+	{row: "check", given: func(w *world) { healthy(w); w.api.lacks = []string{"create jobs", "patch cronjobs", "get pods/log"} }, arguments: "check -A"},
+	{row: "check", given: func(w *world) { viewer(w); away(w) }, arguments: "check"},
+}
+
+// unusable gives the world a CronJob that can't be used, and one that kube-controller-manager runs too.
+func unusable(w *world) {
+	w.api.cronJobs[0].Spec.Schedule = "0 2 30 2 *"
+	w.api.cronJobs[1].Status.Conditions = []metav1.Condition{
+		{Type: ostinatov1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "InvalidTemplate", Message: "spec.template: there is no such volume"},
+		{Type: ostinatov1.ConditionNativeCronJobActive, Status: metav1.ConditionTrue, Reason: "NotSuspended", Message: "kube-controller-manager runs batch/v1 CronJob shop/orders too"},
+	}
 }
 
 // Each command has its outputs and exit codes in a golden file, through the front door.
