@@ -10,7 +10,7 @@ import (
 )
 
 // failOver kills what runs the CronJobs at the due time, without warning, and starts it again at once: worker and bridge, or
-// kube-controller-manager.
+// kube-controller-manager. Profiles begin with the new processes.
 func (w *window) failOver(ctx context.Context, due time.Time) error {
 	victims := w.cluster.controllers()
 	if err := pause(ctx, time.Until(due)); err != nil {
@@ -28,6 +28,7 @@ func (w *window) failOver(ctx context.Context, due time.Time) error {
 	w.measurement.restarted = time.Since(killed)
 	w.logf("killed %d processes at %s after the due time; ready again after %s", len(victims), seconds(killed.Sub(due)), seconds(w.measurement.restarted))
 	w.meter.join(w.cluster.controllers())
+	w.startProfiles(ctx)
 	return nil
 }
 
