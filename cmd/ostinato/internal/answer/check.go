@@ -75,8 +75,9 @@ func NeedCorrection(all []Checked) (wrong int) {
 // String is a line for each problem, or one with the first times.
 func (c Checked) String() string {
 	var text strings.Builder
+	name := Printable(c.Namespace + "/" + c.CronJob)
 	for _, problem := range c.Problems {
-		fmt.Fprintf(&text, "%s/%s: %s\n", c.Namespace, c.CronJob, Printable(problem))
+		fmt.Fprintf(&text, "%s: %s\n", name, Printable(problem))
 	}
 	if len(c.Problems) > 0 {
 		return text.String()
@@ -85,5 +86,5 @@ func (c Checked) String() string {
 	for _, t := range c.Next {
 		next = append(next, t.Format("2006-01-02 15:04:05 MST"))
 	}
-	return fmt.Sprintf("%s/%s: good; due at %s\n", c.Namespace, c.CronJob, strings.Join(next, ", "))
+	return fmt.Sprintf("%s: good; due at %s\n", name, strings.Join(next, ", "))
 }

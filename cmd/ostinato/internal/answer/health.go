@@ -10,7 +10,7 @@ import (
 // Health is whether a part of Ostinato, or what it needs, is as it should be.
 type Health struct {
 	Part string `json:"part"`
-	// Is is one of HealthOK, HealthWrong and HealthUnseen; Why says more.
+	// Is is one of HealthOK, HealthWrong, HealthUnseen and, of rights, HealthLimited; Why says more.
 	Is  string `json:"is"`
 	Why string `json:"why"`
 }
