@@ -1,9 +1,7 @@
-// Package claim says whose a Pod or a Job is. It is the only place that knows the rule; it is pure, and everyone who reads,
-// writes or deletes a Pod asks it first.
+// Package claim alone says whose a Pod or a Job is. It is pure. Who reads, writes or deletes a Pod asks it first.
 package claim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,49 +14,36 @@ import (
 )
 
 // Verdict says what a Pod is to a Job, and what is to be written to it.
-type Verdict int
+type Verdict string
 
 const (
 	// Foreign: the Pod is not the Job's. It is left alone.
-	Foreign Verdict = iota
+	Foreign Verdict = "Foreign"
 	// Keep: the Pod is the Job's, as it should be.
-	Keep
+	Keep Verdict = "Keep"
 	// Label: the Pod is the Job's, and lacks the label by which PodWatch sees it.
-	Label
+	Label Verdict = "Label"
 	// Adopt: the Pod has no controller, and the Job is to become it.
-	Adopt
-	// Disown: the Job controls the Pod, whose labels do not match its selector any more. The
-	// Pod loses the Job's owner reference and the tracking finalizer.
-	Disown
-	// Release: nobody will count the Pod. It loses the tracking finalizer and keeps its
-	// owner reference; one that has ended loses PodWatch's label too.
-	Release
+	Adopt Verdict = "Adopt"
+	// Disown: the Job controls the Pod, whose labels match no more. It loses the owner reference and the finalizer.
+	Disown Verdict = "Disown"
+	// Release: nobody will count the Pod. It loses the finalizer, and one that has ended PodWatch's label; not its owner.
+	Release Verdict = "Release"
 )
-
-// String returns the verdict's name.
-func (v Verdict) String() string {
-	texts := [...]string{"Foreign", "Keep", "Label", "Adopt", "Disown", "Release"}
-	if v < 0 || int(v) >= len(texts) {
-		return fmt.Sprintf("Verdict(%d)", int(v))
-	}
-	return texts[v]
-}
 
 // Own reports whether the Pod is the Job's, so that it may be read, counted, released and deleted for the Job.
 func (v Verdict) Own() bool { return v == Keep || v == Label }
 
 // Owner is what is known of the Job for which a Pod is judged.
 type Owner struct {
-	// Namespace, Name and UID are the Job's. Without a UID no Job is known, and only Pods
-	// are released that have no controller and name no UID either.
+	// Namespace, Name and UID are the Job's. Without a UID only Pods are released that have no controller and name none.
 	Namespace, Name string
 	UID             types.UID
 	// Job is the Job as just read; nil, or one with another UID, when it is gone.
 	Job *batchv1.Job
 	// TakeOver says that Jobs of the built-in controller are Ostinato's too.
 	TakeOver bool
-	// Unattended says that no workflow will count Pods of the Job when it is being
-	// deleted or has finished. Those of a Job that is gone are never counted.
+	// Unattended says that no workflow counts Pods of a Job that is being deleted or has finished, as of one that is gone.
 	Unattended bool
 }
 
@@ -82,18 +67,16 @@ func Claimant(pod *corev1.Pod, found *batchv1.Job, takeOver bool) Owner {
 
 // Decide says what the Pod is to the Job. It is the rule of parity 2.13:
 //
-// A Job owns the Pods whose controller reference names it, by kind, name and UID, in its own namespace. Of these it
-// disowns the ones whose labels do not match its selector, unless it is being deleted or has finished: then nobody
-// counts them, and they are released, so that they go with the Job. A Pod without a controller that matches the
-// selector is adopted, also when it has ended, unless the Pod or the Job is being deleted or the Job has finished; then
-// it is released, and so is one that names the Job and does not match it. Pods of other controllers are left alone, and
-// so are all Pods of a Job that is not Ostinato's.
+// A Job owns the Pods whose controller reference names it, by kind, name and UID, in its own namespace. Of these it disowns the
+// ones whose labels do not match its selector, unless it is being deleted or has finished: then nobody counts them, and they are
+// released, so that they go with the Job. A Pod without a controller that matches the selector is adopted, also when it has
+// ended, unless the Pod or the Job is being deleted or the Job has finished; then it is released, and so is one that names the
+// Job and does not match it. Pods of other controllers are left alone, and so are all Pods of a Job that is not Ostinato's.
 //
 // Two things go beyond the rule. A Pod that has ended without the tracking finalizer, and that Ostinato made or
 // watched, was counted already, and is not adopted again. And a Job that is gone is known by what its Pods themselves
 // say: their controller reference, or, where they have none, their labels; so nobody can have Pods of a living Job
-// released by naming another. Only Pods with PodWatch's label are released then, unless Jobs are taken over: others
-// were never Ostinato's.
+// released by naming another. Only Pods with PodWatch's label are, unless Jobs are taken over: others never were ours.
 //
 // A selector that can't be read changes nothing.
 func Decide(pod *corev1.Pod, owner Owner) Verdict {
@@ -146,7 +129,7 @@ func decideControlled(pod *corev1.Pod, owner Owner, job *batchv1.Job) Verdict {
 		return released(pod)
 	case !matches:
 		return Disown
-	case isLabelled(pod, job.UID), isCounted(pod), over && owner.Unattended:
+	case pod.Labels[names.WatchBucketLabel] == names.WatchBucket(string(job.UID)), isCounted(pod), over && owner.Unattended:
 		return Keep
 	}
 	return Label

@@ -214,9 +214,9 @@ func TestVerdicts(t *testing.T) {
 		own  bool
 	}{
 		claim.Foreign: {"Foreign", false}, claim.Keep: {"Keep", true}, claim.Label: {"Label", true}, claim.Adopt: {"Adopt", false},
-		claim.Disown: {"Disown", false}, claim.Release: {"Release", false}, claim.Verdict(-1): {"Verdict(-1)", false}, claim.Verdict(9): {"Verdict(9)", false},
+		claim.Disown: {"Disown", false}, claim.Release: {"Release", false},
 	} {
-		if verdict.String() != want.text || verdict.Own() != want.own {
+		if string(verdict) != want.text || verdict.Own() != want.own {
 			t.Errorf("%v, own %v; want %s, %v", verdict, verdict.Own(), want.text, want.own)
 		}
 	}

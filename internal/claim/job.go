@@ -17,13 +17,8 @@ import (
 // Ours reports whether the Job is Ostinato's to reconcile: its managedBy names Ostinato, or Jobs are
 // taken over and it names the built-in controller or, which means the same, nobody (parity 0.4).
 func Ours(job *batchv1.Job, takeOver bool) bool {
-	switch ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) {
-	case batchv1.JobControllerName:
-		return takeOver
-	case names.JobController:
-		return true
-	}
-	return false
+	manager := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName)
+	return manager == names.JobController || takeOver && manager == batchv1.JobControllerName
 }
 
 // External returns the name of the controller that a Job is for, when that is neither the built-in one nor Ostinato.
@@ -46,8 +41,7 @@ func Finished(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// Selector returns the selector of a Job's Pods: spec.selector, or, for a Job that did
-// not come from the API server, the label that it would have put in.
+// Selector returns the selector of a Job's Pods: spec.selector, or the label that the API server would put in.
 func Selector(job *batchv1.Job) (labels.Selector, error) {
 	if job.Spec.Selector == nil {
 		return labels.SelectorFromSet(labels.Set{batchv1.ControllerUidLabel: string(job.UID)}), nil

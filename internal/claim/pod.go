@@ -23,16 +23,14 @@ func JobOf(pod *corev1.Pod) (name string, uid types.UID, ok bool) {
 // IsControlled reports whether the Pod has a controller, of whatever kind.
 func IsControlled(pod *corev1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) != nil }
 
-// IsControlledBy reports whether the Pod's controller reference names this Job of its
-// namespace. Whether the Pod is the Job's, Decide says.
+// IsControlledBy reports whether the Pod's controller reference names this Job. Whether it is the Job's, Decide says.
 func IsControlledBy(pod *corev1.Pod, name string, uid types.UID) bool {
 	controller, controllerUID, ok := JobOf(pod)
 	return ok && controller == name && controllerUID == uid
 }
 
-// Labelled returns the name and UID of the Job that the Pod's labels name, as the API
-// server puts them into the template of a Job without a manual selector; empty where
-// there are none. They are what is known of the Job of a Pod without a controller.
+// Labelled returns the name and UID of the Job that the Pod's labels name, as the API server puts them into the template
+// of a Job without a manual selector; empty for none. They are what is known of the Job of a Pod without a controller.
 func Labelled(pod *corev1.Pod) (name string, uid types.UID) {
 	return pod.Labels[batchv1.JobNameLabel], types.UID(pod.Labels[batchv1.ControllerUidLabel])
 }
@@ -48,11 +46,6 @@ func IsLeftAlone(pod *corev1.Pod) bool {
 // selector of its Job, unless that is a manual one (Matches).
 func HasUIDLabel(pod *corev1.Pod, jobUID types.UID) bool {
 	return jobUID != "" && pod.Labels[batchv1.ControllerUidLabel] == string(jobUID)
-}
-
-// isLabelled reports whether PodWatch sees the Pod as one of the Job's.
-func isLabelled(pod *corev1.Pod, jobUID types.UID) bool {
-	return pod.Labels[names.WatchBucketLabel] == names.WatchBucket(string(jobUID))
 }
 
 // Watched reports whether the Pod carries the label by which PodWatch sees it.

@@ -13,25 +13,20 @@ import (
 
 	"github.com/rs/cors"
 	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
-	// maxRequest bounds a request, in bytes: more than the UI asks for at a time,
-	// since a page of history has at most 4 MiB.
-	maxRequest = 8 << 20
-	// maxRequests bounds how many are worked on at a time, which bounds memory.
-	maxRequests = 4
-	// preflightAge is how many seconds a browser may remember what it may ask.
-	preflightAge = 600
-	// requestTimeout bounds a request, and its answer.
-	requestTimeout = 30 * time.Second
-	// stopTimeout is what requests in progress get at the end.
-	stopTimeout = 5 * time.Second
+	// maxRequest bounds a request, in bytes: more than the UI asks for at a time, since a page of history has at most 4 MiB.
+	maxRequest     = 8 << 20
+	maxRequests    = 4                // bounds how many are worked on at a time, which bounds memory
+	preflightAge   = 600              // how many seconds a browser may remember what it may ask
+	requestTimeout = 30 * time.Second // bounds a request, and its answer
+	stopTimeout    = 5 * time.Second  // what requests in progress get at the end
 )
 
-// NewHandler serves /encode and /decode, below any path, to pages of the origins and
-// to programs that are no browsers. Pages of other origins get nothing, not even by a
-// name that was made to lead here (DNS rebinding): browsers say whose page asks.
+// NewHandler serves /encode and /decode, below any path, to pages of the origins and to programs that are no browsers. Pages of
+// other origins get nothing, not even by a name that was made to lead here (DNS rebinding): browsers say whose page asks.
 func NewHandler(codec converter.PayloadCodec, origins []string) http.Handler {
 	crossOrigin := cors.New(cors.Options{
 		AllowOriginFunc: func(origin string) bool { return slices.Contains(origins, origin) },
@@ -60,14 +55,12 @@ func fromAllowed(origins []string, next http.Handler) http.Handler {
 
 // bounded limits what requests may take.
 func bounded(next http.Handler) http.Handler {
-	slots := make(chan struct{}, maxRequests)
+	slots := semaphore.NewWeighted(maxRequests)
 	limited := http.MaxBytesHandler(next, maxRequest)
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
+		if slots.Acquire(request.Context(), 1) == nil {
+			defer slots.Release(1)
 			limited.ServeHTTP(writer, request)
-		case <-request.Context().Done():
 		}
 	})
 }

@@ -16,13 +16,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes of Execute.
-const (
-	exitFailed     = 1
-	exitWrongUsage = 2
-	exitTimedOut   = 124 // as that of timeout(1)
-)
-
 // Settings are what the flags of a command set.
 type Settings struct {
 	// AddFlags declares the flags, with their defaults.
@@ -58,28 +51,18 @@ func New(cmd *cobra.Command, settings Settings) *cobra.Command {
 func Run(run func(cmd *cobra.Command, arguments []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, arguments []string) error {
 		err := run(cmd, arguments)
-		if err == nil || errors.As(err, &mistake{}) {
+		if err == nil || errors.As(err, &exit{}) {
 			return err
 		}
-		return failure{err}
+		return exit{err, exitFailed}
 	}
 }
 
 // Mistake marks an error that a command finds while it runs as a mistake on the command line, for which Execute returns 2.
-func Mistake(err error) error {
-	if err == nil {
-		return nil
-	}
-	return mistake{err}
-}
+func Mistake(err error) error { return exit{err, exitWrongUsage} }
 
 // TimedOut marks an error as that of a time that ran out before the command had done its work, for which Execute returns 124.
-func TimedOut(err error) error {
-	if err == nil {
-		return nil
-	}
-	return timedOut{err}
-}
+func TimedOut(err error) error { return exit{err, exitTimedOut} }
 
 // ErrNo is the error of a command that has printed its answer, and the answer is no: Execute returns 1 and prints nothing more.
 var ErrNo = errors.New("no")
@@ -112,18 +95,20 @@ func House(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// failure is an error of a command that ran. Every other one is a mistake on the command line.
-type failure struct{ error }
+// Exit codes of Execute.
+const (
+	exitFailed     = 1
+	exitWrongUsage = 2
+	exitTimedOut   = 124 // as that of timeout(1)
+)
 
-func (f failure) Unwrap() error { return f.error }
+// exit is an error of a command that ran, with its exit code. Every other one is a mistake on the command line.
+type exit struct {
+	error
+	code int
+}
 
-type mistake struct{ error }
-
-func (m mistake) Unwrap() error { return m.error }
-
-type timedOut struct{ error }
-
-func (t timedOut) Unwrap() error { return t.error }
+func (e exit) Unwrap() error { return e.error }
 
 // Execute runs a command with its arguments (without the program's name) and returns
 // the exit code: 0 for success and help, 1 when the command failed or its answer is no, 2 when it was
@@ -139,12 +124,9 @@ func Execute(ctx context.Context, cmd *cobra.Command, arguments []string, stdout
 	if errors.Is(err, ErrNo) {
 		return exitFailed
 	}
-	if errors.As(err, &failure{}) {
+	if ended, ok := errors.AsType[exit](err); ok && ended.code != exitWrongUsage {
 		fmt.Fprintf(stderr, "%s: %v\n", called.CommandPath(), err)
-		if errors.As(err, &timedOut{}) {
-			return exitTimedOut
-		}
-		return exitFailed
+		return ended.code
 	}
 	for mistake := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintf(stderr, "%s: %s\n", called.CommandPath(), mistake)

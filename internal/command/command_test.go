@@ -146,8 +146,6 @@ func TestExitCodes(t *testing.T) {
 		stderr  string
 	}{
 		"success":                         {nil, 0, ""},
-		"no mistake":                      {command.Mistake(nil), 0, ""},
-		"no time that ran out":            {command.TimedOut(nil), 0, ""},
 		"a failure":                       {errors.New("no luck"), 1, "tool: no luck\n"},
 		"the answer no":                   {command.ErrNo, 1, ""},
 		"a mistake that is found later":   {command.Mistake(errors.New("say which")), 2, "tool: say which\n"},

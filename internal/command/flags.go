@@ -15,8 +15,7 @@ type Flags struct {
 	groups []*pflag.FlagSet
 }
 
-// Group returns the flags of a group, to declare more. Groups stand in help in the
-// order of their first call, under their titles.
+// Group returns the flags of a group, to declare more. Groups stand in help in the order of their first call, under their titles.
 func (f *Flags) Group(title string) *pflag.FlagSet {
 	for _, group := range f.groups {
 		if group.Name() == title {
@@ -49,7 +48,8 @@ func (f *Flags) addTo(cmd *cobra.Command) {
 // Choice declares a flag that takes one of a few values, written in lower case.
 func Choice[T comparable](group *pflag.FlagSet, p *T, name string, value T, choices []T, usage string) {
 	*p = value
-	group.Var(&choice[T]{p, choices}, name, fmt.Sprintf("%s: %s", usage, oneOf(namesOf(choices))))
+	one := &choice[T]{p, choices}
+	group.Var(one, name, fmt.Sprintf("%s: %s", usage, oneOf(one.names())))
 }
 
 type choice[T comparable] struct {
@@ -75,17 +75,15 @@ func (c *choice[T]) Set(text string) error {
 	return nil
 }
 
-func (c *choice[T]) names() []string { return namesOf(c.choices) }
-
-func nameOf[T any](value T) string { return strings.ToLower(fmt.Sprint(value)) }
-
-func namesOf[T any](values []T) []string {
+func (c *choice[T]) names() []string {
 	var names []string
-	for _, value := range values {
+	for _, value := range c.choices {
 		names = append(names, nameOf(value))
 	}
 	return names
 }
+
+func nameOf(value any) string { return strings.ToLower(fmt.Sprint(value)) }
 
 // Environment gives each flag of a command a variable that stands in for it: with the prefix OSTINATO_ that of
 // --kube-qps is OSTINATO_KUBE_QPS. The flag wins; an empty variable counts as unset. The zero value gives none.

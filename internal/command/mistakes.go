@@ -51,8 +51,8 @@ var kinds = map[string]string{
 
 // wrongValue is the error for a value that a flag does not take, by the place it was given at.
 func wrongValue(place string, err error) error {
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return fmt.Errorf("%s: %w", place, err)
 	}
 	if kind, ok := kinds[invalid.GetFlag().Value.Type()]; ok {

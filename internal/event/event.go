@@ -1,5 +1,4 @@
-// Package event holds the plain-data form of a Kubernetes Event, so that the decision cores can ask for one without a
-// recorder.
+// Package event holds the plain-data form of a Kubernetes Event, so that the decision cores can ask for one without a recorder.
 package event
 
 import (
@@ -28,8 +27,7 @@ func Warning(reason, message string) Event {
 	return Event{Type: "Warning", Reason: reason, Message: message}
 }
 
-// Reasons of the Events that activities emit by themselves, since only they learn the API
-// server's answer (parity 1.9 and 2.16).
+// Reasons of the Events that activities emit by themselves, since only they learn the API server's answer (parity 1.9 and 2.16).
 const (
 	SuccessfulCreate   = "SuccessfulCreate"
 	SuccessfulDelete   = "SuccessfulDelete"
@@ -90,20 +88,12 @@ var reasons = map[string][]string{
 // Reasons returns the reasons of the Events of a type, Normal or Warning.
 func Reasons(kind string) []string { return slices.Clone(reasons[kind]) }
 
-// Validate reports whether the Event is one that a plan asks for: anybody who may write to
-// Temporal may have asked for it. The length of its message is bounded when it is emitted.
-func (e Event) Validate() error {
-	if !slices.Contains(reasons[e.Type], e.Reason) {
-		return fmt.Errorf("an Event of type %.16q with the reason %.64q: Ostinato emits none", e.Type, e.Reason)
-	}
-	return nil
-}
-
-// Validate reports whether all Events are such as a plan asks for.
+// Validate reports whether all Events are such as a plan asks for: anybody who may write to Temporal may have asked for
+// them. The length of a message is bounded when it is emitted.
 func Validate(events []Event) error {
-	for _, event := range events {
-		if err := event.Validate(); err != nil {
-			return err
+	for _, e := range events {
+		if !slices.Contains(reasons[e.Type], e.Reason) {
+			return fmt.Errorf("an Event of type %.16q with the reason %.64q: Ostinato emits none", e.Type, e.Reason)
 		}
 	}
 	return nil

@@ -20,15 +20,13 @@ import (
 )
 
 func TestOnlyEventsOfOursAreValid(t *testing.T) {
-	assert.NoError(t, event.Normal("Completed", "Job completed").Validate())
-	assert.NoError(t, event.Warning("BackoffLimitExceeded", "").Validate())
+	assert.NoError(t, event.Validate([]event.Event{event.Normal("Completed", "Job completed"), event.Warning("BackoffLimitExceeded", "")}))
 	for name, forged := range map[string]event.Event{
 		"a reason that there is not": event.Warning("Evil1", "x"),
 		"a reason of the other type": event.Normal("BackoffLimitExceeded", "x"),
 		"a type that there is not":   {Type: "Evil", Reason: "Completed"},
 		"nothing":                    {},
 	} {
-		assert.Error(t, forged.Validate(), name)
 		assert.Error(t, event.Validate([]event.Event{event.Normal("Completed", ""), forged}), name)
 	}
 }

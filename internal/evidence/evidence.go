@@ -14,9 +14,8 @@ const (
 	// Full keeps the container's last log lines and every message, besides what Reason keeps. It holds where no
 	// annotation says otherwise.
 	Full Level = iota
-	// Reason keeps exit code, signal, reason, node and times. Whatever a program of the Pod may have written, and
-	// messages that may quote it, are left out: log lines, termination messages, messages of the Pod and of waiting
-	// containers.
+	// Reason keeps exit code, signal, reason, node and times. Whatever a program of the Pod may have written, and messages that
+	// may quote it, are left out: log lines, termination messages, messages of the Pod and of waiting containers.
 	Reason
 )
 

@@ -30,11 +30,11 @@ const (
 	Nobody Standing = "nobody"
 	// Ours is the workflow that is to run.
 	Ours Standing = "ours"
-	// Paused is that workflow, which somebody has paused, or pinned to a build of the worker
-	// that there may not be. It is left to that person.
+	// Paused is that workflow, which somebody has paused, or pinned to a build of the worker that there may not be. It
+	// is left to that person.
 	Paused Standing = "paused"
-	// Foreign is a workflow of another type or on another task queue, or one whose first task
-	// is kept back by a start delay, a cron schedule or a retry policy: Ostinato's begin at once.
+	// Foreign is a workflow of another type or on another task queue, or one whose first task is kept back by a start
+	// delay, a cron schedule or a retry policy: Ostinato's begin at once.
 	Foreign Standing = "foreign"
 )
 
@@ -44,27 +44,18 @@ const maxDelay = 10 * time.Second
 
 // Judge tells from what Temporal says of the newest run under an ID; nil stands for none.
 func Judge(info *workflowpb.WorkflowExecutionInfo, want Wanted) Standing {
-	status := info.GetStatus()
+	status, delay := info.GetStatus(), info.GetExecutionTime().AsTime().Sub(info.GetStartTime().AsTime())
+	// A list of workflows has no overrides. A Job's workflow that its worker has pinned has none either.
+	override := info.GetVersioningInfo().GetVersioningOverride()
 	switch {
 	case status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && status != enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		return Nobody
-	case info.GetType().GetName() != want.Type || info.GetTaskQueue() != want.TaskQueue || isDelayed(info):
+	case info.GetType().GetName() != want.Type || info.GetTaskQueue() != want.TaskQueue || delay > maxDelay:
 		return Foreign
-	case status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED || isPinned(info):
+	case status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED || override != nil && !override.GetAutoUpgrade():
 		return Paused
 	}
 	return Ours
-}
-
-func isDelayed(info *workflowpb.WorkflowExecutionInfo) bool {
-	return info.GetExecutionTime().AsTime().Sub(info.GetStartTime().AsTime()) > maxDelay
-}
-
-// isPinned reports whether somebody has said which build of the worker goes on with a workflow. A list of workflows
-// does not say so. Workflows of Jobs are pinned by their workers as well, which is no override.
-func isPinned(info *workflowpb.WorkflowExecutionInfo) bool {
-	override := info.GetVersioningInfo().GetVersioningOverride()
-	return override != nil && !override.GetAutoUpgrade()
 }
 
 // Look asks Temporal what runs under an ID, and returns what it says of it, too. It needs no worker and writes nothing.

@@ -1,6 +1,6 @@
-// Package lease says until when an attempt of an activity has its call for certain. Temporal gives an
-// attempt to another worker when its last report is older than the heartbeat timeout; the worker of
-// the first hears of that with its next report only, and may have stood still in between.
+// Package lease says until when an attempt of an activity has its call for certain. Temporal gives an attempt to another
+// worker when its last report is older than the heartbeat timeout; the worker of the first hears of that with its next
+// report only, and may have stood still in between.
 package lease
 
 import (
@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,21 +30,22 @@ var errNoAnswer = errors.New("no answer in time")
 type Lease struct {
 	timeout time.Duration
 	report  func(context.Context) error
-	mutex   sync.Mutex
-	until   time.Time
-	// asked is when the last report was begun that Temporal has answered, or the attempt itself.
-	asked time.Time
+	term    atomic.Pointer[term]
 }
+
+// term is what the last report has brought that Temporal has answered, or the start of the attempt.
+type term struct{ asked, until time.Time }
 
 // New returns the lease of an attempt of an age, by clocks that may differ, whose heartbeats have a
 // timeout. Temporal can't have given up a young one yet; another one has to ask before it writes. report
 // tells Temporal that the attempt goes on; its error says that it does not, or that nobody answered.
 func New(timeout, age time.Duration, report func(context.Context) error) *Lease {
-	l := &Lease{timeout: timeout, report: report, asked: time.Now()}
+	l, first := &Lease{timeout: timeout, report: report}, &term{asked: time.Now()}
 	if age.Abs() < timeout/4 {
 		// Its age by a clock that is behind may be as much again.
-		l.until = l.asked.Add(timeout * 13 / 20)
+		first.until = first.asked.Add(timeout * 13 / 20)
 	}
+	l.term.Store(first)
 	return l
 }
 
@@ -54,12 +55,10 @@ func (l *Lease) Keep(ctx context.Context, lost func()) {
 	timeout := max(l.timeout, Least)
 	pause := func() time.Duration { return timeout*11/20 + rand.N(timeout/10) }
 	for left := pause(); ; {
-		timer := time.NewTimer(left)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(left):
 		}
 		if left = pause() - l.silent(); left > 0 {
 			continue // Somebody else has reported meanwhile.
@@ -73,20 +72,13 @@ func (l *Lease) Keep(ctx context.Context, lost func()) {
 
 // Report renews the lease now, unless there was a report within the last second. lost is called if that has failed.
 func (l *Lease) Report(ctx context.Context, lost func()) {
-	if l.silent() < recent {
-		return
-	}
-	if l.renew(ctx) != nil && ctx.Err() == nil {
+	if l.silent() >= recent && l.renew(ctx) != nil && ctx.Err() == nil {
 		lost()
 	}
 }
 
 // silent is how long ago the last report was.
-func (l *Lease) silent() time.Duration {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return time.Since(l.asked)
-}
+func (l *Lease) silent() time.Duration { return time.Since(l.term.Load().asked) }
 
 // Owned returns a context that ends with the lease, for a write that only one attempt at a time may make: an API server
 // that comes back would take that of an attempt which was given up. Where too little of the lease is left, it is
@@ -125,14 +117,8 @@ func (l *Lease) renew(ctx context.Context) error {
 		}
 		return err
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.asked, l.until = asked, asked.Add(l.timeout*9/10)
+	l.term.Store(&term{asked: asked, until: asked.Add(l.timeout * 9 / 10)})
 	return nil
 }
 
-func (l *Lease) left() time.Duration {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return time.Until(l.until)
-}
+func (l *Lease) left() time.Duration { return time.Until(l.term.Load().until) }

@@ -64,14 +64,12 @@ const (
 	// of a failed Pod its workflow keeps (internal/evidence); the strictest wins.
 	EvidenceAnnotation = "ostinato.dev/evidence"
 
-	// AcceptSignalsAnnotation says on a CronJob or Job which signals of people it
-	// takes from Temporal (internal/steering).
+	// AcceptSignalsAnnotation says on a CronJob or Job which signals it takes from people (internal/steering).
 	AcceptSignalsAnnotation = "ostinato.dev/accept-signals"
 
-	// MovedFromAnnotation says on a CronJob which object a move made it from ("<API version>/<UID>").
-	// LastScheduleTimeAnnotation (RFC 3339) is the time up to which that one has run: it stands in for
-	// status.lastScheduleTime while there is no status. SuspendedForMoveAnnotation (RFC 3339) says that a
-	// move has suspended the object, and when.
+	// MovedFromAnnotation says on a CronJob which object a move made it from ("<API version>/<UID>"). LastScheduleTimeAnnotation
+	// (RFC 3339) is the time up to which that one has run: it stands in for status.lastScheduleTime while there is no status.
+	// SuspendedForMoveAnnotation (RFC 3339) says that a move has suspended the object, and when.
 	MovedFromAnnotation        = "ostinato.dev/moved-from"
 	LastScheduleTimeAnnotation = "ostinato.dev/last-schedule-time"
 	SuspendedForMoveAnnotation = "ostinato.dev/suspended-for-move"
@@ -102,8 +100,7 @@ const (
 	NextScheduleTimeAnnotation   = "ostinato.dev/next-schedule-time"
 )
 
-// WatchBuckets is the number of hash buckets Pods are spread over; a PodWatch
-// shard reports the buckets congruent to its own number.
+// WatchBuckets is how many hash buckets Pods are spread over. A PodWatch shard has those congruent to its number.
 const WatchBuckets = 16
 
 // Cluster is the optional name of the Kubernetes cluster, for a Temporal
@@ -122,8 +119,7 @@ func (c Cluster) CronJobWorkflowID(namespace, name string) string {
 	return c.prefixed("cronjob/" + namespace + "/" + name)
 }
 
-// NativeCronJobWorkflowID returns the ID of the workflow of a CronJob of batch/v1, of
-// which there may be one with the name of one of batch.ostinato.dev.
+// NativeCronJobWorkflowID returns that of a CronJob of batch/v1: one of batch.ostinato.dev may have the same name.
 func (c Cluster) NativeCronJobWorkflowID(namespace, name string) string {
 	return c.prefixed("batch-cronjob/" + namespace + "/" + name)
 }
@@ -151,8 +147,7 @@ func (c Cluster) BulkTaskQueue() string { return c.prefixed("ostinato-bulk") }
 // WatchTaskQueue is where the PodWatch activity runs.
 func (c Cluster) WatchTaskQueue() string { return c.prefixed("ostinato-watch") }
 
-// ParseCronJobWorkflowID is the inverse of CronJobWorkflowID; ok is false for
-// another cluster's ID or another kind of workflow.
+// ParseCronJobWorkflowID is the inverse of CronJobWorkflowID; ok is false for another cluster's ID or another kind's.
 func (c Cluster) ParseCronJobWorkflowID(id string) (namespace, name string, ok bool) {
 	return c.parse("cronjob", id)
 }
@@ -169,18 +164,14 @@ func (c Cluster) ParseJobWorkflowID(id string) (namespace, name string, ok bool)
 
 func (c Cluster) parse(kind, id string) (namespace, name string, ok bool) {
 	rest, ok := strings.CutPrefix(id, c.prefixed(kind+"/"))
-	if !ok {
-		return "", "", false
-	}
-	namespace, name, ok = strings.Cut(rest, "/")
+	namespace, name, _ = strings.Cut(rest, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return "", "", false
 	}
 	return namespace, name, true
 }
 
-// ScheduledJob returns the name of the Job for a scheduled time: the CronJob's
-// name and the minutes since the epoch (parity 1.7).
+// ScheduledJob returns the name of the Job for a scheduled time: CronJob and minutes since the epoch (parity 1.7).
 func ScheduledJob(cronJob string, scheduled time.Time) string {
 	return cronJob + "-" + strconv.FormatInt(scheduled.Unix()/60, 10)
 }
@@ -188,17 +179,16 @@ func ScheduledJob(cronJob string, scheduled time.Time) string {
 // TriggeredJob returns the name of the Job for the CronJob's sequence-th manual trigger. Its suffix has the
 // 11 characters that CronJob names leave free, and a letter first, unlike that of a ScheduledJob.
 func TriggeredJob(cronJob, cronJobUID string, sequence int64) string {
-	return cronJob + "-t" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10))
+	return cronJob + "-t" + digest(cronJobUID, strconv.FormatInt(sequence, 10))
 }
 
 // BackfilledJob returns the name of the Job for a scheduled time that the CronJob's sequence-th backfill runs. Each
 // backfill runs a time anew, and no name equals that of a ScheduledJob or a TriggeredJob.
 func BackfilledJob(cronJob, cronJobUID string, sequence int64, scheduled time.Time) string {
-	return cronJob + "-b" + digest(9, cronJobUID, strconv.FormatInt(sequence, 10), strconv.FormatInt(scheduled.Unix(), 10))
+	return cronJob + "-b" + digest(cronJobUID, strconv.FormatInt(sequence, 10), strconv.FormatInt(scheduled.Unix(), 10))
 }
 
-// podBase is the length a Pod's name may have before its five-character suffix,
-// as upstream's generated names (parity 2.5).
+// podBase is how long a Pod's name may be before its suffix of five characters, as upstream generates it (parity 2.5).
 const podBase = 58
 
 // Pod returns the name of a Job's attempt-th Pod: the Job's name and a suffix made from its UID and
@@ -219,15 +209,20 @@ func IndexedPodPrefix(job string, index int32) string {
 	return job[:min(len(job), podBase-len(suffix))] + suffix
 }
 
+// InShard reports whether one of the PodWatch shards watches a Job and its Pods.
+func InShard(jobUID string, shard, shards int) bool { return watchBucket(jobUID)%shards == shard }
+
 // WatchBucket returns the value of WatchBucketLabel for the Pods of a Job.
-func WatchBucket(jobUID string) string {
+func WatchBucket(jobUID string) string { return strconv.Itoa(watchBucket(jobUID)) }
+
+func watchBucket(jobUID string) int {
 	hash := fnv.New32a()
 	hash.Write([]byte(jobUID))
-	return strconv.Itoa(int(hash.Sum32() % WatchBuckets))
+	return int(hash.Sum32() % WatchBuckets)
 }
 
-// digest returns length characters, lower case letters and digits 2 to 7.
-func digest(length int, parts ...string) string {
+// digest returns nine characters, lower case letters and digits 2 to 7.
+func digest(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:length]
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:9]
 }

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// A Pod's suffix has five characters of five bits. Attempts are mapped to suffixes by a permutation of these 25 bits
-// that the Job's UID selects (a Feistel network), not by a hash: with a hash two of a thousand Pods of one Job would
-// share a name once in 70 Jobs. So names are unique up to 33 million attempts, and the attempt can be read back from
-// the name.
+// A Pod's suffix has five characters of five bits. Attempts are mapped to suffixes by a permutation of these 25 bits that
+// the Job's UID selects (a Feistel network), not by a hash: with a hash two of a thousand Pods of one Job would share a
+// name once in 70 Jobs. So names are unique up to 33 million attempts, and the attempt can be read back from the name.
 const (
 	suffixLength = 5
 	rightBits    = 12
@@ -22,14 +21,12 @@ const (
 	attempts  = 1 << (leftBits + rightBits)
 )
 
-// maxAttempt is the highest attempt that PodAttempt believes: a name that
-// Ostinato did not make reads as some attempt too, most likely a huge one.
+// maxAttempt is the highest attempt that PodAttempt believes: most names that are not Ostinato's read as huge ones.
 const maxAttempt = attempts / 8
 
 var suffixEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// PodAttempt is the inverse of Pod and IndexedPod: the attempt a Pod's name was made
-// from. ok is false for a name that was not made for this Job.
+// PodAttempt is the inverse of Pod and IndexedPod: the attempt a name was made from. ok is false for one not of this Job.
 func PodAttempt(job, jobUID, pod string) (attempt int64, ok bool) {
 	if len(pod) < suffixLength {
 		return 0, false
@@ -49,10 +46,7 @@ func PodAttempt(job, jobUID, pod string) (attempt int64, ok bool) {
 }
 
 func isIndexedPodPrefix(job, prefix string) bool {
-	rest, ok := strings.CutSuffix(prefix, "-")
-	if !ok {
-		return false
-	}
+	rest := strings.TrimSuffix(prefix, "-")
 	index, err := strconv.ParseInt(rest[strings.LastIndexByte(rest, '-')+1:], 10, 32)
 	return err == nil && index >= 0 && prefix == IndexedPodPrefix(job, int32(index))
 }

@@ -14,11 +14,11 @@ import (
 type Line[T comparable] struct {
 	Weights Weights
 	// now is the tag of who was served last.
-	now     float64
-	arrived int64
-	waiting int
-	known   map[string]*account[T]
-	active  accounts[T]
+	now        float64
+	arrived    int64
+	waiting    int
+	namespaces map[string]*account[T]
+	active     accounts[T]
 }
 
 // account is one namespace's.
@@ -34,13 +34,13 @@ type account[T comparable] struct {
 
 // Join puts somebody at the end of his namespace's own line.
 func (l *Line[T]) Join(namespace string, who T) {
-	a := l.known[namespace]
+	a := l.namespaces[namespace]
 	if a == nil {
-		if l.known == nil {
-			l.known = map[string]*account[T]{}
+		if l.namespaces == nil {
+			l.namespaces = map[string]*account[T]{}
 		}
 		a = &account[T]{namespace: namespace}
-		l.known[namespace] = a
+		l.namespaces[namespace] = a
 	}
 	if a.waiting = append(a.waiting, who); len(a.waiting) == 1 {
 		a.tag = max(a.tag, l.now)
@@ -66,7 +66,7 @@ func (l *Line[T]) Next() (who T, ok bool) {
 
 // Leave takes out somebody who waits no longer; ok is false when he did not. It costs his namespace nothing.
 func (l *Line[T]) Leave(namespace string, who T) (ok bool) {
-	a := l.known[namespace]
+	a := l.namespaces[namespace]
 	if a == nil {
 		return false
 	}
@@ -100,7 +100,7 @@ func (l *Line[T]) Len() int { return l.waiting }
 // Forget makes all namespaces equal again. It is for when nobody waits or is served.
 func (l *Line[T]) Forget() {
 	if l.waiting == 0 {
-		l.now, l.known = 0, nil
+		l.now, l.namespaces = 0, nil
 	}
 }
 

@@ -6,6 +6,7 @@ package packed
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 
 const (
 	// threshold is the size in bytes from which on JSON is compressed.
-	threshold = 64 << 10
+	threshold = 16 << 10
 	// maxSize bounds what is decompressed, in bytes.
 	maxSize = 4 << 20
 	// maxElements bounds the JSON objects and arrays in a value, which take far more
@@ -68,10 +69,8 @@ func compress(plain []byte) ([]byte, error) {
 	}
 	var compressed bytes.Buffer
 	writer := gzip.NewWriter(&compressed)
-	if _, err := writer.Write(plain); err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
-	}
-	if err := writer.Close(); err != nil {
+	_, err := writer.Write(plain)
+	if err = cmp.Or(err, writer.Close()); err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
 	return json.Marshal(envelope{compressed.Bytes()})
@@ -121,15 +120,11 @@ func unmarshal(data []byte, value any, size int, gate chan struct{}) error {
 	return json.Unmarshal(data, value)
 }
 
-func check(plain []byte, size int) error {
-	if len(plain) > size {
+// check bounds the size of JSON and what it consists of, without taking memory for it. It need not be valid JSON.
+func check(data []byte, size int) error {
+	if len(data) > size {
 		return fmt.Errorf("a value of more than %d MiB", size>>20)
 	}
-	return bounded(plain)
-}
-
-// bounded counts what the JSON consists of, without taking memory for it. It need not be valid JSON.
-func bounded(data []byte) error {
 	elements, values, text := 0, 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {

@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
-	"k8s.io/utils/clock"
 )
 
 // What an encrypted payload's metadata says. Encoding and key are called as in
@@ -41,8 +40,6 @@ type Options struct {
 	EncryptWith string
 	// Logger is told when keys change, and when they can't be read.
 	Logger *slog.Logger
-	// Clock is the real one when nil.
-	Clock clock.PassiveClock
 }
 
 // Apply makes a Temporal client, and the workers made of it, use the codec for all they send and read. With failures,
@@ -62,7 +59,6 @@ func Apply(options *client.Options, codec converter.PayloadCodec, failures bool)
 // any of the keys, and passes on as they are payloads of other encodings: what was written before encryption was
 // switched on, and signals that people type. A payload that says it is encrypted and can't be decrypted is an error.
 func New(options Options) (converter.PayloadCodec, error) {
-	options.Clock = cmp.Or[clock.PassiveClock](options.Clock, clock.RealClock{})
 	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	ring := &keyring{Options: options}
 	if err := ring.look(); err != nil {
@@ -76,7 +72,7 @@ func (r *keyring) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, err
 	if r.EncryptWith == "" {
 		return payloads, nil
 	}
-	id, sealer := r.EncryptWith, r.keys()[r.EncryptWith]
+	id, sealer := r.EncryptWith, r.keysFor(r.EncryptWith)[r.EncryptWith]
 	encoded := make([]*commonpb.Payload, len(payloads))
 	for i, payload := range payloads {
 		plain, err := proto.Marshal(payload)
@@ -120,7 +116,7 @@ func (r *keyring) decrypt(payload *commonpb.Payload) (*commonpb.Payload, error) 
 	if string(version) != Version {
 		return nil, fmt.Errorf("its %s is %.40q, not %q: another program has encrypted it", MetadataVersion, version, Version)
 	}
-	known := r.keysWith(id)
+	known := r.keysFor(id)
 	opener, ok := known[id]
 	switch {
 	case !ok:

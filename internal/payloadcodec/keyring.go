@@ -9,10 +9,8 @@ import (
 )
 
 const (
-	// lookInterval is how often the files of the keys are looked at while payloads come and go.
-	lookInterval = 10 * time.Second
-	// unknownInterval is the same when a payload names a key that is not known.
-	unknownInterval = time.Second
+	lookInterval    = 10 * time.Second // how often the files of the keys are looked at while payloads come and go
+	unknownInterval = time.Second      // the same when a payload names a key that is not known
 )
 
 // keyring is a codec with the keys as their files have them now.
@@ -21,35 +19,28 @@ type keyring struct {
 	current atomic.Pointer[keys]
 	looked  atomic.Int64
 	looking sync.Mutex
-	// problem is the last one logged, so that each is logged once.
-	problem string
+	problem string // the last one logged, so that each is logged once
 }
 
-// keys returns the keys, read anew when they have not been for a while.
-func (r *keyring) keys() keys {
-	if r.due(lookInterval) && r.looking.TryLock() {
+// keysFor returns the keys for a payload that one of them encrypts, read anew when they have not been for a while. One
+// that is not known may have come a moment ago, so its payload waits for the look.
+func (r *keyring) keysFor(id string) keys {
+	_, known := (*r.current.Load())[id]
+	switch {
+	case known && r.due(lookInterval) && r.looking.TryLock():
 		r.lookAgain(lookInterval)
+	case !known && r.due(unknownInterval):
+		r.looking.Lock()
+		r.lookAgain(unknownInterval)
 	}
-	return *r.current.Load()
-}
-
-// keysWith is keys for a payload that names a key: one that is not known may have come a moment ago.
-func (r *keyring) keysWith(id string) keys {
-	known := r.keys()
-	if _, ok := known[id]; ok || !r.due(unknownInterval) {
-		return known
-	}
-	r.looking.Lock()
-	r.lookAgain(unknownInterval)
 	return *r.current.Load()
 }
 
 func (r *keyring) due(interval time.Duration) bool {
-	return r.Clock.Now().UnixNano()-r.looked.Load() >= int64(interval)
+	return time.Now().UnixNano()-r.looked.Load() >= int64(interval)
 }
 
-// lookAgain reads the keys and unlocks. Files that can't be used change nothing:
-// what was read before goes on being used.
+// lookAgain reads the keys and unlocks. Files that can't be used change nothing: what was read before goes on being used.
 func (r *keyring) lookAgain(interval time.Duration) {
 	defer r.looking.Unlock()
 	if !r.due(interval) {
@@ -66,7 +57,7 @@ func (r *keyring) lookAgain(interval time.Duration) {
 }
 
 func (r *keyring) look() error {
-	r.looked.Store(r.Clock.Now().UnixNano())
+	r.looked.Store(time.Now().UnixNano())
 	read, err := readKeys(r.Path)
 	if err != nil {
 		return err

@@ -16,12 +16,9 @@ import (
 )
 
 const (
-	// keySize is AES-256's, in bytes.
-	keySize = 32
-	// maxKeyFile bounds what is read of a file: a key in base64, and white space.
-	maxKeyFile = 1024
-	// maxKeys bounds how many keys there may be.
-	maxKeys = 100
+	keySize    = 32   // AES-256's, in bytes
+	maxKeyFile = 1024 // bounds what is read of a file: a key in base64, and white space
+	maxKeys    = 100  // bounds how many keys there may be
 )
 
 // keyID is what a key's file may be called: a name that a Secret's data may have,
@@ -77,50 +74,44 @@ func readKeys(path string) (keys, error) {
 }
 
 // add reads one key.
-func (k keys) add(file string) error {
-	id := filepath.Base(file)
-	if !keyID.MatchString(id) {
-		return fmt.Errorf("payload key in %s: a key is called as its file, and %.80q is no name for one; use at most 63 letters, digits, dots, hyphens and underscores", file, id)
-	}
-	secret, err := readKey(file)
-	if err != nil {
+func (k keys) add(file string) (err error) {
+	if k[filepath.Base(file)], err = readKey(file); err != nil {
 		return fmt.Errorf("payload key in %s: %w", file, err)
 	}
-	block, err := aes.NewCipher(secret)
-	if err != nil {
-		return fmt.Errorf("payload key in %s: %w", file, err)
-	}
-	sealer, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return fmt.Errorf("payload key in %s: %w", file, err)
-	}
-	k[id] = key{sealer, string(secret)}
 	return nil
 }
 
 // readKey reads a file that holds a key in base64. No error repeats what it holds.
-func readKey(file string) ([]byte, error) {
+func readKey(file string) (read key, err error) {
 	const want = "want 32 random bytes in base64, as `head -c 32 /dev/urandom | base64` writes them"
+	if id := filepath.Base(file); !keyID.MatchString(id) {
+		return read, fmt.Errorf("a key is called as its file, and %.80q is no name for one; "+
+			"use at most 63 letters, digits, dots, hyphens and underscores", id)
+	}
 	stream, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return read, err
 	}
 	defer stream.Close()
 	text, err := io.ReadAll(io.LimitReader(stream, maxKeyFile+1))
 	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxKeyFile {
-		return nil, fmt.Errorf("the file is larger than %d bytes: %s", maxKeyFile, want)
+		return read, err
 	}
 	secret, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text)))
+	switch {
+	case len(text) > maxKeyFile:
+		return read, fmt.Errorf("the file is larger than %d bytes: %s", maxKeyFile, want)
+	case err != nil:
+		return read, errors.New("it is not base64: " + want)
+	case len(secret) != keySize:
+		return read, fmt.Errorf("it has %d bytes: %s", len(secret), want)
+	}
+	block, err := aes.NewCipher(secret)
 	if err != nil {
-		return nil, errors.New("it is not base64: " + want)
+		return read, err
 	}
-	if len(secret) != keySize {
-		return nil, fmt.Errorf("it has %d bytes: %s", len(secret), want)
-	}
-	return secret, nil
+	sealer, err := cipher.NewGCMWithRandomNonce(block)
+	return key{sealer, string(secret)}, err
 }
 
 // ids lists the keys, for people.

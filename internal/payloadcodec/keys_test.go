@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"ostinato.dev/ostinato/internal/payloadcodec"
 )
@@ -115,12 +115,13 @@ func TestKeysOfAFileAndOfAMountedSecret(t *testing.T) {
 }
 
 // Keys come and go while the process runs.
-func TestRotation(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Now())
+func TestRotation(t *testing.T) { synctest.Test(t, testRotation) }
+
+func testRotation(t *testing.T) {
 	var log bytes.Buffer
 	f := newFolder(t, "old")
 	running, err := payloadcodec.New(payloadcodec.Options{
-		Path: f.path, EncryptWith: "old", Clock: clock, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Path: f.path, EncryptWith: "old", Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	require.NoError(t, err)
 	before := encode(t, running, payload("before"))
@@ -130,27 +131,27 @@ func TestRotation(t *testing.T) {
 	after := encode(t, f.codec("new"), payload("after"))
 	_, err = running.Decode(after)
 	require.ErrorContains(t, err, `its key "new" is not among the payload keys (old)`)
-	clock.Step(time.Second)
+	time.Sleep(time.Second)
 	assert.Equal(t, "after", text(t, decode(t, running, after)), "a key that is not known is looked for")
 	assert.Equal(t, "before", text(t, decode(t, running, before)), "the old key decrypts on")
 	assert.Equal(t, "old", keyOf(encode(t, running, payload("x"))), "which key encrypts is said by the option alone")
 
 	// A key that was replaced under its name is another key.
 	f.put("new", key("newer"))
-	clock.Step(10 * time.Second)
+	time.Sleep(10 * time.Second)
 	_, err = running.Decode(after)
 	require.ErrorContains(t, err, `key "new" is not the one of that name`)
 
 	// What can't be used changes nothing, and is said once.
 	f.put("new", "nonsense")
 	for range 3 {
-		clock.Step(10 * time.Second)
+		time.Sleep(10 * time.Second)
 		assert.Equal(t, "before", text(t, decode(t, running, before)))
 	}
 	assert.Equal(t, 1, strings.Count(log.String(), "can't be read anew"), log.String())
 	f.put("new", key("new"))
 	f.remove("old")
-	clock.Step(10 * time.Second)
+	time.Sleep(10 * time.Second)
 	assert.Equal(t, "old", keyOf(encode(t, running, payload("x"))), "the key that encrypts can't be taken away")
 	assert.Contains(t, log.String(), `\"old\", which is to encrypt, is not among new`)
 
@@ -164,17 +165,20 @@ func TestRotation(t *testing.T) {
 
 // A key ID that somebody made up does not make a process read files for each payload.
 func TestUnknownKeysAreLookedForOnceASecond(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Now())
+	synctest.Test(t, testUnknownKeysAreLookedForOnceASecond)
+}
+
+func testUnknownKeysAreLookedForOnceASecond(t *testing.T) {
 	f := newFolder(t, "mine")
-	running, err := payloadcodec.New(payloadcodec.Options{Path: f.path, Clock: clock})
+	running, err := payloadcodec.New(payloadcodec.Options{Path: f.path})
 	require.NoError(t, err)
-	clock.Step(time.Second)
+	time.Sleep(time.Second)
 	foreign := encode(t, newFolder(t, "foreign").codec("foreign"), payload("x"))
 	_, err = running.Decode(foreign)
 	require.Error(t, err)
 	f.put("foreign", key("foreign"))
 	_, err = running.Decode(foreign)
 	require.Error(t, err, "it is looked for again within the same second")
-	clock.Step(time.Second)
+	time.Sleep(time.Second)
 	assert.Equal(t, "x", text(t, decode(t, running, foreign)))
 }

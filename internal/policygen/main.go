@@ -1,6 +1,5 @@
-// Command policygen writes the admission policies that bound what Ostinato's accounts write to
-// the API server, from the lists by which the activities judge it. They hold too where a
-// process does not judge, or its token is somebody else's.
+// Command policygen writes the admission policies that bound what Ostinato's accounts write to the API server, from the lists by
+// which the activities judge it. They hold too where a process does not judge, or its token is somebody else's.
 //
 //	go run ./internal/policygen > deploy/base/admission-bounds.yaml
 package main
@@ -8,7 +7,6 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -29,28 +27,21 @@ const combined = len("(combined from similar events): ")
 const maxName = 253
 
 func main() {
-	if err := write(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "policygen:", err)
-		os.Exit(1)
+	var jobReasons [][]string
+	for _, kind := range job.ConditionTypes {
+		jobReasons = append(jobReasons, job.ConditionReasons(kind))
 	}
-}
-
-func write(out io.Writer) error {
-	parsed, err := template.New("policies").Parse(policies)
-	if err != nil {
-		return fmt.Errorf("parse the template: %w", err)
-	}
-	err = parsed.Execute(out, map[string]any{
+	err := template.Must(template.New("policies").Parse(policies)).Execute(os.Stdout, map[string]any{
 		"Normal":            list(event.Reasons("Normal")),
 		"Warning":           list(event.Reasons("Warning"), event.OfBridge),
 		"Message":           event.MaxMessage + combined,
 		"JobConditions":     list(job.ConditionTypes),
-		"JobReasons":        list(jobReasons()...),
+		"JobReasons":        list(jobReasons...),
 		"JobText":           job.MaxConditionText,
 		"JobConditionCount": len(job.ConditionTypes),
 		"Name":              maxName,
 		"Indexes":           job.MaxStatusIndexes,
-		"Uncounted":         2 * job.DefaultConfig().MaxPods,
+		"Uncounted":         2 * job.MaxPods,
 		"UID":               schedule.MaxStatusUID,
 		"CronJobConditions": list(schedule.ConditionTypes, schedule.BridgeConditionTypes),
 		"BridgeConditions":  list(schedule.BridgeConditionTypes),
@@ -59,18 +50,9 @@ func write(out io.Writer) error {
 		"Active":            schedule.MaxStatusActive,
 	})
 	if err != nil {
-		return fmt.Errorf("render the policies: %w", err)
+		fmt.Fprintln(os.Stderr, "policygen: render the policies:", err)
+		os.Exit(1)
 	}
-	return nil
-}
-
-// jobReasons are the reasons of all conditions of Jobs.
-func jobReasons() [][]string {
-	var reasons [][]string
-	for _, kind := range job.ConditionTypes {
-		reasons = append(reasons, job.ConditionReasons(kind))
-	}
-	return reasons
 }
 
 // list renders texts as a list of CEL, each once, in order.

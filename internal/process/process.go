@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -23,10 +22,8 @@ import (
 )
 
 const (
-	// checkEvery is how often probes may make the process ask the other side.
-	checkEvery = 5 * time.Second
-	// lastRetry is the longest wait between two tries to reach Temporal at start.
-	lastRetry = 10 * time.Second
+	checkEvery = 5 * time.Second  // how often probes may make the process ask the other side
+	lastRetry  = 10 * time.Second // the longest wait between two tries to reach Temporal at start
 )
 
 // Process is a running worker or bridge.
@@ -85,11 +82,10 @@ func (p *Process) start(ctx context.Context, program string, settings config.Com
 		return err
 	}
 	if settings.SDKMetrics {
-		var closer io.Closer
-		p.SDKMetrics, closer = telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{
+		handler, closer := telemetry.SDKMetrics(p.Registry, p.Logger, telemetry.Labels{
 			"workflow_type": protocol.Workflows, "activity_type": protocol.Activities,
 		})
-		options.MetricsHandler = p.SDKMetrics
+		p.SDKMetrics, options.MetricsHandler = handler, handler
 		p.closers = append(p.closers, closer.Close)
 	}
 	p.TemporalNamespace = options.Namespace
@@ -137,13 +133,11 @@ func (p *Process) Started() {
 }
 
 // Close closes what Start opened, last first.
-func (p *Process) Close() error {
-	var problems []error
+func (p *Process) Close() (err error) {
 	for _, closer := range slices.Backward(p.closers) {
-		problems = append(problems, closer())
+		err = errors.Join(err, closer())
 	}
-	p.closers = nil
-	return errors.Join(problems...)
+	return err
 }
 
 // dial connects to Temporal, and tries again until it is there.

@@ -34,14 +34,12 @@ func New[K comparable](name string, first, last time.Duration, shares Shares[K],
 	ready := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
 		Name: name, MetricsProvider: provider, Clock: clock, Queue: &fair[K]{namespace: shares.Namespace, line: order.Line[K]{Weights: shares.Weights}},
 	})
+	delayed := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Name: name, MetricsProvider: provider, Clock: clock, Queue: ready,
+	})
 	return &Queue[K]{items: workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[K](first, last),
-		workqueue.TypedRateLimitingQueueConfig[K]{
-			Name: name, MetricsProvider: provider, Clock: clock,
-			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-				Name: name, MetricsProvider: provider, Clock: clock, Queue: ready,
-			}),
-		},
+		workqueue.TypedRateLimitingQueueConfig[K]{DelayingQueue: delayed},
 	)}
 }
 
@@ -94,16 +92,13 @@ func (q *Queue[K]) next(ctx context.Context, handle Handler[K]) bool {
 	return true
 }
 
-// Shares say who shares a Queue.
+// Shares say who shares a Queue: the namespaces of keys, by their weights.
 type Shares[K comparable] struct {
-	// Namespace is that of a key.
 	Namespace func(K) string
-	// Weights are the shares of the namespaces.
-	Weights order.Weights
+	Weights   order.Weights
 }
 
-// fair is a workqueue.Queue, which asks for one key at a time, in place of the one that
-// serves keys in the order in which they came.
+// fair is a workqueue.Queue by shares, in place of the one that serves keys in the order in which they came.
 type fair[K comparable] struct {
 	namespace func(K) string
 	line      order.Line[K]

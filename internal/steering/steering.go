@@ -2,6 +2,7 @@
 package steering
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,10 +36,7 @@ func All() Signals { return slices.Clone(people) }
 
 // String and Set make *Signals a flag's value: a comma-separated list, or none.
 func (s *Signals) String() string {
-	if len(*s) == 0 {
-		return none
-	}
-	return strings.Join(*s, ",")
+	return cmp.Or(strings.Join(*s, ","), none)
 }
 
 // Set reads the list; the last one given counts. The error says which word is wrong.
@@ -66,15 +64,10 @@ func parse(list string) (signals Signals, mistake string) {
 			mistakes = append(mistakes, fmt.Sprintf("%.40q is no signal", word))
 		}
 	}
-	alone := len(words) <= 1 || !slices.Contains(words, none)
-	if !alone {
-		mistakes = append(mistakes, "none stands beside other words")
+	if len(words) > 1 && slices.Contains(words, none) {
+		mistakes, words = append(mistakes, "none stands beside other words"), nil
 	}
-	for _, signal := range people {
-		if alone && slices.Contains(words, signal) {
-			signals = append(signals, signal)
-		}
-	}
+	signals = slices.DeleteFunc(All(), func(signal string) bool { return !slices.Contains(words, signal) })
 	if len(mistakes) == 0 {
 		return signals, ""
 	}

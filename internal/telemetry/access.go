@@ -20,10 +20,9 @@ import (
 
 const (
 	// allowedFor and refusedFor are how long an answer of the API server holds.
-	allowedFor = time.Minute
-	refusedFor = 10 * time.Second
-	// answersKept bounds the answers that are remembered.
-	answersKept = 1000
+	allowedFor  = time.Minute
+	refusedFor  = 10 * time.Second
+	answersKept = 1000 // bounds the answers that are remembered
 	// keptFor is how long an allowed answer goes on to hold while the API server does not
 	// answer or is not asked: metrics are needed most in an outage.
 	keptFor = 10 * time.Minute
@@ -43,13 +42,11 @@ type Access struct {
 	client  kubernetes.Interface
 	logger  *slog.Logger
 	answers *cache.LRUExpireCache
-	// kept are the questions whose last answer was that the caller may.
-	kept    *cache.LRUExpireCache
+	kept    *cache.LRUExpireCache // the questions whose last answer was that the caller may
 	limiter flowcontrol.RateLimiter
 	mutex   sync.Mutex
 	callers *cache.LRUExpireCache
-	// readers are the addresses of the last allowed answers.
-	readers *cache.LRUExpireCache
+	readers *cache.LRUExpireCache // the addresses of the last allowed answers
 }
 
 // NewAccess returns an Access that asks by client.
@@ -97,34 +94,28 @@ func (a *Access) judge(r *http.Request) int {
 	if status, known := a.answers.Get(asked); known {
 		return status.(int)
 	}
-	_, kept := a.kept.Get(asked)
 	host := hostOf(r.RemoteAddr)
 	_, reads := a.readers.Get(host)
-	if !a.caller(host).TryAccept() || !reads && !a.limiter.TryAccept() {
-		if kept {
-			return http.StatusOK
+	status := http.StatusTooManyRequests
+	if a.caller(host).TryAccept() && (reads || a.limiter.TryAccept()) {
+		var err error
+		if status, err = a.review(r.Context(), token, asked); err != nil {
+			a.logger.Warn("who reads metrics can't be told", "path", asked.path, "error", err)
 		}
-		return http.StatusTooManyRequests
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
-	defer cancel()
-	status, err := a.review(ctx, token, asked)
-	if err != nil {
-		a.logger.Warn("who reads metrics can't be told", "path", asked.path, "error", err)
-		if kept {
-			return http.StatusOK
-		}
-		return http.StatusServiceUnavailable
-	}
-	held := refusedFor
-	if status == http.StatusOK {
-		held = allowedFor
+	switch status {
+	case http.StatusOK:
+		a.answers.Add(asked, status, allowedFor)
 		a.kept.Add(asked, true, keptFor)
 		a.readers.Add(host, true, keptFor)
-	} else {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		a.answers.Add(asked, status, refusedFor)
 		a.kept.Remove(asked)
+	default: // The API server was not asked, or did not answer.
+		if _, kept := a.kept.Get(asked); kept {
+			return http.StatusOK
+		}
 	}
-	a.answers.Add(asked, status, held)
 	return status
 }
 
@@ -139,11 +130,13 @@ func (a *Access) caller(host string) flowcontrol.RateLimiter {
 	return limiter
 }
 
-func (a *Access) review(ctx context.Context, token string, asked question) (int, error) {
+func (a *Access) review(ctx context.Context, token string, asked question) (status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
 	identity, err := a.client.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("create a TokenReview: %w", err)
+		return http.StatusServiceUnavailable, fmt.Errorf("create a TokenReview: %w", err)
 	}
 	if !identity.Status.Authenticated {
 		return http.StatusUnauthorized, nil
@@ -160,7 +153,7 @@ func (a *Access) review(ctx context.Context, token string, asked question) (int,
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("create a SubjectAccessReview of %s: %w", user.Username, err)
+		return http.StatusServiceUnavailable, fmt.Errorf("create a SubjectAccessReview of %s: %w", user.Username, err)
 	}
 	if !access.Status.Allowed {
 		return http.StatusForbidden, nil

@@ -6,25 +6,16 @@ import (
 	"sync"
 )
 
-const (
-	// connectionsEach and connectionsAll bound the open connections of one address and of all.
-	// A scraper or a kubelet has a few.
-	connectionsEach, connectionsAll = 20, 500
-)
+// connectionsEach and connectionsAll bound the open connections of one address and of all. A scraper or a kubelet has a few.
+const connectionsEach, connectionsAll = 20, 500
 
-// boundedListener bounds the connections that are open at a time. It closes a new one of an
-// address that has its share. Beyond the bound of all it closes one of the address that has
-// most, so that no number of others shuts out who has one.
+// boundedListener bounds the connections that are open at a time. It closes a new one of an address that has its share. Beyond
+// the bound of all it closes one of the address that has most, so that no number of others shuts out who has one.
 type boundedListener struct {
 	net.Listener
 	mutex sync.Mutex
-	// open are the connections by address, the oldest first.
-	open map[string][]*boundedConnection
-	all  int
-}
-
-func newBoundedListener(listener net.Listener) *boundedListener {
-	return &boundedListener{Listener: listener, open: map[string][]*boundedConnection{}}
+	open  map[string][]*boundedConnection // by address, the oldest first
+	all   int
 }
 
 // Accept implements net.Listener.
@@ -94,9 +85,6 @@ func (c *boundedConnection) Close() error {
 }
 
 func hostOf(address string) string {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
+	host, _, _ := net.SplitHostPort(address) // Connections of TCP have both.
 	return host
 }

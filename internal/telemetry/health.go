@@ -21,39 +21,31 @@ const checkTimeout = 3 * time.Second
 
 // Health answers /readyz by named checks and /healthz by being there. The zero value is ready.
 type Health struct {
-	mu     sync.Mutex
-	checks map[string]Check
+	checks sync.Map // a Check by its name
 }
 
 // Add adds a readiness check, or replaces the one of that name.
-func (h *Health) Add(name string, check Check) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.checks == nil {
-		h.checks = map[string]Check{}
-	}
-	h.checks[name] = check
-}
+func (h *Health) Add(name string, check Check) { h.checks.Store(name, check) }
 
 // failing runs every check at the same time. It returns the names of those that fail, and why.
 func (h *Health) failing(ctx context.Context) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	h.mu.Lock()
-	checks := maps.Clone(h.checks)
-	h.mu.Unlock()
-
-	sorted := slices.Sorted(maps.Keys(checks))
-	problems := make([]error, len(sorted))
+	var mutex sync.Mutex
+	problems := map[string]error{}
 	var group sync.WaitGroup
-	for i, name := range sorted {
-		group.Go(func() { problems[i] = checks[name](ctx) })
+	for name, check := range h.checks.Range {
+		group.Go(func() {
+			if problem := check.(Check)(ctx); problem != nil {
+				mutex.Lock()
+				defer mutex.Unlock()
+				problems[name.(string)] = problem
+			}
+		})
 	}
 	group.Wait()
-	for i, name := range sorted {
-		if problems[i] != nil {
-			names, err = append(names, name), errors.Join(err, fmt.Errorf("%s: %w", name, problems[i]))
-		}
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		names, err = append(names, name), errors.Join(err, fmt.Errorf("%s: %w", name, problems[name]))
 	}
 	return names, err
 }
@@ -73,8 +65,7 @@ func (h *Health) register(mux *http.ServeMux, logger *slog.Logger) {
 	})
 }
 
-// Cached returns a check that asks check again only after the time given, so
-// that frequent probes cost the other side little.
+// Cached returns a check that asks check again only after the time given, so that frequent probes cost the other side little.
 func Cached(check Check, every time.Duration) Check {
 	var mu sync.Mutex
 	var last time.Time

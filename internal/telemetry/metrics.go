@@ -59,10 +59,8 @@ func SDKMetrics(registry *prometheus.Registry, logger *slog.Logger, labels Label
 }
 
 const (
-	// otherValue stands for the values of a label that make no series of their own.
-	otherValue = "other"
-	// noneValue is what the SDK says where a label does not apply.
-	noneValue = "none"
+	otherValue = "other" // stands for the values of a label that make no series of their own
+	noneValue  = "none"  // what the SDK says where a label does not apply
 	// maxValues bounds the values of a label that no closed set is known of. The SDK gives
 	// such labels to what the process itself has chosen: its queues and operations.
 	maxValues = 100

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -103,7 +104,7 @@ func (s *Server) listen(address string, secure *tls.Config, handler http.Handler
 		return "", fmt.Errorf("listen for %s: %w", purpose, err)
 	}
 	actual := listener.Addr().String()
-	listener = newBoundedListener(listener)
+	listener = &boundedListener{Listener: listener, open: map[string][]*boundedConnection{}}
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
 	}
@@ -122,16 +123,15 @@ func (s *Server) listen(address string, secure *tls.Config, handler http.Handler
 }
 
 // Close stops serving; requests in progress get a second.
-func (s *Server) Close() error {
+func (s *Server) Close() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	var problems []error
 	for _, server := range s.servers {
-		if err := server.Shutdown(ctx); err != nil {
-			problems = append(problems, server.Close())
+		if server.Shutdown(ctx) != nil {
+			err = errors.Join(err, server.Close())
 		}
 	}
-	return errors.Join(problems...)
+	return err
 }
 
 // selfSignedFor is longer than any process lives.
@@ -149,11 +149,7 @@ func ServerTLS(certificateFile, keyFile string) (*tls.Config, error) {
 		return &certificate, nil
 	}
 	if certificateFile == "" && keyFile == "" {
-		certificate, err := selfSigned()
-		if err != nil {
-			return nil, fmt.Errorf("make a self-signed certificate: %w", err)
-		}
-		load = func() (*tls.Certificate, error) { return certificate, nil }
+		load = sync.OnceValues(selfSigned)
 	}
 	// A file that can't be read is an error at once.
 	if _, err := load(); err != nil {
@@ -168,11 +164,11 @@ func ServerTLS(certificateFile, keyFile string) (*tls.Config, error) {
 func selfSigned() (*tls.Certificate, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a self-signed certificate: %w", err)
 	}
 	certificatePEM, keyPEM, err := certutil.GenerateSelfSignedCertKeyWithOptions(certutil.SelfSignedCertKeyOptions{Host: host, MaxAge: selfSignedFor})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make a self-signed certificate: %w", err)
 	}
 	certificate, err := tls.X509KeyPair(certificatePEM, keyPEM)
 	return &certificate, err

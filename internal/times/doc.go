@@ -3,8 +3,7 @@
 //
 // A time is scheduled at every instant at which the zone's clocks show it. What becomes of it is not decided here.
 //
-// The package is pure. It imports cron alone, so that a command line can use it; a user's mistake is a Problem, not an
-// error.
+// The package is pure. It imports cron alone, so that a command line can use it; a user's mistake is a Problem, not an error.
 //
 // Words of Ostinato's own are in docs/glossary.md.
 package times

@@ -50,23 +50,20 @@ func (l Line) Next(t time.Time) time.Time {
 		}
 		t = l.since
 	}
-	if every, ok := l.schedule.(cron.ConstantDelaySchedule); ok {
-		return l.nextEvery(t, every.Delay)
+	switch schedule := l.schedule.(type) {
+	case cron.ConstantDelaySchedule:
+		return l.nextEvery(t, schedule.Delay)
+	case *cron.SpecSchedule:
+		return nextWall(schedule, schedule.Location, t).UTC()
 	}
-	spec, ok := l.schedule.(*cron.SpecSchedule)
-	if !ok {
-		return time.Time{}
-	}
-	return nextWall(spec, spec.Location, t).UTC()
+	return time.Time{}
 }
 
 // nextEvery computes "@every" on the grid base + n x delay, whatever the gap. Jobs are named by the minute: of several
 // grid points in a minute only the first counts.
 func (l Line) nextEvery(t time.Time, delay time.Duration) time.Time {
 	base := l.base.Truncate(time.Second).UTC()
-	if t.Before(base) {
-		t = base
-	}
+	t = Later(base, t)
 	if delay >= time.Minute {
 		return gridAfter(base, t, delay)
 	}

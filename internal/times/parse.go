@@ -106,11 +106,6 @@ func (c *Calculator) Next(t time.Time) time.Time { return c.Line(t, false).Next(
 
 // Prescribes reports whether the schedule names the time. Any may be one of "@every", whose base is unknown.
 func (c *Calculator) Prescribes(at time.Time) bool {
-	if at.Before(Dawn) {
-		return false
-	}
-	if _, constant := c.schedule.(cron.ConstantDelaySchedule); constant {
-		return true
-	}
-	return c.Next(at.Add(-time.Second)).Equal(at)
+	_, constant := c.schedule.(cron.ConstantDelaySchedule)
+	return !at.Before(Dawn) && (constant || c.Line(at, false).Names(at))
 }
